@@ -74,7 +74,9 @@ class Examined(Examination):
 
 
 class Trials(dict[str, "TimeoutTrial"]):
-    """The result of each kind of traffic under one transaction timeout: a dict that a notebook displays as a card."""
+    """The results of `lab.try_timeouts` by the kind of traffic, all under one transaction timeout; a notebook
+    shows a card.
+    """
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         return [
@@ -87,7 +89,7 @@ class Trials(dict[str, "TimeoutTrial"]):
     __repr__ = __str__
 
     def steps(self, kind: str) -> Card:
-        """Return a card with the messages of the broker and the job for one kind of traffic, with their times in
+        """Return a card with the messages of the broker and the job for one kind of traffic, each with its time in
         seconds.
 
         Raises `InvalidInput` if that kind was not tried.
@@ -129,5 +131,5 @@ _OF_TRIALS = ("traffic", "failed writes", "commit", "lost")
 
 
 def _lost(verdict: Verdict | None) -> str:
-    """Return the number of lost records as text; a dash if nothing was read."""
+    """Return the number of lost records as text; a dash if no reader read the topic."""
     return "-" if verdict is None else str(len(verdict.lost))

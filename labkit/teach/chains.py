@@ -1,6 +1,8 @@
-"""Every chain of a source, an engine and a sink as a grid; each square is a search of all schedules.
+"""Search every chain of a source, an engine and a sink for schedules that break a claim, and show the results as a
+grid.
 
-`labkit.sim.chains` defines the links. This module searches each chain and adds what is known about it on real Spark.
+`labkit.sim.chains` defines the sources, engines and sinks. For a chain that also ran on real Spark, this module adds
+the guarantee of those runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,21 +26,25 @@ ON_THE_WAY = {
     "no_fractured_read": "half a batch is seen",
     "no_orphan": "a transaction stays open",
 }
-"""What a chain's reader may see before a correct end, by the claim that is broken."""
+"""Faults that a reader may see during a run although the final rows are right: a sentence for each broken claim."""
 
 ON_A_SOCKET = ("append", "two_phase")
 """The sinks that notebook 07 runs with Spark's socket source."""
 
 
 class Chains:
-    """Every chain of source, engine and sink with all its schedules, as `chains["log", "log-then-commit", "wal"]`."""
+    """The search results of all chains; `chains["log", "log-then-commit", "wal"]` is that of one source, engine
+    and sink.
+    """
 
     def __init__(self) -> None:
         self.searches = {each: Search(explore(make("pipeline", each.parameters()))) for each in links.every()}
         self.grid = Grid({_name(each): _square(each, search) for each, search in self.searches.items()})
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return the search of one chain. Raises `InvalidInput` with the most similar name of a link."""
+        """Return the search result of one source, engine and sink. Raises `InvalidInput`, which suggests the most
+        similar name.
+        """
         return self.searches[links.chain(*name)]
 
     def __iter__(self) -> Iterator[Chain]:
@@ -55,7 +61,7 @@ class Chains:
 
 @cache
 def chains() -> Chains:
-    """Try every schedule of every chain, with one crash at any step, and cache the result."""
+    """Search all schedules of every chain of source, engine and sink, with at most one crash. The result is cached."""
     return Chains()
 
 
@@ -80,7 +86,7 @@ def _square(chain: Chain, search: Search) -> Square:
 
 
 def spark_guarantee(chain: Chain) -> str:
-    """Return what is known about this chain on real Spark; empty if it was never run."""
+    """Return a sentence on the guarantee that this chain has on real Spark; empty if it was never run there."""
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)
         return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
@@ -94,8 +100,8 @@ def _is_default(chain: Chain) -> bool:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest guarantee predicted for a sink in its order on real Spark, and the number of its
-    failpoints.
+    """Return the weakest guarantee predicted for a chain's sink and order of writes on real Spark, over all its
+    failpoints, and the number of these failpoints.
 
     The predictions were written by hand, and tests compare each with a real run.
     """

@@ -1,4 +1,6 @@
-"""Compare results in one table: runs and simulations by their verdicts, searches by the claims that they broke."""
+"""Compare results in one table: runs and simulations by their verdicts, searches by the claims that they found
+broken.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -70,7 +72,7 @@ def _guarantee(result: Outcome | Walk | Search | CopyOutcome) -> Guarantee | Non
 
 
 def _facts_of(result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]) -> Mapping[str, str]:
-    """Return the named facts of a simulated run as table cells, in the order of `facts`.
+    """Return the facts that `facts` names for a simulated run, as text by column name.
 
     Raises `InvalidInput` if the result has no such fact.
     """
@@ -108,11 +110,11 @@ def compare(
     facts: Sequence[str] | str = (),
     **named: Outcome | Walk | Search | CopyOutcome,
 ) -> Comparison:
-    """Return a table that compares results, as in `lab.compare(append=outcome, two_phase=second)`.
+    """Return a table that compares results side by side, as in `lab.compare(append=outcome, two_phase=second)`.
 
-    Pass a dict if names contain spaces. `facts` adds columns for facts of simulated runs (`facts=["counts"]`).
-    Raises `InvalidInput` if there is no result, if a result has no name, if a value is not a result of a run or
-    a search, or if a run lacks one of the facts.
+    Pass a dict if the names contain spaces. `facts` adds columns for facts of simulated runs (`facts=["counts"]`).
+    Raises `InvalidInput` if there is no result, if a result has no name, if a value is not a result of a run or a
+    search, or if a run lacks one of the facts.
     """
     from labkit.runs.outcome import Outcome
     from labkit.teach.hands_on import CopyOutcome
@@ -130,7 +132,9 @@ def compare(
 
 
 def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
-    """Return the one dict of named results, or an empty one. Raises `InvalidInput` for other arguments."""
+    """Return the dict of named results, or an empty one if none was passed. Raises `InvalidInput` for other
+    arguments.
+    """
     rows = results[0] if results else {}
     if len(results) > 1 or not isinstance(rows, Mapping) or not all(isinstance(name, str) for name in rows):
         raise InvalidInput(BY_NAME)

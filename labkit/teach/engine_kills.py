@@ -1,6 +1,6 @@
-"""Kill a pipeline of a real engine at one system call, run the same command again, and judge the rows.
+"""Kill a pipeline of a real engine right before one system call, run the same command again, and judge the rows.
 
-The pipeline runs unchanged and knows nothing of the lab; it gets a private broker, which ends with the block.
+The pipeline is an unchanged program that knows nothing of the lab. It uses a private Kafka broker.
 """
 
 import json
@@ -28,15 +28,16 @@ from labkit.teach.hands_on import private
 PATIENCE = 150.0
 """The time limit in seconds for one start of a pipeline."""
 KAFKA = "<kafka>"
-"""The placeholder for the broker's address in the name of a place."""
+"""The placeholder for the broker's address in the name of an effect, such as a request to the broker."""
 _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """Run a private Kafka broker for a block, and return the variables for a pipeline. Raises `ServiceUnavailable`.
+    """Run a private Kafka broker during a block, and yield the environment variables that tell a pipeline its address.
 
-    The topics of these pipelines have plain names, so the lab never uses the user's broker for them.
+    The topics of these pipelines have plain names, so the lab never uses the user's broker for them. Raises
+    `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:
@@ -47,11 +48,11 @@ def broker() -> Iterator[Mapping[str, str]]:
 
 
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
-    """Run a pipeline from an empty state, kill it right before a call, run it again, and judge the rows that a
-    reader finds.
+    """Run a pipeline from an empty state, kill it right before the effect `place`, run it again, and judge the rows.
 
-    Raises `ServiceUnavailable` if calls cannot be watched, and `JobFailed` if the place was not reached or a
-    start fails.
+    An effect is a system call that others can notice. `variables` are the environment variables from `broker`. Raises
+    `ServiceUnavailable` if system calls cannot be watched, and `JobFailed` if the effect was not reached or a start
+    fails.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.
@@ -67,7 +68,10 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
 
 
 def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]) -> None:
-    """Start the pipeline and kill all of it at the place. Raises `JobFailed` without a proof that it died there."""
+    """Start the pipeline and kill its whole process tree right before the effect `wanted`.
+
+    Raises `JobFailed` if nothing proves that all of it died there.
+    """
     namer, met, end = Namer([work]), list[Effect](), time.monotonic() + PATIENCE
 
     def decide(call: Call) -> Answer:
@@ -90,7 +94,7 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
-    """Return what a statement prints in the environment of the pipeline's reader."""
+    """Run a statement in Python next to the pipeline's reader functions, and return what it prints."""
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
     code = f"{path}; from {module} import read, reset; {statement}"
@@ -111,7 +115,7 @@ def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
 
 
 def _judged(rows: list[dict[str, object]]) -> Verdict:
-    """Pass rows of orders, each with its number and a key, to the one judge."""
+    """Return the judge's verdict on the rows that a reader found, compared with the orders in `expected.jsonl`."""
     text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
     due = [json.loads(line) for line in text.splitlines()]
     expected = [Record(each["id"], each["key"], each["id"]) for each in due]

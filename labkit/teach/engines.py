@@ -1,8 +1,8 @@
-"""Compare what several stream processors write in one step, and kill each between its rows and its note.
+"""Compare the writes of several stream processors in one step, and kill each after its rows and before its "done".
 
-The steps come from recordings that are shipped with the lab. The Kafka clients are killed here, because that
-requires nothing but a broker; for the other engines, and if there is no broker, the result is a recorded one
-and says so.
+A step is one batch, checkpoint or transaction of an engine; at its end the engine records that the step is done. The
+writes come from recordings that are shipped with the lab. The Kafka clients are killed here, because that requires
+nothing but a broker; for the other engines, and if there is no broker, the result is a recorded one and says so.
 """
 
 from collections.abc import Sequence
@@ -24,22 +24,22 @@ __all__ = ["Engines", "Kills", "engines", "kill_engines"]
 
 
 class Engine(NamedTuple):
-    """One pipeline of the comparison."""
+    """One stream processor of the comparison, with the pipeline that was recorded."""
 
     pipeline: str
     name: str
     place: str
-    """The effect right before which the pipeline is killed: in its second step, between the rows and the note that
-    the step is done, if these are separate writes.
+    """The write right before which the pipeline is killed: in its second step, after its rows and before the
+    record that the step is done, if these are separate writes.
     """
     rows: int
-    """The recorded number of rows after that kill and a restart (data/pipelines/engines/README.md)."""
+    """The number of rows that a reader found after that kill and a restart (data/pipelines/engines/README.md)."""
     own: tuple[tuple[str, str], ...] = ()
-    """Meanings of effects that the recording alone does not reveal, as pairs of pattern and meaning. `cells.toml`
-    has the same pairs.
+    """Pairs of a pattern and the meaning of the writes that match it, where the recording alone does not reveal
+    the meaning. `cells.toml` has the same pairs.
     """
     ends: str | None = None
-    """The effect that ends a step, for pipelines whose step consists of one write."""
+    """The name of the write that ends a step, for pipelines whose step consists of one write."""
 
 
 _COMMITS, _ENDS = "rename checkpoint/commits/<n> #2", "send <kafka> EndTxn #2"
@@ -64,7 +64,7 @@ WRITE_NAMES = {
     Write.NOTICE: "offsets",
     Write.CLEAN: "cleaning",
 }
-"""The word for each kind of write in the picture."""
+"""The label of each kind of write in the picture."""
 DUE = 9
 """The number of rows that each pipeline should produce."""
 
@@ -98,7 +98,9 @@ def _stage(write: AtomicWrite) -> Stage:
 
 
 class Engines:
-    """A picture of one recorded step of each engine; with `killed`, it also marks the place of the kill."""
+    """A picture of the writes of each engine in one recorded step; with `killed`, it also marks where the engine
+    is killed.
+    """
 
     title = "One step of each engine, from left to right"
 
@@ -124,16 +126,16 @@ class Engines:
 
 @takes('lab.engines("spark", "flink")')
 def engines(*names: str, killed: bool = False) -> Engines:
-    """Show the recorded writes of each engine in one step. Without names, show all engines.
+    """Return a picture of the writes that each engine makes in one step, a batch or a checkpoint, as recorded.
 
-    With `killed=True` the picture marks the place at which `kill_engines` kills each engine. Raises
-    `InvalidInput` if there is no engine of that name.
+    Names are short, such as `"spark"` or `"delta"`; without names, the picture shows all engines. With `killed=True` it
+    marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an unknown name.
     """
     return Engines(_checked(names), killed=killed)
 
 
 class Kill(NamedTuple):
-    """One killed engine and the rows that a reader found after its restart."""
+    """A killed engine and the number of rows that a reader found after its restart."""
 
     name: str
     rows: int
@@ -143,12 +145,14 @@ class Kill(NamedTuple):
 
     @property
     def twice(self) -> int:
-        """The number of rows beyond those that there should be."""
+        """The number of rows above the expected number; negative if rows are missing."""
         return self.rows - DUE
 
 
 class Kills:
-    """The killed engines, each with its place and the rows that a reader found after the restart."""
+    """The results of `kill_engines`: where each engine was killed, and the rows that a reader found after its
+    restart.
+    """
 
     def __init__(self, kills: Sequence[Kill]) -> None:
         self.kills = kills
@@ -197,11 +201,12 @@ RECORDED = (
 
 @takes('lab.kill_engines("consumer", "transaction")')
 def kill_engines(*names: str) -> Kills:
-    """Kill engines between their rows and the note that the step is done, restart them, and judge the rows.
+    """Kill each engine after it wrote rows and before it recorded that the step is done, restart it, and judge the
+    rows.
 
-    Without names, this takes all engines. The two Kafka clients are killed here, on a broker of their own. For
-    the other engines, and if no broker can be started, the card shows the recorded result and says so. Raises
-    `InvalidInput` if there is no engine of that name.
+    Names are short, such as `"spark"` or `"delta"`; without names, all engines are killed. The two Kafka clients are
+    really killed here, on a broker of their own. For the other engines, and if no broker can be started, the card shows
+    the recorded result and says so. Raises `InvalidInput` for an unknown name.
     """
     chosen = _checked(names)
     live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}

@@ -17,14 +17,20 @@ if TYPE_CHECKING:
 
 @takes('lab.seen_over_time({"append": outcome}, "hello")')
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
-    """Return a figure of the values of `key` that an outside reader could see over time, for each run."""
+    """Return a figure of the values of `key` that an outside reader could see over time, one line for each run.
+
+    `outcomes` are results of `lab.crash` by the names to show.
+    """
     tracks = {name: by_key(outcome.record.events).get(key, []) for name, outcome in outcomes.items()}
     return charts.seen_over_time(tracks, key)
 
 
 @takes('lab.done_and_left({"append": outcome})')
 def done_and_left(outcomes: Mapping[str, Outcome]) -> charts.Done:
-    """Return a figure that compares the mails sent with the rows left, for each run of the job `shop`."""
+    """Return a figure that compares the mails sent with the rows stored, for each run of the job `shop`.
+
+    `outcomes` are results of `lab.crash` by the names to show.
+    """
     return charts.done_and_left(
         {
             name: [charts.Counted(order.key, sent, left) for order, sent, left in outcome.done_and_left()]
@@ -47,11 +53,10 @@ def matrix(folder: Path | str | None = None) -> "VerdictGrid":
 
 @takes('lab.totals("changelog.retract_stream")')
 def totals(*scenarios: str) -> "Totals":
-    """Return a figure of the total that a reader computes from a stream of changes, next to the total of a batch
-    query.
+    """Return a figure of the total that a reader computes from a stream of changes, next to a batch query's total.
 
-    `scenarios` are names of scenarios of the model `changelog`. Raises `InvalidInput` if one is unknown or of
-    another model.
+    `scenarios` are names of scenarios of the simulator `changelog`. Raises `InvalidInput` if one is unknown or belongs
+    to another simulator.
     """
     from labkit.teach.study import replay
     from labkit.view.totals import Totals, totals_in

@@ -36,7 +36,10 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
 
 def _notebook(executed: Sequence[str], file: str) -> str:
-    """Return the released notebook to which most executed cells belong, else the one named in `file`, else ""."""
+    """Return the name of the released notebook to which most executed cells belong, or else the one named in `file`.
+
+    Returns an empty text if there is neither.
+    """
     released = {path.stem: {normal(cell.source) for cell in placed_cells(path.stem)} for path in of_course(notebooks())}
     common = Counter(source for sources in released.values() for source in sources)
     own = {source for source in map(normal, executed) if common[source] == 1}
@@ -54,7 +57,7 @@ def _place(source: str, cells: Sequence[PlacedCell]) -> int | None:
 
 
 def _called(cells: Sequence[PlacedCell], place: int) -> str:
-    """Return words for a cell: its heading, with its number if several cells share the heading."""
+    """Return words that identify a cell: its heading, with its number if several cells share the heading."""
     heading = cells[place].heading
     neighbours = [number for number, cell in enumerate(cells) if cell.heading == heading]
     if not heading:

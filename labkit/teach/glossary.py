@@ -19,11 +19,11 @@ from labkit.view.card import DIM, Card, Cell, para, table
 
 FILE = Path(__file__).with_suffix(".toml")
 OTHERS = {"flink": "Flink", "spark": "Spark", "kafka": "Kafka", "postgresql": "PostgreSQL", "literature": "elsewhere"}
-"""The systems whose words the glossary gives next to ours: field of an entry and heading of its column."""
+"""The systems whose words the glossary gives next to its own: an entry's field and the column's heading for each."""
 
 
 WIDTH = 130
-"""The line length of the text with all words, in characters."""
+"""The line length, in characters, of the list of all words."""
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,8 +51,9 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
-    """Return the sections in their order, and every entry by its word. Raises `msgspec.ValidationError` for a
-    wrong field.
+    """Return the glossary's sections in order, and every entry by its word, from the text of `glossary.toml`.
+
+    Raises `msgspec.ValidationError` for a wrong field.
     """
     sections: dict[str, dict[str, Any]] = tomllib.loads(text)
     return tuple(sections), {
@@ -69,7 +70,8 @@ def entries() -> dict[str, Entry]:
 
 
 def word(name: str | None = None) -> Card:
-    """Return the card that explains a word, as in `lab.word("offset")`; without a name, all words of the course.
+    """Return the card that explains a word, as in `lab.word("offset")`; without a name, a card with all words of the
+    course.
 
     Raises `InvalidInput`, with the most similar words, if the glossary does not have the word.
     """

@@ -31,14 +31,15 @@ _WRITTEN = {
     "check.yml": ".github/workflows/check.yml",
     "gitignore": ".gitignore",
 }
-"""The destination of each template."""
+"""The path in a course's folder to which each template is written, by the name of the template."""
 
 INSTALLED = {"install": "python -m pip install -r requirements.txt", "labkit": "labkit"}
 """The commands with which a learner installs and calls the lab in a folder of the course."""
 
 
 def write(folder: Path, package: str) -> list[Path]:
-    """Write the course into a new folder and return its notebooks. `package` is the requirement for pip.
+    """Write the course into a new folder and return its notebooks. `package` is the pip requirement that installs
+    labkit.
 
     Raises `InvalidInput` for a folder that is not empty, and `ServiceUnavailable` if the notebooks are missing.
     """
@@ -68,7 +69,7 @@ def with_notebooks(package: str) -> str:
 
 
 def signed(source: Path) -> str:
-    """Return a notebook with its name and version in its metadata."""
+    """Return the notebook's JSON, with its own name and the lab's version added to its metadata."""
     notebook = json.loads(source.read_text(encoding="utf-8"))
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -79,7 +80,9 @@ def signed(source: Path) -> str:
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """Return a template with its placeholders filled in."""
+    """Return the template `name` with its placeholders replaced by `words`, and by versions and a table of the
+    notebooks.
+    """
     values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**values, **words})
@@ -91,7 +94,7 @@ class Listed(NamedTuple):
     name: str
     question: str
     needs: tuple[str, ...]
-    """The notebooks that it builds on."""
+    """The names of the notebooks that a learner should read before."""
 
 
 def listed() -> list[Listed]:

@@ -22,7 +22,7 @@ class Alone(NamedTuple):
 
     namespace: dict[str, Any]
     trouble: str = ""
-    """Sentences on what prevents the answer from running alone; empty if nothing does."""
+    """Sentences on what prevents the answer from running in a fresh namespace; empty if nothing does."""
 
 
 class NoInput(Exception):
@@ -30,7 +30,12 @@ class NoInput(Exception):
 
 
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
-    """Run the answer alone, chosen from the cells executed so far; return None if none of them contains it."""
+    """Run the learner's latest answer to an exercise in a fresh namespace; return None if no executed cell contains
+    one.
+
+    `executed` are the sources of all cells run so far, and `released` the notebook's original cells. The parameters and
+    the learner's own cells on which the answer depends run before it.
+    """
     cells = [PlainCell(source) for source in executed]
     chosen = select(cells, released, {exercise.name: exercise.answer})
     if exercise.name not in chosen.counts:
@@ -48,7 +53,11 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of the cell that counts and of the learner's own cells whose names it uses, in order."""
+    """Return, in running order, the positions of the learner's own cells on which the cell at `place` depends, and
+    `place`.
+
+    `own` are the positions of the cells that the learner wrote.
+    """
     needed, waiting = {place}, [place]
     while waiting:
         for name in used(cells[waiting.pop()].source):
@@ -60,12 +69,14 @@ def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
 
 
 def fresh() -> dict[str, Any]:
-    """Return a namespace as it is before the first cell runs, with an input() that raises `NoInput`."""
+    """Return a namespace as it is before a notebook's first cell runs, with an input() that raises `NoInput`."""
     return {"__name__": "__main__", "input": _no_input}
 
 
 def execute(source: str, namespace: dict[str, Any]) -> str:
-    """Run a cell without showing its output; return the error as a sentence without full stop, or an empty text."""
+    """Run a cell without showing its output; return any error as a sentence without full stop, otherwise an empty
+    text.
+    """
     try:
         code = compile(python(source), "<cell>", "exec")
         with _unseen(), time_limit(CELL_SECONDS):

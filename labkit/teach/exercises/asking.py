@@ -1,8 +1,8 @@
-"""Ask a learner's function: each different question once, and some of them again at the end.
+"""Call a learner's function with the judge's questions: once with different arguments, and again with some at the end.
 
-A search meets the same question in very many states, and in grading each question crosses to another process.
-If an answer changes, the function keeps state between its calls, and a crash in the simulator could not erase
-that state.
+A question is the arguments of one call. A search meets the same question in very many states, and in grading each call
+crosses to another process. If a repeated call gives another answer, the function keeps state between its calls, and a
+crash in the simulator could not erase that state.
 """
 
 import json
@@ -21,7 +21,9 @@ class Unusable(Exception):  # what was answered, not whose fault it is
 
 
 class Asker:
-    """A learner's function with a memory of its answers, so that each question is asked only once."""
+    """A learner's function together with its earlier answers, so that it is called only once with the same
+    arguments.
+    """
 
     def __init__(self, answer: Answer, name: str) -> None:
         self.name = name
@@ -29,8 +31,9 @@ class Asker:
         self._answers: dict[str, tuple[Sequence[Plain], Plain]] = {}
 
     def __call__(self, *arguments: Plain) -> Plain:
-        """Return the answer to a question. Raises `Unusable` for a value that is too large, and the errors of
-        `Answer.call`.
+        """Return the answer of the learner's function to these arguments.
+
+        Raises `Unusable` for a value that is too large, and the errors of `Answer.call`.
         """
         key = json.dumps(arguments)
         if key not in self._answers:
@@ -42,19 +45,22 @@ class Asker:
 
     @property
     def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
-        """All different questions with their answers, in the order in which they were asked."""
+        """All different arguments so far with the function's answers, in the order of the calls."""
         return list(self._answers.values())
 
     def with_answer(self, *arguments: Plain) -> str:
-        """Return a question with its answer, as text for a message."""
+        """Return a call and its answer as text for a message, such as `recover([]) answered 'wait'`."""
         return f"{self.call(*arguments)} answered {shown(self(*arguments))}"
 
     def call(self, *arguments: Plain) -> str:
-        """Return a question as the call that a learner would write."""
+        """Return a call with these arguments as the learner would write it, such as `recover([])`."""
         return f"{self.name}({', '.join(map(shown, arguments))})"
 
     def changed(self) -> str:
-        """Ask some questions again; return a sentence about the first changed answer, or an empty text."""
+        """Call the function again with some earlier arguments.
+
+        Return a sentence about the first answer that changed, or an empty text.
+        """
         answers = list(self._answers.values())
         for arguments, first in answers[:: max(1, len(answers) // AGAIN)]:
             again = self._answer.call(*arguments)
@@ -67,7 +73,7 @@ class Asker:
 
 
 def _text(value: Plain) -> str | None:
-    """Return a value as JSON, or None if it is too large."""
+    """Return a value as JSON, or None if it is too large or too deeply nested."""
     try:
         return json.dumps(value)
     except (ValueError, RecursionError):

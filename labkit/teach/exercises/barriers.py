@@ -22,8 +22,9 @@ from labkit.teach.study import replay
 
 
 def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -> bool:
-    """Return whether the learner's function allows this action of a task. A task that copies does so before it
-    reads on.
+    """Return whether the learner's function lets a task take this action in this state.
+
+    If the function says that the task copies its state, the task does so before it reads on.
     """
     question = open_model.question(state, action)
     assert question is not None
@@ -52,7 +53,9 @@ def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -
 
 
 class Waiting(NamedTuple):
-    """A task with many inputs before a step, and the decision of the simulator's own task."""
+    """The inputs of a task before its next step, and what the simulator's own rules do: block inputs, or copy the
+    state.
+    """
 
     at_barrier: list[int]
     ended: list[int]
@@ -61,9 +64,10 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield every mixture of inputs whose barrier has arrived, that have ended, and that are still awaited.
+    """Yield every combination of inputs whose barrier has arrived, that have ended, or that are still awaited.
 
-    The last barrier arrives through the simulator, whose own rule for aligned checkpoints gives the right decision.
+    Each comes with the right decision, which the simulator's own rules for aligned checkpoints make when the last
+    barrier arrives.
     """
     model = make("barriers", {})
     assert isinstance(model, Barriers)
@@ -109,8 +113,9 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
 
 
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
-    """Try every schedule of a job with checkpoints and crashes. With the parameter `inputs`, ask about each
-    possible step of one task that has this number of inputs.
+    """Judge a learner's rule for aligned checkpoints by every schedule of a job with crashes.
+
+    If the variant has the parameter `inputs`, judge instead each possible step of one task with this number of inputs.
     """
     chosen = dict(variant.parameters)
     if "inputs" in chosen:
@@ -141,7 +146,7 @@ SETTINGS = Settings(
 
 
 TWO_OFFSETS: dict[str, object] = {"words": "hello-world-world-hello-hello", "sources": 2, "counts": 1, "crashes": 0}
-"""A job in which source 0 reads hello, world, hello and source 1 reads world, hello."""
+"""The parameters of a job in which source 0 reads hello, world, hello and source 1 reads world, hello."""
 _BARRIERS_APART = "read(0) trigger inject(0) read(0) read(1) read(1) inject(1) settle"
 
 

@@ -26,7 +26,9 @@ EIGHT: Mapping[str, Guarantee] = {
 
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
-    """Say how many of the eight guarantees are right, but not which, so that the learner checks all of them again."""
+    """Report how many of the learner's eight guarantees are right, but not which, so that the learner checks all
+    again.
+    """
     words = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
         guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, words))
@@ -52,7 +54,7 @@ def rows(*batches: str) -> list[list[Row]]:
 
 
 def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
-    """Return the same rows with `by` added to their numbers, for use by another query."""
+    """Return the same rows with `by` added to their numbers, so that another query can use them."""
     return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
@@ -70,7 +72,7 @@ ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
 
 TABLE, WRITERS = axes.AXES["table"], axes.AXES["writers"]
 FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUERY)
-"""The axes of the exercise `14b-folder`; the points of each axis are in `texts`."""
+"""The separately graded aspects (axes) of the exercise `14b-folder`; the points of each are in `texts`."""
 
 EPOCHS = ([5], [1])
 """The epochs of two queries' writers. They are independent: a smaller epoch in the other query does not mean an
@@ -79,7 +81,11 @@ older writer.
 
 
 def public(parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> tuple[Variant, ...]:
-    """Return a visible variant for each axis. A sink gets the `epochs`, if any, before the names of the two queries."""
+    """Return one public variant for each axis (separately graded aspect) in `parts`.
+
+    `epochs` are the writers' epochs of the two queries. If they are given, a sink receives the epoch before the query's
+    name.
+    """
     return tuple(
         Variant(
             axis,

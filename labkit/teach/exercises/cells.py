@@ -1,8 +1,8 @@
-"""Find the cells of a notebook that count: by the line that names an exercise, and by the name of the answer.
+"""Find the notebook cells that contain a learner's answers: by a line that names the exercise, or by the answer's name.
 
-The grader, `lab.check` and `labkit check` all ask here, so that they agree. The cells are read from top to
-bottom, as they would run, without the cells that are unchanged since their release. If several cells assign the
-name of the answer, the last one counts.
+The grader, `lab.check` and `labkit check` all use this module, so that they agree. It reads the cells from top to
+bottom, as they would run, and ignores cells that are unchanged since their release. If several cells assign the name of
+the answer, the last one counts.
 """
 
 import ast
@@ -22,7 +22,7 @@ _PLAIN_MAGICS = ("%%time", "%%capture", "%%prun", "%%timeit")
 
 
 class Cell(Protocol):
-    """A code cell, reduced to the parts that matter here."""
+    """A code cell of a notebook, reduced to its text and the metadata that tell which exercise it answers."""
 
     @property
     def source(self) -> str:
@@ -36,25 +36,25 @@ class Cell(Protocol):
 
     @property
     def exercise(self) -> str | None:
-        """The exercise that the cell's metadata names."""
+        """The name of the exercise in the cell's metadata; None if there is none."""
         ...
 
 
 @dataclass
 class Selection:
-    """The cells of a notebook that count."""
+    """The result of `select`: which cells of a notebook contain the learner's answers."""
 
     names: list[str | None]
-    """For each cell the exercise that the cell names, if it is one of this notebook's."""
+    """For each cell the exercise that it names, or None if it names none of this notebook's exercises."""
     changed: list[bool]
-    """For each cell whether the learner added or edited it."""
+    """For each cell whether the learner added or edited it since the release."""
     counts: dict[str, int] = field(default_factory=dict)
-    """The position of the cell that counts, by exercise; exercises without an attempt are missing."""
+    """The position of the cell that counts as the answer, by exercise; exercises without an attempt are missing."""
     strangers: list[str] = field(default_factory=list)
-    """Names of exercises that cells name but that are not in this notebook."""
+    """Names of exercises that cells mention but that this notebook does not contain."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Return whether a cell runs: because it counts, because the learner wrote it, or because it sets
+        """Return whether grading runs a cell: because it counts as an answer, the learner wrote it, or it sets
         parameters.
         """
         if place in self.counts.values():
@@ -63,8 +63,9 @@ class Selection:
 
 
 def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
-    """Choose the cell that counts for each exercise. `answers` contains the Python names of the answers, by
-    exercise.
+    """Choose the cell that counts as the answer to each exercise.
+
+    `released` are the notebook's original cells, and `answers` maps each exercise to the Python name of its answer.
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
@@ -88,20 +89,24 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 
 
 def named_exercise(cell: Cell) -> str | None:
-    """Return the exercise that a cell names, above its code or in its metadata."""
+    """Return the exercise that a cell names, in a line above its code or in its metadata; None for a cell that
+    checks.
+    """
     if "check" in cell.tags:
         return None
     return marked(cell.source) or cell.exercise
 
 
 def _current_exercise(cell: Cell, answers: Mapping[str, str]) -> str | None:
-    """Return the exercise that a cell names, by its current name."""
+    """Return the exercise that a cell names; for a renamed exercise, its current name."""
     name = named_exercise(cell)
     return None if name is None else now(name, answers)
 
 
 def marked(source: str) -> str | None:
-    """Return the exercise that a line above the code names; other comments and magics may precede that line."""
+    """Return the exercise that a line above the code names, or None; other comments and magics may precede that
+    line.
+    """
     for line in map(str.strip, source.splitlines()):
         if match := MARK.match(line):
             return match[1]
@@ -111,12 +116,14 @@ def marked(source: str) -> str | None:
 
 
 def normal(source: str) -> str:
-    """Return a source without differences that opening and saving a notebook can cause."""
+    """Return a cell's source without the whitespace differences that opening and saving a notebook can cause."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
 def python(source: str) -> str:
-    """Return a cell as plain Python, without the lines that only IPython understands; empty for another language."""
+    """Return a cell as plain Python, without lines that only IPython understands; empty if it is in another
+    language.
+    """
     if _tree(source) is not None:
         return source
     lines = source.lstrip("\n").splitlines()
@@ -203,7 +210,9 @@ def _without_comments(source: str) -> str:
 
 
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
-    """Return the reasons, one sentence each, why a cell may fail in grading although it works in its notebook."""
+    """Return the reasons, one sentence each, why the cell at `place` may fail in grading although it works in its
+    notebook.
+    """
     source = cells[place].source
     complaints = []
     if calls_input(source):
@@ -216,8 +225,9 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
-    """Return a sentence on each name that a cell uses, that is not in `there`, and that only an unchanged released
-    cell defines.
+    """Return a sentence on each name that a cell uses but that only an unchanged released cell defines.
+
+    Such cells do not run in grading. `there` are the names that are defined without them.
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [

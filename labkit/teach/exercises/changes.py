@@ -1,6 +1,4 @@
-"""The exercises of notebook 10: the messages of a change, their effect on a receiver, and equality with the batch
-query.
-"""
+"""The exercises of notebook 10: messages that announce a changed count, the receiver's table, and the batch query."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,15 +20,16 @@ from labkit.teach.exercises.searching import MAX_STATES, ask_each
 WAYS = ("append", "retract", "upsert")
 REFUSED = "refused"
 Change = tuple[str, str, int | None, int | None]
-"""The way of writing, the word, and its count in the table before and after; None if the word has no row."""
+"""A way of writing from `WAYS`, a word, and its count in the table before and after; None if the word has no row."""
 
 
 # The messages of a change.
 
 
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
-    """Return the right messages for a change. `tests/exercises/test_changes.py` compares them with the simulator's
-    query.
+    """Return the messages by which a query announces a changed count, or "refused" if this way of writing cannot do so.
+
+    `tests/exercises/test_changes.py` compares them with the simulator's query.
     """
     if after == before:
         return []
@@ -46,7 +45,7 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def judge_messages(answer: Answer, variant: Variant) -> Finding:
-    """Ask about every change between the counts of a variant, or a missing row, in each way of writing."""
+    """Judge a learner's function by every change of a count, also from and to a missing row, in each way of writing."""
     ask = Asker(answer, "messages")
     changes: Iterator[Change] = (
         (way, word, before, after)
@@ -82,7 +81,7 @@ def _kind(before: int | None, after: int | None) -> str:
 
 
 def _why(way: str, before: int | None, after: int | None) -> str:
-    """Return a sentence about the message that the change requires."""
+    """Return a sentence on why the change requires the right messages."""
     if after == before:
         return "nothing has changed, so nothing is to be said."
     if before is None:
@@ -98,7 +97,9 @@ def _why(way: str, before: int | None, after: int | None) -> str:
 
 
 class _Case(NamedTuple):
-    """A table, the next message, and a state of the simulator in which they meet."""
+    """A receiver's table, the next message, and a simulator's state in which both occur; None if they were
+    assembled.
+    """
 
     table: Table
     message: Message
@@ -118,7 +119,10 @@ def _rows(table: Table) -> list[Plain]:
 
 @cache
 def _met(parameters: str) -> tuple[_Case, ...]:
-    """Return every pair of table and message that occurs in any schedule of a configuration, each once."""
+    """Return every different pair of table and message that occurs in any schedule of a changelog simulation.
+
+    `parameters` is the configuration of the simulation as JSON.
+    """
     model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
     cases: dict[str, _Case] = {}
@@ -131,8 +135,9 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield every table with a limited number of rows, with every message. Tables for upserts have one row for
-    each key.
+    """Yield every table of up to `rows` rows together with every message; `parts` contains the rows, words and counts.
+
+    For an upsert message, the table has at most one row for each key.
     """
     rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
     for number in range(parts["rows"] + 1):
@@ -145,7 +150,9 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def judge_apply(answer: Answer, variant: Variant) -> Finding:
-    """Ask about every pair of table and message that occurs in a simulated run or that a variant assembles."""
+    """Judge a learner's function by every pair of table and message that occurs in a simulation or that the
+    variant lists.
+    """
     ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
 
     def cases() -> Iterator[tuple[_Case, Mapping[str, object]]]:
@@ -189,14 +196,14 @@ MEANS = {
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the rows that a reader finds and the words processed so far."""
+    """Return the arguments of the learner's property: the rows that a reader finds and the words processed so far."""
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
     return rows, list(model.settings.words[: state.furthest])
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield every table with a limited number of rows, in any order, with every prefix of the input."""
+    """Yield states with every table of up to `rows` rows, in any order, after every prefix of the input."""
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
     rows = [Row(word, count) for word, count in product((*model.settings.keys, *parts["others"]), parts["counts"])]

@@ -1,7 +1,7 @@
-"""The calls for a learner: `check` an answer, get the next `hint`, see the `progress`, `reset` an exercise.
+"""The functions with which a learner can `check` an answer, get a `hint`, see the `progress`, and `reset` an exercise.
 
-The visible check judges by public variants, in the notebook. Its points do not count, because the grader uses
-other variants.
+The visible check judges by public variants, in the notebook. Its points do not count, because the grader uses other
+variants.
 """
 
 import inspect
@@ -27,18 +27,20 @@ STRICT = "LABKIT_STRICT"
 """The environment variable that makes every failed check raise an error, unless it is empty or 0."""
 
 _under_way: list[str] = []
-"""The exercise whose answer is running alone. The same cell may also call the check, which must not start again."""
+"""The exercise whose answer is being run in a fresh namespace; its cell may call `check`, which must not start
+again.
+"""
 _forgotten: dict[str, int] = {}
 """For each exercise that was reset, the number of cells that had been executed before the reset."""
 
 
 def check(name: str, *, strict: bool | None = None) -> None:
-    """Judge your answer by the public variants and print the observed and the expected result.
+    """Check your answer to an exercise such as `"05-recovery"`, and print the observed and the expected result.
 
-    The check judges what the grader would: it runs the cell with your answer once more in a fresh namespace,
-    with the parameters and your own other cells. If there is a counterexample, it opens in the stepper at the
-    failing step. With `strict`, or with the variable LABKIT_STRICT, a failed or missing answer raises
-    `NotPassed`. An unknown exercise raises `InvalidInput`.
+    The cell with your answer runs once more in a fresh namespace, with the parameters and your own other cells, because
+    the grader runs it like that. If a schedule breaks your answer, it opens in the stepper at the failing step. With
+    `strict`, or with the environment variable LABKIT_STRICT, a failed or missing answer raises `NotPassed`. An unknown
+    exercise raises `InvalidInput`.
     """
     exercise = find(name)
     if _under_way:
@@ -62,7 +64,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
 
 def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
-    """Return whether a failed check raises an error: the argument decides, or else the environment."""
+    """Return whether a failed check raises an error: `choice` decides, or if it is None the variable LABKIT_STRICT."""
     return os.environ.get(STRICT, "") not in {"", "0"} if choice is None else choice
 
 
@@ -95,7 +97,7 @@ def _show_and_note(exercise: Exercise, findings: list[Finding]) -> None:
 
 
 def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
-    """Return the last finding as a card, with the lines to print outside of a notebook."""
+    """Return a card on the last finding; outside of a notebook, `lines` are printed instead."""
     word, tone = ("passed", GOOD) if last.passed else ("not yet", BAD)
     if last.passed and exercise.by_hand:
         word, tone = "kept", ""
@@ -116,8 +118,9 @@ def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
 
 
 def _alone(exercise: Exercise) -> Alone | None:
-    """Run the answer as in grading. Return None if the executed cells are unknown or none of them contains the
-    answer.
+    """Run the answer in a fresh namespace, as in grading.
+
+    Return None if the executed cells are unknown or none of them contains the answer.
     """
     executed = _executed()
     released = released_cells(exercise.notebook)
@@ -142,7 +145,9 @@ def _executed() -> list[str] | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Explain to the learner if an answer passes in its notebook but fails alone, as it is graded."""
+    """Tell the learner if an answer passes in its notebook but not as it is graded, and what prevents it from
+    running.
+    """
     # On Spark, another run for the difference would take as long again.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:
@@ -155,7 +160,9 @@ def _differs(
 
 
 def _keep_first(name: str, finding: Finding) -> None:
-    """Record the first prediction with its outcome; print it if the learner has changed it since."""
+    """Record the learner's first prediction and the outcome; if the prediction has changed since, print the first
+    one.
+    """
     first = notes.of(name).get("predicted")
     if first is None:
         notes.note(name, predicted=finding.expected, came=finding.observed)
@@ -164,7 +171,7 @@ def _keep_first(name: str, finding: Finding) -> None:
 
 
 def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding] | None:
-    """Return the findings of the public variants up to the first failure, or None if the exercise is not attempted."""
+    """Return the findings of the public variants up to the first failure, or None if there is no answer yet."""
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
         try:
@@ -212,7 +219,10 @@ def _show(finding: Finding) -> None:
 
 
 def hint(name: str) -> None:
-    """Print the next hint after all earlier ones. Raises `InvalidInput` for an unknown exercise."""
+    """Print the hints of an exercise that you have seen, the next hint, and the length of a solution.
+
+    Raises `InvalidInput` for an unknown exercise.
+    """
     exercise = find(name)
     _say_where(name)
     name = exercise.name
@@ -225,7 +235,7 @@ def hint(name: str) -> None:
 
 
 def progress(notebook: str | None = None) -> None:
-    """Print kind, level, state and points of every exercise, or of those of one notebook (`"05"`, `"09b"`)."""
+    """Print kind, level, state and points of every exercise, or only those of one notebook (`"05"`, `"09b"`)."""
     rows = [("exercise", "kind", "level", "state", "points")]
     got = most = 0
     for exercise in assignments().values():
@@ -255,9 +265,10 @@ def _say_where(name: str) -> None:
 
 
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Drop your answer and progress of one exercise or of all, and restore the stub; only with `confirm=True`.
+    """Delete your answer and progress of one exercise, or of all exercises if there is no name.
 
-    In a notebook the stub appears in a new cell below. Your own cell stays, and counts until you delete it.
+    Without `confirm=True` nothing is deleted, and only a message appears. For one exercise, its stub to fill in appears
+    in a new cell below. Your own cell stays, and counts as your answer until you delete it.
     """
     if name is not None:
         _say_where(name)
@@ -289,7 +300,7 @@ def _give_back(stub: str) -> None:
 
 
 def stubs() -> dict[str, str]:
-    """Return the stub of every exercise as the notebooks contain it; the file is generated from their sources."""
+    """Return the stub of every exercise, the cell that a learner fills in; the file is generated from the notebooks."""
     result: dict[str, str] = json.loads(
         files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )

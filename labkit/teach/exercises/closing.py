@@ -1,6 +1,7 @@
-"""Close an open model with a learner's function, so that only the actions that it answers can happen.
+"""Close an open model with a learner's function, so that only the actions that the function chooses can happen.
 
-The closed model has the open model's name, version and parameters, so its traces are traces of the open model.
+An open model is a simulator that leaves some decisions to a learner. The closed model has the open model's name,
+version and parameters, so its traces are traces of the open model.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -15,8 +16,8 @@ MAX_STEPS = 50
 """The largest number of steps in one answer; right answers need far fewer."""
 
 Allows = Callable[[Asker, Any, Any, Action], bool]
-"""Decides whether a learner's function allows an open action. Arguments: the function, the open model, a state,
-the action.
+"""A function that returns whether the learner's function allows an action. Its arguments: the learner's function,
+the open model, a state, and the action.
 """
 
 
@@ -37,14 +38,16 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the questions asked in a state in which the learner's function allows no action."""
+        """Return the questions to which the learner's answers leave no action possible; empty if an action is
+        possible.
+        """
         if self.actions(state):
             return []
         questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))
         return [question for question in questions if question is not None]
 
     def question(self, before: Any, action: Action, _after: Any) -> Question | None:
-        """Return the question asked for an action."""
+        """Return the arguments of the learner's function for this action, or None if the learner does not decide it."""
         return self.open_model.question(before, action)
 
 
@@ -63,12 +66,13 @@ class Run(Overlay[Any]):
         self.open_model, self.ask, self._of = open_model, ask, of
 
     def initial(self) -> Busy:
-        """Return the open model's initial state, with no steps to do."""
+        """Return the open model's initial state, with no step of an answer waiting."""
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
-        """Return the next step of the answer and all actions outside of the learner's control. Raises `Unusable`
-        for an impossible step.
+        """Return the next step of the learner's answer and all actions that the learner does not control.
+
+        Raises `Unusable` if the next step is impossible.
         """
         steps = self.open_model.steps
         enabled = self.open_model.actions(state.state)
@@ -80,7 +84,10 @@ class Run(Overlay[Any]):
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """Apply one step, and ask the learner's function again if the open model requires it. Raises `Unusable`."""
+        """Apply an action, and call the learner's function if the open model then asks for a new list of steps.
+
+        Raises `Unusable` if the function returns impossible steps.
+        """
         after = self.open_model.apply(state.state, action)
         question = self.open_model.asks(state.state, action, after)
         if question is not None:
@@ -99,7 +106,7 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the open model's claims, applied to its own part of the state."""
+        """Return the open model's claims, applied to the open model's state without the waiting steps."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:
@@ -110,7 +117,7 @@ class Run(Overlay[Any]):
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """Return the question asked after an action."""
+        """Return the arguments with which the learner's function is called after an action, or None."""
         return self.open_model.asks(before.state, action, after.state)
 
 

@@ -1,4 +1,6 @@
-"""The exercises of notebook 05: a participant that recovers, atomicity as an invariant, and who has to wait."""
+"""The exercises of notebook 05: how a participant recovers, atomicity as an invariant, and which processes must
+wait.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -17,7 +19,7 @@ RETURNS = {"abort": "return_abort", "commit": "return_commit", "wait": "return_w
 
 
 def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
-    """Return whether a participant may recover by this action, according to the learner's function."""
+    """Return whether the learner's function chooses this action for a participant that recovers from a crash."""
     question = open_model.question(state, action)
     answer = ask(*question)
     if not isinstance(answer, str) or answer not in RETURNS:
@@ -26,7 +28,7 @@ def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Try every schedule of two-phase commit in which any process may crash and messages may be lost."""
+    """Judge a learner's rule for recovery by every schedule of two-phase commit with crashes and lost messages."""
     open_model: Any = make("recovery_drill", dict(variant.parameters))
     return search(answer, "recover", lambda ask: ClosedModel(open_model, ask, _returns), "nobody_blocked")
 
@@ -37,7 +39,7 @@ def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _any_logs(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield every combination of the given logs, one log for each participant."""
+    """Yield a state for every combination of the logs in `parts`, one log for each participant."""
     state = model.initial()
     logs = [tuple(map(Entry, log)) for log in parts["logs"]]
     for chosen in product(logs, repeat=len(state.participants)):

@@ -17,11 +17,15 @@ MAX_STATES = 200_000
 SHORTEST = 40
 """The smallest number of characters of a text for a person."""
 Chosen = dict[str, Any]
-"""Values by name, each checked against its options or its type."""
+"""A learner's settings or predictions by name, each checked against its options or its type."""
 
 
 def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[Plain] | type]) -> Chosen:
-    """Return a dict that has exactly these keys, each with an allowed value. Raises `Unusable` for any other value."""
+    """Return a learner's dict if it has exactly the keys of `options_by_key`, each with an allowed value.
+
+    A key's options are the allowed values, or their type. Raises `Unusable` for any other value; `name` is the answer's
+    Python name, for the message.
+    """
     if type(value) is not dict or set(value) != set(options_by_key):
         raise Unusable(f"{name} must be a dict with the keys {', '.join(options_by_key)}; it is {shown(value)}.")
     for key, options in options_by_key.items():
@@ -36,18 +40,19 @@ def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[
 
 @cache
 def _searched(model: str, values: str) -> Exploration:
-    """Return the result of an exhaustive search, cached so that each configuration is searched once for all
-    learners.
+    """Return the result of an exhaustive search of `model`; `values` are its parameters as JSON.
+
+    The result is cached, so that each configuration is searched once for all learners.
     """
     return explore(make(model, json.loads(values)), max_states=MAX_STATES)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a simulator, judged by every schedule under the failures of a variant.
+    """An exercise in which a learner chooses a simulator's settings; right ones keep all `claims` under every schedule.
 
-    `chosen` maps the keys to their options, `parameters` turns the answer into the model's parameters, and
-    `claims` must hold.
+    `name` is the answer's Python name, and `chosen` maps its keys to their options. `parameters` turns the answer and a
+    variant, which states the failures, into the model's parameters.
     """
 
     name: str
@@ -57,7 +62,9 @@ class Settings:
     parameters: Callable[[Chosen, Variant], dict[str, object]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules under one variant with the learner's settings."""
+        """Search all schedules of one variant with the learner's settings; the answer passes if no schedule
+        breaks a claim.
+        """
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))
@@ -81,14 +88,15 @@ class Settings:
 
 
 def settings_text(values: Mapping[str, Plain]) -> str:
-    """Return values by name, as text for a message."""
+    """Return settings or predictions as text for a message, such as `sink='wal', order=None`."""
     return ", ".join(f"{name}={shown(value)}" for name, value in values.items())
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction, which earns its points by being made. `outcome` runs the experiment and returns the result and
-    a trace.
+    """An exercise whose points are for making a prediction, whether right or wrong.
+
+    `outcome` runs the experiment and returns the result and, if there is one, a trace.
     """
 
     name: str
@@ -96,7 +104,7 @@ class Prediction:
     outcome: Callable[[Variant], tuple[dict[str, Plain], str | None]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Run the experiment if there is a prediction, and report both side by side."""
+        """Run the experiment if there is a prediction, and report predicted and real outcome side by side."""
         value = answer.value()
         try:
             predicted = named_values(self.name, value, self.options)
@@ -115,7 +123,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Statements:
-    """Statements to choose from, each with the reason why it is right or wrong."""
+    """A multiple-choice exercise: the reason why each statement is right or wrong, by letter, and the right letter."""
 
     name: str
     reasons: Mapping[str, str]
@@ -135,12 +143,12 @@ class Statements:
 
 @dataclass(frozen=True)
 class Text:
-    """A text that a person reads and grades."""
+    """An exercise whose answer is a text that a person reads and grades."""
 
     name: str
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """Pass every text that is long enough."""
+        """Pass every text of at least `SHORTEST` characters."""
         value = answer.value()
         if type(value) is not str or len(value.strip()) < SHORTEST:
             return Finding(False, f"{self.name} must be a text of at least {SHORTEST} characters.")

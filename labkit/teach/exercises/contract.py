@@ -1,9 +1,9 @@
 """The data types of an exercise, shared by the notebook, which checks at once, and the grader, which trusts nothing.
 
-A learner's answer is a constant or a function of plain values, those that JSON can carry. The judge explores
-and only asks the answer questions. So the same judge can run beside the learner's code in a notebook, and in
-another process for grading. Both read an answer by `plain`, so that they agree on what is an answer and what
-was not attempted.
+A learner's answer is a constant, or a function of plain values, those that JSON can carry. The judge explores the
+schedules itself and only calls the learner's function. So the same judge can run beside the learner's code in a
+notebook, and in another process for grading. Notebook and grader both read an answer by `plain`, so that they agree on
+what is an answer and what was not attempted.
 """
 
 import json
@@ -33,16 +33,19 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 
 
 class NotPlain(Exception):
-    """A value is not a valid answer. The message is a sentence without its subject, such as `recover([])`."""
+    """A value is not a valid answer.
+
+    The message lacks its subject, because the caller puts the source of the value in front of it, such as
+    `recover([])`.
+    """
 
 
 def plain(value: object) -> Plain:
-    """Return a copy of a learner's constant or of a value that a learner's function returned; all answers are read
-    here.
+    """Return a copy of a learner's constant, or of a value that a learner's function returned, if it is a valid answer.
 
-    `None` is an answer and is judged. Raises `MissingSolution` for a value that contains nothing but `...`, as
-    a stub does. Raises `NotPlain` for `...` among other values, for types that JSON cannot carry, more levels
-    than `DEEPEST`, whole numbers from `LARGEST` on, and more than `MOST_CHARACTERS`.
+    Every answer is read by this function. `None` is an answer and is judged. Raises `MissingSolution` for a value that
+    contains nothing but `...`, as a stub does. Raises `NotPlain` for `...` among other values, for types that JSON
+    cannot carry, more levels than `DEEPEST`, whole numbers from `LARGEST` on, and more than `MOST_CHARACTERS`.
     """
     reader = _Reader()
     copy = reader.read(value, 0)
@@ -169,29 +172,33 @@ class Answer(Protocol):
     """The interface through which a judge reads an answer."""
 
     def value(self) -> Plain:
-        """Return the constant. Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if it is not
-        plain.
+        """Return the learner's constant.
+
+        Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if JSON cannot carry it.
         """
         ...
 
     def call(self, *arguments: Plain) -> Plain:
-        """Return the result of the learner's function. A judge may repeat a question and expects the same answer.
+        """Return the result of the learner's function for these arguments.
 
-        Raises `MissingSolution` if the function was not attempted (it raises `NotImplementedError` or
-        `MissingSolution`, or returns nothing but `...`), and `AnswerFailed` if it fails.
+        A judge may repeat a call and expects the same result. Raises `MissingSolution` if the function was not
+        attempted (it raises `NotImplementedError` or `MissingSolution`, or returns nothing but `...`), and
+        `AnswerFailed` if it fails.
         """
         ...
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request of the learner's sink to its store (`teach.exercises.steps.step`). Raises as
-        `call`.
+        """Return the next request of the learner's sink to its store, as `teach.exercises.steps.step` does.
+
+        `kind` is the kind of store, `exchanges` are the requests so far with the store's answers, and `arguments` are
+        those of the sink. Raises the errors of `call`.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check. A learner reads the sentences `observed`, `expected` and `message`."""
+    """The result of one check of an answer. A learner reads the sentences `observed`, `expected` and `message`."""
 
     passed: bool
     message: str
@@ -200,14 +207,14 @@ class Finding:
     trace: str | None = None
     """A counterexample as the text of a trace, which the stepper opens; `None` if there is nothing to step through."""
     at: int = 0
-    """The step of the trace at which it fails."""
+    """The number of the trace's step at which the answer fails."""
     general: str = ""
     """The message without details of the variant, which a learner reads if the variant is hidden."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration for judging an answer; only the exercise's own judge understands its parameters."""
+    """One configuration by which an answer is judged; only the exercise's own judge understands its parameters."""
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
@@ -224,7 +231,7 @@ def variant(name: str, **parameters: Any) -> Variant:
 
 @dataclass(frozen=True)
 class Assignment:
-    """The task of an exercise, and how it counts; the lab's own are read from `texts/NN.toml`."""
+    """An exercise without its judge: its task, hints and points. The lab's own are read from `texts/NN.toml`."""
 
     name: str
     """The unique name, the argument of `check`: `NN-word`, where NN is the notebook's number, such as 05 or 09b."""
@@ -237,7 +244,7 @@ class Assignment:
     answer: str
     """The Python name that the learner assigns or defines."""
     task: str
-    """The task in Markdown, as it appears in the notebook above the learner's cell."""
+    """The task in Markdown, as it appears in the notebook above the cell for the answer."""
     hints: Sequence[str] = field(hash=False)
     """At least two hints in Markdown, each revealing more than the one before."""
     lines: int
@@ -249,25 +256,28 @@ class Assignment:
     by_hand: bool = False
     """Whether the answer is a text for a person: the judge only checks that it exists, and gives no points."""
     axes: Sequence[tuple[str, int]] = field(default=(), hash=False)
-    """Parts of the exercise with their own points; a variant's parameter `axis` names its part."""
+    """Separately graded parts of the exercise with their points; a variant's parameter `axis` names its part."""
     statements: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
-    """Statements to choose from by letter, each with the reason why it is right or wrong."""
+    """For a multiple-choice exercise, each statement and the reason why it is right or wrong, by letter."""
     right: str = ""
     """The letter of the right statement."""
 
 
 Judge: TypeAlias = Callable[[Answer, Variant], Finding]
-"""Judges an answer by one variant. It raises only what `Answer` raises, whatever an answer does."""
+"""A function that judges an answer by one variant. It raises only the errors of `Answer`, whatever an answer does."""
 JudgeTogether: TypeAlias = Callable[[Answer, Sequence[Variant]], list[Finding]]
-"""Judges by several variants at once, if that is faster. If it raises, none of the variants counts as judged."""
+"""A function that judges an answer by several variants at once, because that is faster.
+
+If it raises an error, none of the variants counts as judged.
+"""
 
 
 class Judging(NamedTuple):
-    """How the answers to an exercise are judged."""
+    """The judge of an exercise together with the public variants."""
 
     judge: Judge
     public: Sequence[Variant]
-    """The variants of the visible check."""
+    """The variants of the visible check, which learners may read; the grader adds hidden ones."""
     judge_together: JudgeTogether | None = None
 
 
@@ -281,6 +291,6 @@ class Exercise(Assignment):
     """An assignment together with its judge."""
 
     public: Sequence[Variant] = field(hash=False)
-    """The variants of the visible check."""
+    """The variants of the visible check, which learners may read; the grader adds hidden ones."""
     judge: Judge
     judge_together: JudgeTogether | None = None

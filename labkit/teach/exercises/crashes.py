@@ -22,16 +22,18 @@ CHOSEN = {
 
 
 def judge_sink(answer: Answer, variant: Variant) -> Finding:
-    """Judge settings by a real run that is killed by SIGKILL at the variant's failpoint. Raises a `LabError` if
-    the run fails.
+    """Judge a learner's sink settings by a real Spark run that is killed by SIGKILL at the variant's failpoint.
+
+    Raises a `LabError` if the run fails.
     """
     [finding] = judge_sinks(answer, [variant])
     return finding
 
 
 def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
-    """Judge settings by a real run for each variant, all in shared drivers. Raises a `LabError` if one of the runs
-    fails.
+    """Judge a learner's sink settings by one real Spark run for each variant; the runs share drivers, to save time.
+
+    Raises a `LabError` if one of the runs fails.
     """
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
@@ -60,7 +62,10 @@ def _finding(chosen: Chosen, place: str, outcome: Outcome, seen: str) -> Finding
 
 
 def _point(chosen: Chosen, wanted: str) -> str:
-    """Return the variant's failpoint or, for sinks that commit at once and lack it, `sink.after_pre_commit`."""
+    """Return the failpoint `wanted`, or `sink.after_pre_commit` for sinks that lack it because they commit at once.
+
+    Raises `InvalidInput` if the sink does not support the chosen order of writes.
+    """
     strategy = Strategy(chosen["sink"])
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
@@ -71,7 +76,9 @@ def _point(chosen: Chosen, wanted: str) -> str:
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Return each outcome with the rows that a reader could have seen, because the run's folder is removed
+    """Kill one run at each failpoint in `places`, and return each outcome with the rows that a reader could have seen.
+
+    `records` are the records per batch of each run. The rows are read here, because the run's folder is removed
     afterwards.
     """
     order = None if chosen["order"] in (None, "none") else chosen["order"]

@@ -11,9 +11,7 @@ from labkit.teach.study import replay
 
 
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
-    """Try every schedule of one sender and one receiver with crashes, over a network that loses and duplicates
-    messages.
-    """
+    """Judge a learner's receiver by every schedule with one sender and crashes, if messages get lost or duplicated."""
     open_model: Any = make("deduplication_drill", dict(variant.parameters))
     return search(answer, "receive", lambda ask: Run(open_model, ask, "steps"), "ends")
 

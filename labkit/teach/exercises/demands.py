@@ -1,4 +1,4 @@
-"""The exercises of notebook 09c: the demands that a store breaks, and the first demand as a property."""
+"""The exercises of notebook 09c: which demands of `DEMANDS` a store breaks, and the first demand as a property."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -26,8 +26,9 @@ Job = dict[str, int]
 
 
 def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
-    """Return the demands that a store breaks. `tests/exercises/test_demands.py` compares the result with the
-    simulators.
+    """Return the numbers of the demands in `DEMANDS` that a store does not meet for a job.
+
+    `tests/exercises/test_demands.py` compares the result with the simulators.
     """
     kept = {
         1: store["shows"] == "committed",
@@ -40,8 +41,8 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
 
 
 def _stores(job: Job) -> Iterator[Store]:
-    """Yield every store whose limits are just above or just below the job's needs, or far from them; harmless ones
-    first.
+    """Yield every store whose limits are just above or below the job's needs, or far from them; harmless stores
+    come first.
     """
     needed = job["downtime"] + job["checkpoint"]
     longer = max(job["downtime"], job["checkpoint"])
@@ -53,7 +54,7 @@ def _stores(job: Job) -> Iterator[Store]:
 
 
 def judge_demands(answer: Answer, variant: Variant) -> Finding:
-    """Ask about every store that can be assembled for one job."""
+    """Judge a learner's function by every store that can be assembled for one job."""
     ask = Asker(answer, "broken")
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     return ask_each(ask, _stores(job), lambda store: _wrong(ask, store, job), "It is right about {} stores")
@@ -88,7 +89,10 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the rows read, each with its transaction, and the status of each transaction."""
+    """Return the arguments of the learner's property: rows that a reader got, and the status of each transaction.
+
+    Each row comes with the name of its transaction; the name is empty for a row outside of any transaction.
+    """
     del model
     names = [str(each.handle) for each in state.transactions]
     read = [
@@ -99,7 +103,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states with transactions of any status and with rows read from any of them or from none."""
+    """Yield states with transactions of every status, and with rows read from any of them or from outside of them."""
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts["transactions"])]

@@ -1,5 +1,6 @@
-"""The exercises of notebook 12: the right order of writes for a given store, and the step at which a restart
-resumes.
+"""The exercises of notebook 12: the right order of writes for a given store, and the step at which a restart resumes.
+
+A store is described by a dict: how it writes rows, whether it stages rows, and which writes it can combine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield every store that writes rows in this way."""
+    """Yield every store that writes rows in the way `rows`, with all combinations of its other abilities."""
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
 
@@ -58,7 +59,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return the design of an order of writes, with a restart that uses everything that was written."""
+    """Return a design with this order of writes, whose restart uses everything that was written."""
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -74,7 +75,10 @@ def _searched(design: Design) -> OrderResult:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """Return a sentence about the crash that breaks an order; empty if no crash does."""
+    """Return a sentence about a crash that breaks an order of writes; empty if no crash does.
+
+    With `quiet`, faults that a reader sees only temporarily count as well.
+    """
     verdicts = _searched(_design(steps, store))
     if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):
         return ""
@@ -83,7 +87,9 @@ def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool)
 
 
 def _orders() -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield enough orders to decide whether a right one exists: with a marker, with staged rows, or with neither."""
+    """Yield the orders that suffice to decide whether a store has a right one: with a marker, staged rows, or
+    neither.
+    """
     single_writes = {write: (write,) for write in WRITES.values()}
     rows, done = single_writes[Write.VISIBLE], single_writes[Write.DECISION]
     parts: list[list[AtomicSet]] = [
@@ -98,12 +104,12 @@ def _orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
-    """Return whether a right order exists for a store."""
+    """Return whether some order of writes survives every crash on a store; `quiet` is explained in `harm`."""
     return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
 def judge_order(answer: Answer, variant: Variant) -> Finding:
-    """Ask about every store that writes rows in one way, and search every answered order for crashes that break it."""
+    """Judge a learner's orders of writes, one for each store that writes rows as the variant says, by crashes."""
     ask, quiet = Asker(answer, "order"), bool(variant["quiet"])
     right = f"Every order was tested with crashes, rows {variant['rows']}"
     return ask_each(ask, stores(variant["rows"]), lambda store: _wrong_order(ask, store, quiet=quiet), right)
@@ -147,8 +153,9 @@ def _set(ask: Asker, text: Plain) -> AtomicSet:
 
 
 def really_next(engine: str, left: list[str]) -> int:
-    """Return the step that runs next: Spark repeats a planned batch without a commit, Flink continues after its
-    newest complete checkpoint.
+    """Return the number of the step that an engine runs next after a crash that left the files `left`.
+
+    Spark repeats a planned batch without a commit; Flink continues after its newest complete checkpoint.
     """
     return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
 
@@ -175,7 +182,9 @@ def _is(name: str, folder: str) -> bool:
 
 
 def _left(engine: str, first: int) -> Iterator[list[str]]:
-    """Yield lists of an engine's files as crashes leave them around a few steps; the newest name is not always last."""
+    """Yield lists of an engine's files as crashes leave them in a few steps from `first` on; the newest is not
+    always last.
+    """
     yield []
     for newest in range(first, first + 4):
         for left in (_of_spark if engine == "spark" else _of_flink)(first, newest):
@@ -202,7 +211,7 @@ def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
 
 
 def judge_restart(answer: Answer, variant: Variant) -> Finding:
-    """Ask about lists of files that crashes of one engine leave."""
+    """Judge a learner's function by lists of files that crashes of one engine leave."""
     ask, engine = Asker(answer, "next_step"), variant["engine"]
     right = f"It is right about all files that crashes of {engine} leave"
     return ask_each(ask, _left(engine, variant["first"]), lambda left: _wrong_step(ask, engine, left), right)

@@ -1,9 +1,8 @@
-"""Judge a property that a learner writes, on states of the simulators, whose own claim tells bad states from good
-ones.
+"""Judge a property that a learner writes, by states of a simulator whose own claim tells bad states from good ones.
 
-The states come from three sources. The property must accept every state of a correct system. In a system with
-one rule removed, it must accept the good states and reject the bad ones. Assembled states, which no run
-reached, cover combinations that runs of small systems rarely show.
+The states come from three sources. The property must accept every state of a correct system. In a system with one rule
+removed, it must accept the good states and reject the bad ones. Assembled states, which no run reached, cover
+combinations that runs of small systems rarely show.
 """
 
 import json
@@ -22,9 +21,9 @@ from labkit.teach.exercises.contract import Answer, Finding, Variant
 from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
-"""Returns the part of a state that a property sees: the arguments of the learner's function."""
+"""A function that returns the part of a state that a property sees: the arguments of the learner's function."""
 Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
-"""Returns states that are assembled instead of reached, from a model and the parts that a variant names."""
+"""A function that assembles states instead of reaching them by a run, from a model and the parts in a variant."""
 
 
 class ObservedModel(Overlay[Any]):
@@ -39,7 +38,7 @@ class ObservedModel(Overlay[Any]):
 
 
 class Case(NamedTuple):
-    """A question about a state, whether the claim holds there, and the first state with this question."""
+    """The arguments of one call of the property, whether the right answer is True, and the first state with them."""
 
     question: tuple[Any, ...]
     is_kept: bool
@@ -48,9 +47,10 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
-    """Return every different question about the states of a system, or about states assembled for it.
+    """Return every different call of the property on the states of a system, or on states assembled for it.
 
-    They are in the order of the search, whose result is cached.
+    The calls are in the order of the search, whose result is cached. `parameters` is the configuration as JSON, and
+    `assembled` the parts as JSON, or empty.
     """
     model = make(watch.model, json.loads(parameters))
     claim = watch.claimed(model)
@@ -63,7 +63,9 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
 
 
 def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters: str) -> Iterator[Any]:
-    """Yield the states of a system to which the claim applies. Raises `GradingError` if there are too many."""
+    """Yield the states that a system reaches and to which the claim applies. Raises `GradingError` if there are
+    too many.
+    """
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
@@ -77,25 +79,27 @@ def _nothing(_model: Model[Any], _parts: Mapping[str, Any]) -> Iterable[Any]:
 
 
 class System(NamedTuple):
-    """A source of questions: a simulator's configuration, or states assembled for one."""
+    """A source of states: a simulator's configuration, or states assembled for one."""
 
     name: str
     parameters: Mapping[str, object]
     is_good: bool = False
     """Whether the system keeps all rules, so that the claim holds in every one of its states."""
     assembled: Mapping[str, object] | None = None
-    """The parts from which states are assembled; None for the states that the system reaches."""
+    """The parts from which states are assembled; None to use the states that the system reaches."""
 
     def cases(self, watch: "Watch") -> tuple[Case, ...]:
-        """Return the questions about this system."""
+        """Return the calls of the learner's property on the states of this system, with the right answers."""
         assembled = "" if self.assembled is None else json.dumps(self.assembled)
         return _cases(watch, json.dumps(self.parameters), assembled)
 
 
 @dataclass(frozen=True)
 class Watch:
-    """A property for a learner to write: the function's name, the model, the claim that tells bad states, and the
-    view.
+    """An exercise in which a learner writes a property: its name, the simulator, and the claim that gives the right
+    answers.
+
+    `view` returns the part of a state that the property sees, and `assemble` returns states that no run reached.
     """
 
     function: str
@@ -105,14 +109,14 @@ class Watch:
     assemble: Assemble = _nothing
 
     def claimed(self, model: Model[Any]) -> Property[Any]:
-        """Return the simulator's own claim."""
+        """Return the simulator's own claim, which tells bad states from good ones."""
         return next(each for each in model.properties() if each.name == self.claim)
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Judge a property by one variant, which has any of `good`, `bad` and `assembled`.
+        """Judge a learner's property by one variant, which has any of the parameters `good`, `bad` and `assembled`.
 
-        `good` and `bad` are systems, each a name and its parameters; `assembled` has a name, parameters, and
-        the parts from which the states are assembled.
+        `good` and `bad` are lists of systems, each a name and its parameters; a system of `assembled` also has the
+        parts from which its states are assembled.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -163,7 +167,7 @@ class Watch:
         return self._with_run(system, case, finding)
 
     def _with_run(self, system: System, case: Case, finding: Finding) -> Finding:
-        """Return the finding with a shortest run to the state, if a run reaches it."""
+        """Return the finding with a shortest run to the state, unless the state was assembled."""
         if system.assembled is not None:
             return finding
         trace = trace_to(self.model, json.dumps(system.parameters), case.state)
@@ -171,7 +175,7 @@ class Watch:
 
 
 def systems_of(variant: Variant) -> list[System]:
-    """Return the systems of a variant, in order."""
+    """Return the systems of a variant: first the good ones, then the bad ones, then those with assembled states."""
     chosen = dict(variant.parameters)
     return [
         *(System(name, parameters, is_good=True) for name, parameters in chosen.get("good", ())),

@@ -1,7 +1,7 @@
-"""Judge the key of an upserting sink: every run of the pipeline is written into a table by the learner's key.
+"""Judge the key of an upserting sink: the rows of every run of the pipeline go into a table with the learner's key.
 
-The run does not depend on the key, so the schedules are those of the simulator. The judge of real runs compares
-the final table with the expected records.
+The run does not depend on the key, so the schedules are those of the simulator. The judge of real runs compares the
+final table with the expected records.
 """
 
 import json
@@ -24,14 +24,14 @@ SENTENCE = "In the end the table holds one row for every record."
 
 
 class Table:
-    """The table of a sink that upserts by the learner's key; verdicts on the same rows are cached."""
+    """The table of a sink that upserts by the learner's key; verdicts on equal rows are cached."""
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
         self.ask, self.expected = ask, expected(words)
         self.verdict = cache(self._verdict)
 
     def row(self, seen: VisibleRow) -> dict[str, Plain]:
-        """Return a row as the learner's function receives it."""
+        """Return a row as the dict that the learner's function receives."""
         record = self.expected[seen.offset]
         return {
             "offset": record.offset,
@@ -59,8 +59,8 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Return a sentence on the row that another one replaced, or on the row that is present twice, with their
-        keys.
+        """Return a sentence on a row that another row replaced, or on a row that the table has twice, with the
+        keys of both.
         """
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
@@ -80,7 +80,9 @@ class Table:
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Try every schedule of a job that appends, with crashes and deleted checkpoint folders."""
+    """Judge a learner's key by every schedule of a job that repeats batches after crashes and deleted checkpoint
+    folders.
+    """
     ask = Asker(answer, "key")
     model = make("pipeline", {"strategy": "append", **dict(variant.parameters)})
     table = Table(ask, tuple(str(model.values["words"]).split("-")))

@@ -43,9 +43,9 @@ PUBLIC = (
 
 
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
-    """Return the content of the database after these requests, if it contained `stored`: `MARK`, and rows by number.
+    """Return the content of a database after these requests: the text `MARK`, and the numbers of rows as text.
 
-    An open transaction at the end is rolled back.
+    `stored` is the content before. A transaction that is open at the end is rolled back.
     """
     kept = list(stored)
     open_rows: list[str] | None = None
@@ -67,7 +67,9 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 
 def guarantee(requests: Requests) -> Guarantee:
-    """Return the guarantee of a sink with these requests, over a kill at each place followed by one more call."""
+    """Return the guarantee of a sink that is killed before any of these requests, or after the last, and called
+    again.
+    """
     places = (*range(len(requests)), len(requests))
     ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]
@@ -84,7 +86,7 @@ WORDS = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
 
 
 def judge(answer: Answer, variant: Variant) -> Finding:
-    """Ask for the guarantee of each list of requests, until an answer is wrong."""
+    """Judge a learner's function by the guarantee of each list of requests in the variant, until an answer is wrong."""
     ask = Asker(answer, "guarantee")
     return ask_each(ask, variant["cases"], partial(_wrong, ask), "It is right about {} sinks")
 

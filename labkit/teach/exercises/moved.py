@@ -11,7 +11,7 @@ MOVED: dict[str, str] = {"09-timeout": "09b-timeout", "14-folder": "14b-folder",
 
 
 def now(name: str, names: Container[str] = ()) -> str:
-    """Return the current name of an exercise. A name among those `known` stays as it is."""
+    """Return the current name of an exercise. A name in `names` stays as it is."""
     return name if name in names else MOVED.get(name, name)
 
 

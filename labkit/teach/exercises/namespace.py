@@ -23,17 +23,20 @@ SECONDS = 5.0
 
 
 class InNotebook:
-    """The answer with this name in a namespace."""
+    """A learner's answer, read by its name from the namespace of a notebook."""
 
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
         self._name, self._namespace = name, namespace
 
     def value(self) -> Plain:
-        """Return the constant. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the learner's constant.
+
+        Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if JSON cannot carry it.
+        """
         return _read(self._name, self._namespace.get(self._name, ...))
 
     def is_attempted(self) -> bool:
-        """Return whether the name refers to anything other than the content of a stub."""
+        """Return whether the learner has replaced the stub of the answer."""
         try:
             self.value()
         except MissingSolution:
@@ -43,13 +46,19 @@ class InNotebook:
         return True
 
     def call(self, *arguments: Plain) -> Plain:
-        """Return the result of the learner's function. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the result of the learner's function.
+
+        Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if it fails.
+        """
         question = f"{self._name}({', '.join(map(shown, arguments))})"
         copies = [deepcopy(each) for each in arguments]
         return self._called(question, lambda function: function(*copies))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request of the learner's sink. Raises `MissingSolution`, `AnswerFailed`."""
+        """Return the next request of the learner's sink to a store of this kind, after the `exchanges` so far.
+
+        Raises `MissingSolution` if the sink was not attempted, and `AnswerFailed` if it fails.
+        """
         assert isinstance(exchanges, list)
         assert isinstance(arguments, list)
         so_far: list[Any] = deepcopy(exchanges)
@@ -80,8 +89,9 @@ class InNotebook:
 
 
 def _read(what: str, value: object) -> Plain:
-    """Return the value if it is an answer. Raises `MissingSolution`, or an `AnswerFailed` that names the source of
-    the value.
+    """Return the value if it is an answer.
+
+    Raises `MissingSolution`, or `AnswerFailed` with a message in which `what` names the source of the value.
     """
     try:
         return plain(value)
@@ -90,13 +100,14 @@ def _read(what: str, value: object) -> Plain:
 
 
 class TooLong(BaseException):
-    """The time limit is over. The type keeps a learner's `except Exception` from catching it."""
+    """The time limit of a cell or call is over. The type keeps a learner's `except Exception` from catching it."""
 
 
 @contextmanager
 def time_limit(seconds: float | None = None) -> Iterator[None]:
-    """Raise `TooLong` inside the block after the time limit; only possible in the main thread of a process with
-    signals.
+    """Raise `TooLong` inside the block after a number of seconds, `SECONDS` by default.
+
+    Signals reach only the main thread, so in any other thread there is no limit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

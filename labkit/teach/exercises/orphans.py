@@ -81,7 +81,7 @@ none.
 
 @dataclass(frozen=True)
 class Case:
-    """The transactions prepared before the answer runs, and the expected state afterwards."""
+    """One test of the query: transactions that are prepared before it runs, and those that should remain afterwards."""
 
     job: str
     decided: int
@@ -91,23 +91,23 @@ class Case:
 
     @property
     def own(self) -> list[str]:
-        """The names that belong to the job and can be finished in this database."""
+        """The names of the job's prepared transactions in this database, which the query should finish."""
         return [gid for gid in self.prepared if gid.split("/")[0] == self.job]
 
     @property
     def committed(self) -> list[str]:
-        """The transactions of the job's decided batches."""
+        """The names of the job's transactions that must be committed, because their batches were decided."""
         return sorted(gid for gid in self.own if int(gid.split("/")[1]) <= self.decided)
 
     @property
     def left(self) -> list[str]:
-        """The transactions that must remain prepared: those of other jobs and those in the other database."""
+        """The names of transactions that must remain prepared: those of other jobs and those in the other database."""
         others = [gid for gid in self.prepared if gid not in self.own]
         return sorted([*others, *self.elsewhere])
 
 
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
-    """Prepare the transactions, run the query and then its statements, and compare the remaining and committed ones.
+    """Prepare transactions, run the learner's query and then the statements that it returns, and judge what remains.
 
     Raises `ServiceUnavailable` if no PostgreSQL can be started or if a new one cannot be prepared.
     """
@@ -172,7 +172,9 @@ def _names(gids: Sequence[str]) -> str:
 
 
 class _Place:
-    """The schema of a case, the owner's connection to it, and the role of the learner's sessions."""
+    """The environment of one case on the server: a schema, the owner's connection, and the role of the learner's
+    sessions.
+    """
 
     def __init__(self, address: str, owner: Connection) -> None:
         self.name = f"case_{uuid.uuid4().hex[:12]}"
@@ -182,7 +184,7 @@ class _Place:
         self._address, self._owner = address, owner
 
     def prepare(self, case: Case) -> None:
-        """Create role, schema and tables, and prepare the transactions."""
+        """Create the role, the schema and the tables, and prepare the transactions of a case."""
         for limit in LIMITS:
             self._owner.execute(f"SET {limit}".encode())
         self._run("CREATE ROLE {} LOGIN")
@@ -240,15 +242,20 @@ class _Place:
         return ""
 
     def committed(self) -> list[str]:
-        """Return the visible marker rows. Raises `Unusable` if the answer ended the server."""
+        """Return the names of the transactions whose rows are visible, so they were committed.
+
+        Raises `Unusable` if the answer ended the server.
+        """
         return self._seen('SELECT gid FROM done ORDER BY gid COLLATE "C"')
 
     def waiting(self) -> list[str]:
-        """Return the transactions that are still prepared, in any database. Raises as `committed`."""
+        """Return the names of transactions that are still prepared, in any database. Raises the errors of
+        `committed`.
+        """
         return sorted(self._seen("SELECT gid FROM pg_prepared_xacts"))
 
     def end(self) -> None:
-        """Drop everything of the case. If that fails, or a session was lost, stop the server instead."""
+        """Drop the schema and the role of the case. If that fails, or a session was lost, stop the server instead."""
         dropped = False
         try:
             with suppress(psycopg.Error, LabError), closing(self._owner):
@@ -297,7 +304,9 @@ class _Place:
 
 @contextmanager
 def _prepared(case: Case) -> Iterator[_Place]:
-    """Yield a place in which the transactions of a case are prepared; afterwards remove them, or stop the server."""
+    """Yield an environment in which the transactions of a case are prepared; afterwards remove it, or stop the
+    server.
+    """
     place = _judge_place(case)
     try:
         yield place
@@ -306,7 +315,7 @@ def _prepared(case: Case) -> Iterator[_Place]:
 
 
 def _judge_place(case: Case) -> _Place:
-    """Prepare a place on the running server or, if that fails, on a new one."""
+    """Prepare the environment of a case on the running server or, if that fails, on a new one."""
     if os.getpid() in _servers:
         with suppress(ServiceUnavailable):
             return _place_at(_server(), case)
@@ -314,7 +323,10 @@ def _judge_place(case: Case) -> _Place:
 
 
 def _place_at(address: str, case: Case) -> _Place:
-    """Prepare a place on this server. Raises `ServiceUnavailable`, and then stops a server that is half prepared."""
+    """Prepare the environment of a case on this server.
+
+    Raises `ServiceUnavailable`, and then stops the server, because it may be half prepared.
+    """
     with ExitStack() as failing:
         failing.callback(end)
         try:
@@ -336,7 +348,7 @@ def _prepare(connection: Connection, gid: str, statement: str) -> None:
 
 @contextmanager
 def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
-    """Close a connection on the client's side after this time, because a server may be too busy to end it."""
+    """Close a connection on the client's side after this time, because a busy server may not end a session itself."""
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
 
         def cut() -> None:

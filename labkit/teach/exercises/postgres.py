@@ -1,4 +1,6 @@
-"""The exercises of notebook 08: a crash between two commits, the orphans of one job, and who may finish them."""
+"""The exercises of notebook 08: a crash between two commits, orphaned transactions of a job, and who may finish
+them.
+"""
 
 from labkit.core.extras import require
 from labkit.teach.exercises.constants import Prediction
@@ -10,8 +12,8 @@ FIVE = (
     "insert-1.insert-3.insert-4.prepare-1.insert-0.insert-2.prepare-2.store_handles-0.log_commit-0.notify-0."
     "notified_commit-1.crash.start-2.commit-1.commit-2.resolved-0.finish.end"
 )
-"""A trace with five words in one batch that was decided: the task with world commits, and the driver dies before
-the other commit.
+"""A trace with one decided batch of five words: the task that holds `world` commits, and then the driver dies,
+before the other task's transaction commits.
 """
 
 
@@ -26,9 +28,10 @@ PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_en
 
 
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
-    """Judge an answer against a real PostgreSQL, whose client is loaded here because no other exercise needs it.
+    """Judge SQL that finishes orphaned transactions, on a real PostgreSQL.
 
-    Raises `MissingExtra` without the client, and `ServiceUnavailable` as `orphans.judge_orphans` does.
+    The client is loaded here, because no other exercise needs it. Raises `MissingExtra` without the client, and
+    `ServiceUnavailable` as `orphans.judge_orphans` does.
     """
     require("psycopg")
     from labkit.teach.exercises import orphans

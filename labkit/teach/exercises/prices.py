@@ -10,19 +10,22 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by,
 from labkit.teach.exercises.searching import ask_each
 
 ARRIVALS = 50
-"""The number of moments in an interval at which the judge lets records arrive."""
+"""The number of times within an interval at which the judge lets a record arrive."""
 NEAR = 0.05
-"""The largest allowed relative error of an answered wait."""
+"""The largest allowed relative error of a learner's answer for a wait."""
 LONGEST = 10_000
 """The longest interval, in seconds, that the judge tries."""
 DEARER = 1.01
-"""The cost of an answer may exceed that of the cheapest interval by this factor."""
+"""The factor by which the cost of an answer may exceed the cost of the cheapest interval."""
 TRIED = 4_000
 """The number of intervals among which the judge looks for the cheapest."""
 
 
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Return the median and the longest wait of records that arrive evenly in both intervals."""
+    """Return the median and the longest wait of records that pass two jobs and arrive evenly in both intervals.
+
+    `first` and `second` are the interval and the commit time of each job, in seconds.
+    """
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
     waits = [first[0] * one + second[0] * other + commits for one in places for other in places]
@@ -42,15 +45,17 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 
 
 def lost(interval: float, cost: float, between: float) -> float:
-    """Return the fraction of its time that a job loses to commits and to repeating half an interval after each
-    crash.
+    """Return the fraction of its time that a job loses to commits, and to repeating half an interval after each crash.
+
+    `cost` is the time of a commit and `between` the time between two crashes, in the same unit as `interval`.
     """
     return cost / interval + interval / 2 / between
 
 
 def cheapest(cost: float, between: float) -> float:
-    """Return the smallest fraction that any interval loses, by trying many, each a little longer than the one
-    before.
+    """Return the smallest fraction of time that a job loses with any interval, by trying `TRIED` intervals.
+
+    `cost` is the time of a commit, and `between` the time between two crashes.
     """
     least, most = cost / 100, between * 100
     step = (most / least) ** (1 / TRIED)
@@ -61,7 +66,7 @@ Ask = Callable[[Asker, Any], Finding | None]
 
 
 def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
-    """Return a judge that asks about each case of a variant until an answer is wrong."""
+    """Return a judge that calls the learner's function `name` for each case of a variant until an answer is wrong."""
 
     def judged(answer: Answer, variant: Variant) -> Finding:
         ask = Asker(answer, name)
@@ -117,7 +122,7 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:
-    """Return a job with its limits."""
+    """Return a job with its limits as a dict, such as the highest latency and the transaction timeout."""
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 
 

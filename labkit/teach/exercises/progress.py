@@ -29,16 +29,17 @@ class Note(TypedDict, total=False):
     hints: int
     """The number of hints that the learner has seen."""
     predicted: str | list[str]
-    """The first prediction, which is kept; for a question, the last answer before the solution was shown."""
+    """The first prediction for an exercise; for a question, the last prediction before the answer was shown."""
     came: str | list[str]
-    """The outcome of the predicted run."""
+    """The outcome of the run for which the prediction was made."""
 
 
 _kept: dict[str, Note] = {}
-"""All records at the time of the last change."""
+"""All records of this process at the time of the last change, by exercise or question."""
 _unwritten: set[str] = set()
-"""Exercises whose records could not be written since. All others are read from the file each time, because other
-notebooks write there.
+"""The exercises whose latest records could not be written.
+
+All other records are read from the file each time, because other notebooks write there.
 """
 
 
@@ -79,7 +80,7 @@ def _all() -> dict[str, Note]:
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
-    """Return the content of the file, None if it has none; and whether the result contains all of the file."""
+    """Return the records in the file, or None if there are none, and whether the file was completely readable."""
     path = Path(NAME)
     try:
         if path.stat().st_size > LARGEST:
@@ -96,7 +97,7 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
 
 
 def _carried_over(read: dict[str, Note]) -> dict[str, Note]:
-    """Return the records with those of moved exercises under their new names."""
+    """Return the records, with those of exercises that moved to another notebook under their new names."""
     return {now(name): note for name, note in read.items() if now(name) not in read} | {
         name: note for name, note in read.items() if now(name) == name
     }

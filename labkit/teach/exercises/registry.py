@@ -23,13 +23,15 @@ _NUMBER = re.compile(r"(\d\d[a-z]?)-")
 
 
 def assignments() -> dict[str, Assignment]:
-    """Return every exercise without its judge, in the order of the course."""
+    """Return the assignment of every exercise by name, without loading any judge, in the order of the course."""
     numbers = sorted(each.name.removesuffix(".toml") for each in _FOLDER.iterdir() if each.name.endswith(".toml"))
     return {name: each for number in numbers for name, (each, _) in _of_notebook(number).items()}
 
 
 def find(name: str) -> Exercise:
-    """Return the exercise with this current or old name. Raises `InvalidInput` with the most similar name."""
+    """Return the exercise with this current or old name. Raises `InvalidInput`, which suggests the most similar
+    name.
+    """
     name = name_in(name, 'lab.check("05-recovery")')
     name = now(name, _beside(name))
     if name not in _beside(name):
@@ -38,7 +40,7 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return the exercises of the notebook whose number this name begins with."""
+    """Return the exercises of the notebook with whose number this name begins, each with its judge's module."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 
@@ -79,7 +81,7 @@ def _judging(assignment: Assignment, module: str) -> Judging:
 
 
 class _Exercises(Mapping[str, Exercise]):
-    """A mapping of every exercise with its judge, each loaded when it is looked up."""
+    """A mapping from names to exercises with their judges, each loaded when it is looked up."""
 
     def __getitem__(self, name: str) -> Exercise:
         if name not in _beside(name):

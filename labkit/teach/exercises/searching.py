@@ -1,7 +1,7 @@
-"""Turn the exhaustive search of a closed model into a finding on the learner's rule.
+"""Judge a learner's rule by an exhaustive search of the simulator that the rule controls.
 
-A broken claim is reported with a shortest run to it. So is a state from which the end is unreachable, because
-no claim about single states can detect that.
+A broken claim is reported with a shortest run to it. So is a state from which the end is unreachable, because no claim
+about single states can detect that.
 """
 
 import json
@@ -28,13 +28,11 @@ Make = Callable[[Asker], ClosedModel | Run]
 
 @dataclass
 class AnswerNode:
-    """A node in the tree of all answers that rules have given, which holds the result of a search after these
-    answers.
+    """A node in the tree of all answers that learners' rules have given; it spares a search that was done before.
 
-    A search asks a rule one question after the other, and its result depends on the answers alone. So a rule
-    that answers every question as an earlier rule did needs no search of its own. An inner node holds the next
-    question (`arguments`) and one child for each answer to it (`after`); a leaf holds the result of the search
-    (`finding`).
+    A search calls a rule with one question after the other, and its result depends on the answers alone. So a rule that
+    answers every question as an earlier rule did needs no search of its own. An inner node holds the next question
+    (`arguments`) and one child for each answer to it (`after`); a leaf holds the result of the search (`finding`).
     """
 
     arguments: tuple[Any, ...] = ()
@@ -43,7 +41,7 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Return the leaf of an earlier search with the same answers, or None if there is none."""
+        """Return the leaf with the result of an earlier search in which all answers were the same, or None."""
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None
@@ -64,7 +62,10 @@ def _search_tree(_configuration: str) -> AnswerNode:
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Judge a rule by every schedule. `ends` names the claim that says when a run is over."""
+    """Judge a learner's function by every schedule of the model that `make` builds with it.
+
+    `name` is the function's name, and `ends` names the claim that holds in a state when a run is over.
+    """
     ask = Asker(answer, name)
     try:
         model = make(ask)
@@ -79,13 +80,14 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 
 
 def unusable(name: str, error: Unusable) -> Finding:
-    """Return the finding on an answer of the wrong form."""
+    """Return the finding on an answer of the wrong form; `name` is the learner's function."""
     return Finding(False, str(error), general=f"{name} returned a value of the wrong form, or something impossible.")
 
 
 def steady(ask: Asker, seen: str) -> Finding:
-    """Return the finding on a rule that broke nothing: passed, unless its answers change when questions are
-    repeated.
+    """Return the finding on a function without fault: passed, unless its answers change when calls are repeated.
+
+    `seen` describes what was tested.
     """
     if changed := ask.changed():
         general = f"{ask.name} answered a question in two ways; the answer must depend on its arguments alone."
@@ -94,9 +96,9 @@ def steady(ask: Asker, seen: str) -> Finding:
 
 
 def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:
-    """Ask about one case after the other until an answer is wrong.
+    """Judge a learner's function by one case after the other, until `wrong` returns a finding for one.
 
-    `right` is the message if none is wrong; `{}` in it becomes the number of cases.
+    `right` is the message if no case is wrong; `{}` in it becomes the number of cases.
     """
     count = 0
     try:
@@ -110,7 +112,10 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
-    """Return the first fault of a rule, or None."""
+    """Return the first fault of a learner's rule in an exhaustive search, or None.
+
+    `ends` names the claim that holds in a state when a run is over.
+    """
     search = Search(model, MAX_STATES).run()
     result = search.result()
     if result.violations:
@@ -132,7 +137,7 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
-    """Return a sentence with the learner's last answers on the way to a state."""
+    """Return a sentence with the learner's last answers on the way to the end of a trace."""
     answers: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:
@@ -149,7 +154,10 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
-    """Return the finding on the nearest state from which no schedule reaches the end, or None."""
+    """Return the finding on the nearest state from which no schedule reaches the end, or None.
+
+    `ends` names the claim that holds in a state when a run is over.
+    """
     claim = next(each for each in model.properties() if each.name == ends)
     before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}
     for state in before:
@@ -178,7 +186,7 @@ def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: st
 
 
 def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
-    """Return a sentence with the first answers in the part of the run that never reaches the end."""
+    """Return a sentence with the first answers after the state from which no schedule reaches the end."""
     answers: dict[str, None] = {}
     order, seen = [stuck], {stuck}
     for state in order:

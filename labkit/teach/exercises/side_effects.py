@@ -1,4 +1,4 @@
-"""The exercises of notebook 11: a price that comes from the record, and a key for a call to an outside service."""
+"""The exercises of notebook 11: the price at a record's own time, and a key for a call to an outside service."""
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
@@ -8,13 +8,13 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by,
 from labkit.teach.exercises.searching import ask_each, steady, unusable
 
 Version = list[int]
-"""A pair of the time at which a price begins and the price."""
+"""The time from which a price applies, and the price."""
 LOSES = "Two different calls have one key: the service drops the second."
 DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def judge_price(answer: Answer, variant: Variant) -> Finding:
-    """Ask for the price at every moment, with every list of prices that can have been announced by then."""
+    """Judge a learner's function by the price at every relevant time, for every list of prices announced by then."""
     ask = Asker(answer, "price")
     versions = [list(each) for each in variant["versions"]]
     cases = product(_announced(versions), _times(versions))
@@ -33,13 +33,16 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _times(versions: Sequence[Version]) -> list[int]:
-    """Return the moments at which a price begins, and those just before and after."""
+    """Return the times at which a price begins to apply, and the times just before and after."""
     moments = (begin + step for step in (1, -1, 0) for begin, _ in versions)
     return [at for at in moments if at >= 0]
 
 
 def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:
-    """Return the finding on a wrong price; skip lists that miss a price which already applies at this moment."""
+    """Return the finding on a wrong price, or None.
+
+    Lists that lack a price which already applies at the time `at` are skipped.
+    """
     if any(begin <= at and [begin, price] not in announced for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in announced])
@@ -60,13 +63,15 @@ def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Se
 
 
 VOLATILE = ("batch", "attempt", "task", "now", "price")
-"""Fields that may differ when the same call is repeated."""
+"""The fields of a call that may differ when the same call is repeated after a crash."""
 SAME = ("topic", "partition", "offset", "call")
-"""Fields that identify a call."""
+"""The fields that identify a call to an outside service."""
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Ask for the key of every call and of each of its repetitions after a crash."""
+    """Judge a learner's keys for calls to an outside service: a call keeps its key when a crash repeats it, and
+    no other call gets it.
+    """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
     identities: dict[str, tuple[Plain, ...]] = {}

@@ -25,7 +25,10 @@ from labkit.teach.results import Walk
 
 
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
-    """Try every schedule twice: with crashes anywhere, and without crashes in the window that no log can close."""
+    """Judge a learner's second phase of a commit by every schedule, first with crashes anywhere.
+
+    The second search has no crashes in the window that no log can close.
+    """
     for in_window in (True, False):
         open_model: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
         finding = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
@@ -35,21 +38,20 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Try every schedule of a job with two-phase commit, crashes and lost notifications."""
+    """Judge a learner's recovery by every schedule of a job with two-phase commit, crashes and lost notifications."""
     open_model: Any = make("resolution_drill", dict(variant.parameters))
     return search(answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends")
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the rows that an outside reader saw, in order."""
+    """Return the arguments of the learner's property: the words and counts that an outside reader saw, in order."""
     assert isinstance(model, Pipeline)
     events = Judge(model.settings).history(state).events
     return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states in which a reader saw any two counts of one word, with a few rows of another word between and
-    after them.
+    """Yield states in which a reader saw any two counts of one word, with a few rows of another word between and after.
 
     The input contains the first word as often as it can count, followed by the other word.
     """

@@ -13,7 +13,10 @@ from labkit.teach.study import replay
 
 
 def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return a completed snapshot as a learner reads it: the copy of every process, with transfers by number."""
+    """Return a completed snapshot as the learner's property receives it: a dict for every process.
+
+    The transfers that a process sent, received or found in its channels are lists of numbers.
+    """
     return (
         [
             {
@@ -28,18 +31,17 @@ def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 _PLACES = tuple(product((False, True), repeat=3))
-"""Every combination of three facts on a transfer: the copies contain it as sent, as received, and saved from its
-channel.
-"""
+"""Every combination of three facts on a transfer: the snapshot contains it as sent, as received, and in its channel."""
 _USUAL = ((False, False, False), (True, True, False), (True, False, True), (True, False, False))
 """The combinations that occur in most snapshots; in the last one the transfer is lost."""
 
 
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield snapshots with every combination of places for the transfers, one transfer for each channel.
+    """Yield snapshots with one transfer for each channel, recorded in every combination of sender, receiver and
+    channel.
 
-    A transfer in `any` may be in any places, also in several; one in `usual` in those of most snapshots; one in
-    `done` is sent and received.
+    `choice` lists channels: a transfer in `any` takes every combination, one in `usual` those of most snapshots, and
+    one in `done` is sent and received.
     """
     channels = [*choice["any"], *choice.get("usual", ()), *choice.get("done", ())]
     options = [_PLACES] * len(choice["any"]) + [_USUAL] * len(choice.get("usual", ()))
@@ -50,7 +52,10 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _filled(processes: int, channels: Sequence[int], places: Sequence[tuple[bool, ...]]) -> Iterator[Part]:
-    """Return the parts of a snapshot that contains these transfers in these places."""
+    """Yield the part of each process in a snapshot that contains these transfers.
+
+    Each entry of `places` tells whether the transfer is recorded as sent, as received, and as saved from its channel.
+    """
     between = ends(processes)
     sent, received, saved = ([0] * processes for _ in range(3))
     for number, (is_sent, is_received, is_saved) in zip(channels, places, strict=True):

@@ -41,12 +41,12 @@ class Checked(msgspec.Struct, frozen=True):
 
     @property
     def is_passed(self) -> bool:
-        """Whether nothing is left to do for the learner."""
+        """Whether the learner has nothing left to do for this exercise."""
         return self.state in {"passed", "by hand"}
 
 
 class Opened(NamedTuple):
-    """A notebook and its cells that count."""
+    """A notebook that was read, with the cells that count as its answers."""
 
     exercises: list[Assignment]
     cells: Sequence[PlainCell]
@@ -55,8 +55,9 @@ class Opened(NamedTuple):
 
 
 def checked(path: Path) -> list[Checked]:
-    """Return the result of every exercise of a notebook. Raises `InvalidInput` for a notebook that is unreadable
-    or not the lab's.
+    """Check every exercise of a notebook in a separate process, and return the results.
+
+    Raises `InvalidInput` for a file that is unreadable or no notebook of the lab.
     """
     exercises = opened(path).exercises
     words = own_python("-m", "labkit.teach.exercises.standalone", str(path))
@@ -80,7 +81,10 @@ def _read(output: bytes) -> Iterator[Checked]:
 
 
 def opened(path: Path) -> Opened:
-    """Read a notebook and select its cells that count. Raises `InvalidInput`."""
+    """Read a notebook and select the cells that count as answers.
+
+    Raises `InvalidInput` for a file that is unreadable or no notebook of the lab.
+    """
     try:
         cells = code_cells(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -144,8 +148,9 @@ def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object]
 
 
 def main(path: Path) -> None:
-    """Run the process that `checked` starts; it writes to a descriptor that the notebook's own output does not
-    reach.
+    """Check a notebook and print one line of JSON for each exercise; `checked` runs this in a separate process.
+
+    The lines go to a descriptor that the notebook's own output does not reach.
     """
     channel = os.dup(1)
     os.dup2(2, 1)

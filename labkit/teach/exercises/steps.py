@@ -24,10 +24,10 @@ class Waits(BaseException):
 
 
 class Store:
-    """A store whose answers come from a list; after the last one the sink waits."""
+    """A store that replays recorded answers to a sink's requests; after the last answer, the sink has to wait."""
 
     HAS = ""
-    """The calls that a sink may make, for the error message on any other call."""
+    """The names of the methods that a sink may call, for the error message on any other call."""
 
     def __init__(self, exchanges: Exchanges) -> None:
         self._exchanges, self._at = exchanges, 0
@@ -107,11 +107,11 @@ STORES: dict[str, type[Store]] = {"table": Table, "folder": Folder}
 
 
 def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: Sequence[Plain]) -> Any:
-    """Return what a sink does next: `["do", request]`, `["end", returned text]`, `["raised", text]`, or
-    `["differs"]`.
+    """Run a sink until its next new request, and return what it does: `["do", request]`, `["end", returned text]`,
+    `["raised", text]`, or `["differs"]`.
 
-    `known` contains its requests so far with their answers, and `arguments` its arguments after the store. For
-    a stub, returns or raises the same as the stub.
+    `exchanges` are its requests so far with their answers, and `arguments` its arguments after the store. `differs`
+    means that the sink did not repeat its earlier requests. For a stub, returns or raises the same as the stub.
     """
     store = STORES[kind](exchanges)
     reply: list[Any] = []

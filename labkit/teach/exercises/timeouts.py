@@ -16,11 +16,12 @@ LONGEST = 20
 
 
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
-    """Try every schedule of a job that commits Kafka transactions with its checkpoints, with the answered timeout.
+    """Judge a learner's transaction timeout by every schedule of a job that commits Kafka transactions with
+    checkpoints.
 
-    A variant with `jobs` contains jobs that are too long for a search, or that pause between two checkpoints,
-    which the simulator does not support. They are judged by how long a transaction of theirs can be open
-    (`longest_open`); the searches of small jobs confirm that formula.
+    A variant with `jobs` contains jobs that are too long for a search, or that pause between two checkpoints, which the
+    simulator does not support. They are judged by how long a transaction of theirs can be open (`longest_open`); the
+    searches of small jobs confirm that formula.
     """
     ask = Asker(answer, "transaction_timeout")
     chosen = dict(variant.parameters)
@@ -33,7 +34,7 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
 
 
 def _ticks(ask: Asker, job: Sequence[int]) -> int:
-    """Return the answered timeout. Raises `Unusable` unless it is a whole number of at least 1."""
+    """Return the learner's timeout for a job, in ticks. Raises `Unusable` unless it is a whole number of at least 1."""
     ticks = ask(*job)
     if type(ticks) is not int or not ticks >= 1:
         raise Unusable(f"{ask.call(*job)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
@@ -41,7 +42,9 @@ def _ticks(ask: Asker, job: Sequence[int]) -> int:
 
 
 def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int) -> int:
-    """Return how many ticks a transaction can be open; the pause begins at the end of a checkpoint."""
+    """Return the longest time, in ticks, for which a transaction can be open; a pause begins at the end of a
+    checkpoint.
+    """
     between = max(interval, checkpoint + pause)
     return int(longest_open(between, checkpoint, tolerated, downtime))
 

@@ -1,4 +1,4 @@
-"""Judge a learner's function that says what a read_committed reader sees, on every small log of a partition.
+"""Judge a learner's function that returns the offsets a read_committed reader gets, on every small log of a partition.
 
 The simulator's own partition (`sim/models/kafka_log/state.py`) gives the right answers.
 """
@@ -19,9 +19,7 @@ _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
 def judge_visible(answer: Answer, variant: Variant) -> Finding:
-    """Ask about every log up to the variant's length by the variant's transactions, and about the logs that it
-    lists.
-    """
+    """Judge a learner's function by every log up to the variant's length, and by the logs that the variant lists."""
     ask = Asker(answer, "visible")
     parameters = dict(variant.parameters)
     logs = map(tuple, chain(logs_of(parameters["names"], parameters["length"]), parameters.get("logs", ())))
@@ -29,7 +27,10 @@ def judge_visible(answer: Answer, variant: Variant) -> Finding:
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Yield every log up to a length, shorter ones first; a commit or abort only ends an open transaction."""
+    """Yield every log of up to `length` entries, shorter ones first; a commit or abort only ends an open transaction.
+
+    `names` are the names of the transactions.
+    """
     level: list[Log] = [()]
     for _ in range(length):
         level = [(*log, entry) for log in level for entry in _next(log, names)]

@@ -1,6 +1,7 @@
-"""Test a sink along several axes: each axis has its own trials, and the first trial that goes wrong is reported.
+"""Test a learner's sink on several axes, such as crashes or an older writer, and report the first fault of each.
 
-A crash happens before a request of the sink, in the middle of writing a file, or after the sink has returned.
+Each axis is a separately graded property with its own trials. A crash happens before a request of the sink, in the
+middle of writing a file, or after the sink has returned.
 """
 
 import json
@@ -39,9 +40,10 @@ LEFT = "nothing is left over"
 
 
 def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
-    """Yield every place in these batches at which a kill is possible, according to a run without a crash.
+    """Yield every kill that is possible in these batches, according to a trial without a crash.
 
-    A batch that raised has no such place, because the sink is wrong without any kill.
+    `torn` adds kills in the middle of a request. A batch that raised an error has no kill, because the sink is wrong
+    without any.
     """
     deliveries = tried.story.deliveries
     for batch in (each for each in batches if each < len(deliveries)):
@@ -63,10 +65,10 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
-    """Kill the sink once, and again at every place of every different recovery.
+    """Kill the sink once, and again before every request of every different recovery.
 
-    A recovery depends only on the content of the store after the first kill. So among the kills that leave the
-    same content, only the first is followed by second kills.
+    A recovery depends only on the content of the store after the first kill. So among the kills that leave the same
+    content, only the first is followed by second kills.
     """
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
@@ -87,8 +89,9 @@ def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _older(bench: Bench) -> Iterator[TrialResult]:
-    """Repeat the job from its first, second and last batch; for folders also with a kill within each write of the
-    last batch.
+    """Yield trials in which a finished job is repeated from its first, its second and its last batch.
+
+    For folders, the repeated last batch is also killed within each of its writes.
     """
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
@@ -146,11 +149,11 @@ TRIALS: dict[str, Callable[[Bench], Iterator[TrialResult]]] = {
     STOPPED: fenced_trials,
     LEFT: _all_crashes,
 }
-"""The trials of each axis."""
+"""The function that runs the trials of each axis."""
 
 
 def wrong_in_the_end(tried: TrialResult) -> str:
-    """Return the fault in the final rows, or an empty text."""
+    """Return the fault in the final rows of a trial, or an empty text."""
     if tried.story.stuck:
         again = "the batch was repeated, and " if tried.story.kills else ""
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
@@ -162,7 +165,7 @@ def wrong_in_the_end(tried: TrialResult) -> str:
 
 
 def _in_words(verdict: Verdict, due: Batches) -> str:
-    """Return the judge's counts, with the number of the first row of each kind, or else the reason in the verdict."""
+    """Return the numbers of lost and duplicated rows with the first of each, or else the reason in the verdict."""
     rows = sum(map(len, due))
     counted = ((verdict.lost, f"of {rows} rows got lost"), (verdict.duplicate, f"of {rows} rows got duplicated"))
     faults = [f"{len(numbers)} {what}, the first is number {numbers[0]}" for numbers, what in counted if numbers]
@@ -172,7 +175,7 @@ def _in_words(verdict: Verdict, due: Batches) -> str:
 
 
 def wrong_meanwhile(tried: TrialResult) -> str:
-    """Return the fault that a reader saw during the trial, or an empty text."""
+    """Return the fault that a reader saw during the trial, although the final rows may be right, or an empty text."""
     verdict = verdict_of(tried.story, tried.due)
     if verdict.fractured_read:
         return "a reader saw a part of a batch"
@@ -182,13 +185,13 @@ def wrong_meanwhile(tried: TrialResult) -> str:
 
 
 def left_over(tried: TrialResult) -> str:
-    """Return the remaining files that no reader knows, or an empty text."""
+    """Return a text on the files that remain although no reader uses them, or an empty text."""
     names = tried.story.left_over
     return f"files left over at the end: {', '.join(names[:3])}" if names else ""
 
 
 def wrong_at_any_time(tried: TrialResult) -> str:
-    """Return the fault in the final rows or, if there is none, the one that a reader saw before; or an empty text."""
+    """Return the fault in the final rows, or else a fault that a reader saw during the trial, or an empty text."""
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
@@ -196,9 +199,7 @@ PARAMETERS = ("batches", "query", "others", "other")
 """The parameters of a variant, except the name of its axis."""
 
 _runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
-"""The runs of each answer that is still being judged, by the rows handed to the sink, because several axes use the
-same runs.
-"""
+"""Finished runs of each answer that is still being judged, by the input of the sink, because several axes use them."""
 
 WRONG = {
     READER: wrong_meanwhile,
@@ -207,14 +208,14 @@ WRONG = {
     QUERY: wrong_at_any_time,
     LEFT: left_over,
 }
-"""The check of each axis that does not look at the final rows alone."""
+"""The function that finds the fault of a trial, for each axis that does not look at the final rows alone."""
 
 
 def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
-    """Yield every trial of an axis with its first fault, or an empty text.
+    """Yield every trial of an axis with its first fault, or with an empty text.
 
-    The final rows of the first trial must be right on every axis, because a sink that writes nothing shows no
-    other fault.
+    In the first trial the final rows must be right on every axis, because a sink that writes nothing shows no other
+    fault.
     """
     wrong = WRONG.get(axis, wrong_in_the_end)
     for number, each in enumerate(TRIALS[axis](bench)):
@@ -222,7 +223,10 @@ def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
 
 
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
-    """Judge one axis of a sink by the first trial that goes wrong."""
+    """Judge a learner's sink on one axis, by the first trial that goes wrong.
+
+    `name` is the sink's Python name, and `kind` the kind of its store.
+    """
     ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), {})
@@ -267,11 +271,11 @@ AXES: Mapping[str, Sequence[str]] = {
     "folder": (CRASH, READER, SECOND, OLDER, QUERY, LEFT),
     "writers": (CRASH, STOPPED, QUERY),
 }
-"""The axes of each kind of sink."""
+"""The axes on which each kind of sink is tested."""
 
 
 class Axis(NamedTuple):
-    """The result of one axis."""
+    """The result of all trials of a sink on one axis."""
 
     axis: str
     runs: int
@@ -281,13 +285,13 @@ class Axis(NamedTuple):
 
 
 class Place(NamedTuple):
-    """One place in the first batch, and the result of a kill or a stop there."""
+    """The results of a kill, or of a stop of the older writer, between two requests of the first batch."""
 
     request: str
-    """The sink's next request after this place; empty if the sink has returned."""
+    """The sink's next request after the kill; empty if the sink had returned."""
     verdict: str
     torn: str = ""
-    """The result of a kill in the middle of the request, if it writes a file."""
+    """The result of a kill in the middle of the request; empty if it does not write a file."""
 
 
 FEW = (OLDER, QUERY)
@@ -297,10 +301,10 @@ FEW = (OLDER, QUERY)
 def tried(
     answer: Answer, parameters: Mapping[str, Any], *, name: str, kind: str, more: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[list[Axis], list[Place]]:
-    """Return the results of every axis of a sink, and of every place in its first batch.
+    """Return the results of every axis of a sink, and of a kill before every request of its first batch.
 
-    If no axis has a fault, the axes in `FEW` are repeated with each input in `more`. For `writers` the places
-    are those at which the older writer is stopped. Raises `Unusable`, and the errors of `Answer.step`.
+    If no axis has a fault, the axes in `FEW` are repeated with each input in `more`. For the kind `writers`, the older
+    writer is stopped instead of killed. Raises `Unusable`, and the errors of `Answer.step`.
     """
     first, *others = AXES[kind]
     store = "table" if kind == "writers" else kind
@@ -320,7 +324,7 @@ def tried(
 
 
 def _more(axis: Axis, bench: Bench) -> Axis:
-    """Add the runs of another bench to an axis in `FEW`; return other axes unchanged."""
+    """Add the trials with another input to the result of an axis in `FEW`; return other axes unchanged."""
     if axis.axis not in FEW:
         return axis
     runs, wrong = _all(axis.axis, bench)[1:]
@@ -331,7 +335,7 @@ def _more(axis: Axis, bench: Bench) -> Axis:
 
 
 def _all(axis: str, bench: Bench) -> Axis:
-    """Make all runs of an axis, and return their number with the first fault."""
+    """Run all trials of an axis, and return their number with the first fault."""
     fault, runs = "", 0
     try:
         for each, wrong in _judged(axis, bench):
@@ -357,7 +361,7 @@ def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Pl
 
 
 def _torn(bench: Bench, at: int) -> str:
-    """Return the guarantee after a kill in the middle of this write; unknown if nobody could read afterwards."""
+    """Return the guarantee after a kill in the middle of request `at`; unknown if nobody could read afterwards."""
     try:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:

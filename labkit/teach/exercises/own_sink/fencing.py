@@ -1,8 +1,7 @@
-"""Test two writers of one table: the first is stopped at every place, the second takes over, and the first resumes.
+"""Test two writers of one table: stop the first before any request, let the second take over, and resume the first.
 
-The stop is a real SIGSTOP of the process that has the first writer's connection, so its locks and its open
-transaction remain. If it holds a lock, the second writer is refused and retries after the first has finished,
-as an engine would.
+The stop is a real SIGSTOP of the process that has the first writer's connection, so its locks and its open transaction
+remain. If it holds a lock, the second writer is refused and retries after the first has finished, as an engine would.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +17,9 @@ LATER = (0, 2, 5)
 
 
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
-    """Yield a trial with one writer; then one for each place in its first and last batch at which this writer is
-    stopped.
+    """Yield a trial with one writer, and one for each request of its first and last batch before which it is stopped.
+
+    The last trial lets a newer writer deliver an empty batch.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
@@ -39,8 +39,8 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
     """Stop the first writer after `place` requests of its first batch, and resume it after the second wrote two
     batches.
 
-    The first writer then delivers a batch 2 with its own rows, unless it learned that it is fenced; the second
-    writer delivers another batch 2.
+    The first writer then delivers a batch 2 with its own rows, unless it was refused as fenced; the second writer
+    delivers another batch 2.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         process = begun.start()
@@ -74,11 +74,11 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer in its last batch; the second one, with an older checkpoint, plans other rows for this
+    """Stop the first writer after `place` requests of its last batch, and let the second plan other rows for this
     batch.
 
-    If the first writer committed its rows before the second began, those rows are expected, and the second has
-    the same plan.
+    The second writer starts from an older checkpoint. If the first writer committed its rows before the second began,
+    those rows are expected, and the second has the same plan.
     """
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
@@ -132,7 +132,7 @@ def _stays_fenced(old: Delivery) -> None:
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Perform `place` requests of a delivery; return whether a reader sees all of its rows afterwards."""
+    """Perform `place` requests of a delivery; return whether a reader sees all of `rows` afterwards."""
     for _ in range(place):
         request = old.next()
         if request is None:
@@ -144,9 +144,7 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
 
 
 def _note_wrong_reply(old: Delivery) -> None:
-    """Record an older writer that did not return "fenced", although another replaced it before its rows were
-    visible.
-    """
+    """Record a wrong reply if an older writer did not return "fenced", although a newer one had replaced it in time."""
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.value != FENCED:
         got = f'"{ended.value}"' if ended.value else "nothing"

@@ -51,14 +51,18 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """Allow only tables and rows: no other file, no setting, no code. This is SQLite's authorizer callback."""
+    """Allow a statement only tables and rows: no other file, no setting, no code. This is SQLite's authorizer
+    callback.
+    """
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
 
 
 def opened() -> sqlite3.Connection:
-    """Return a connection in which every statement commits by itself, unless the sink begins a transaction."""
+    """Return a connection to the trial's database in which every statement commits by itself outside of BEGIN and
+    COMMIT.
+    """
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
     db.execute("PRAGMA synchronous=OFF")  # a SIGKILL takes nothing that the kernel has
     db.set_authorizer(refuse)
@@ -79,7 +83,7 @@ class Table:
         return [list(row) for row in rows]
 
     def see(self) -> list[list[Any]]:
-        """Return the rows that a reader sees who starts now."""
+        """Return the rows of the table `orders` that a reader sees who starts now."""
         query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         if not self.db.execute(query).fetchall():
             return []
@@ -88,7 +92,7 @@ class Table:
         return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
 
     def state(self) -> list[str]:
-        """Return all committed content; a sink continues in the same way from two equal states."""
+        """Return all committed content, because a sink continues in the same way from two equal states."""
         with sqlite3.connect("store.db") as db:
             return list(db.iterdump())
 
@@ -98,7 +102,7 @@ class Table:
 
 
 class Folder:
-    """The folder itself, in which every change is visible to everybody at once."""
+    """The folder of a trial, in which every change of a file is visible to everybody at once."""
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
         """`most` is the number of characters read from a file; -1 for all."""
@@ -128,7 +132,7 @@ class Folder:
         (self.root / named(name)).unlink()
 
     def listed(self) -> list[str]:
-        """Return the files in the manifest; a reader knows no others."""
+        """Return the names of the files in `manifest.json`; a reader ignores all other files."""
         try:
             names = json.loads(self.read("manifest.json"))
         except FileNotFoundError:
@@ -138,7 +142,7 @@ class Folder:
         return names
 
     def see(self) -> list[list[Any]]:
-        """Return the rows that a reader sees now."""
+        """Return the rows that a reader sees now in the files of the manifest."""
         rows = []
         for name in self.listed():
             for line in filter(None, self.read(name).split("\n")):
@@ -147,16 +151,16 @@ class Folder:
         return rows
 
     def state(self) -> list[list[str]]:
-        """Return all files with their text; a sink continues in the same way from two equal states."""
+        """Return all files with their text, because a sink continues in the same way from two equal states."""
         return [[name, self.read(name)] for name in self.names()]
 
     def left_over(self) -> list[str]:
-        """Return the files that no reader knows."""
+        """Return the names of the files that a reader ignores, because `manifest.json` does not contain them."""
         return sorted({*self.names()} - {*self.listed(), "manifest.json"})
 
 
 def named(name: object) -> str:
-    """Return the name if it is a file inside the folder. Raises `OSError` for a name that could point elsewhere."""
+    """Return the name of a file inside the folder unchanged. Raises `OSError` for a name that could point elsewhere."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
         raise OSError(
             "a file name has up to 100 letters, digits, _, - and dots; it must not begin with a dot or contain a folder"
@@ -165,7 +169,7 @@ def named(name: object) -> str:
 
 
 def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
-    """Perform one request and return its result."""
+    """Perform one request and return `["gave", value]` or `["raised", kind of error, message]`."""
     name, *arguments = request
     if name == "ready":
         return ["gave", None]
@@ -186,7 +190,10 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
 
 
 def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, seconds: int) -> None:
-    """Answer one request for each line until the other side closes."""
+    """Limit this process's memory, file size and CPU time, and answer one request a line until the other side closes.
+
+    `place` is the kind of store and its folder.
+    """
     size = megabytes * 2**20
     for what, most in (
         (resource.RLIMIT_FSIZE, size),
@@ -211,7 +218,7 @@ def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, sec
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Fork a process for every connection, until the other side closes."""
+    """Fork a process for every connection that arrives on standard input, until the other side closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets its dead children
     control = socket.socket(fileno=0)
     while True:

@@ -1,9 +1,9 @@
-"""One trial of a learner's sink: a simulated engine hands it batches, and a real process with its store is killed.
+"""Run one trial of a learner's sink: a simulated engine hands it batches, and a real process with its store is killed.
 
-The engine follows Spark's rule: after a restart it repeats a batch that is not recorded as finished, under the
-same number, with the same rows in any order. The process with the store is `store`, and it gets a real SIGKILL.
-After every request another process reads, like a reader who connects at that moment. `labkit.core.judge` judges
-the rows read.
+The engine follows Spark's rule: after a restart it repeats a batch that is not recorded as finished, under the same
+number, with the same rows in any order. The process with the store runs `store`, and it gets a real SIGKILL. After
+every request another process reads, like a reader who connects at that moment. `labkit.core.judge` judges the rows
+read.
 """
 
 import json
@@ -29,7 +29,7 @@ from labkit.teach.exercises.contract import Answer, Plain
 
 PROGRAM = Path(__file__).with_name("store.py")
 MEGABYTES = 16
-"""The size of a store's largest file; its process may use sixteen times as much memory."""
+"""The size in MiB of a store's largest file; its process may use sixteen times as much memory."""
 PROCESSOR_SECONDS = 2
 """The CPU seconds of one process, which end an endless statement even on a busy machine."""
 LONGEST = 60.0
@@ -39,7 +39,7 @@ LOCKED = 1.0
 MOST_REQUESTS = 40
 """The largest number of requests in one batch."""
 TORN = 0.5
-"""The part of a file that is written before a kill in the middle of it; in batches after the first, nothing is
+"""The fraction of a file that is written before a kill in the middle; in batches after the first, nothing is
 written.
 """
 ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
@@ -59,16 +59,16 @@ CHANGES = (
 
 @dataclass(frozen=True)
 class Steps:
-    """An answer whose calls are steps of a sink, for use by `Asker`."""
+    """A learner's sink as a function for `Asker`: each call returns the sink's next request."""
 
     answer: Answer
 
     def value(self) -> Plain:
-        """Return the constant, although a sink is none."""
+        """Return the answer's constant, as the interface `Answer` requires; a sink has none."""
         return self.answer.value()
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the sink's next request."""
+        """Return the sink's next request after the `exchanges` so far."""
         return self.answer.step(kind, exchanges, arguments)
 
     def call(self, *arguments: Plain) -> Plain:
@@ -82,7 +82,7 @@ class Broken(Exception):
 
 
 class StoreServer:
-    """Forks processes that have a store open. They all end with this process, however it ends."""
+    """A server that forks processes with an open store. They all end with this process, however it ends."""
 
     def __init__(self) -> None:
         self._control, child_end = socket.socketpair()
@@ -96,7 +96,7 @@ class StoreServer:
             )
 
     def start(self, kind: str, folder: Path) -> "StoreProcess":
-        """Start another process with this store."""
+        """Start another process with the store of this kind in a folder."""
         parent_end, child_end = socket.socketpair()
         with child_end:
             request = json.dumps([kind, str(folder)]).encode()
@@ -114,7 +114,7 @@ class StoreServer:
 
 
 class StoreProcess:
-    """The process that has a store open."""
+    """A process that has a store open and performs requests on it."""
 
     def __init__(self, connection: socket.socket, pid: int) -> None:
         self._connection, self._pid = connection, pid
@@ -123,8 +123,9 @@ class StoreProcess:
         self.ask("ready")
 
     def ask(self, *request: Plain) -> list[Any]:
-        """Return the result of a request. Raises `Broken` if the request took too long or used too much memory or
-        CPU time.
+        """Return the store's answer to a request.
+
+        Raises `Broken` if the request took too long or used too much memory or CPU time.
         """
         end = time.monotonic() + LONGEST
         try:
@@ -166,17 +167,18 @@ class StoreProcess:
                 time.sleep(0.0001)
 
     def stop(self) -> None:
-        """Send a real SIGSTOP: files, locks and transaction stay as they are."""
+        """Send a real SIGSTOP, so that files, locks and transaction stay as they are."""
         os.kill(self._pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Send a real SIGCONT."""
+        """Send a real SIGCONT, so that the stopped process continues."""
         os.kill(self._pid, signal.SIGCONT)
 
 
 def _request_text(request: Sequence[Plain]) -> str:
-    """Return a request as a learner wrote it; for a statement, without its parameters, because they only repeat
-    the rows.
+    """Return a request as text, as a learner would write it.
+
+    For an SQL statement the parameters are left out, because they only repeat the rows.
     """
     name, *arguments = request
     if name == "execute":
@@ -185,8 +187,8 @@ def _request_text(request: Sequence[Plain]) -> str:
 
 
 class Kill(NamedTuple):
-    """A place for a kill: before request `at` of a delivery of `batch`, or after the sink has returned if no
-    request follows.
+    """A kill before request `at` of a delivery of `batch`, or after the sink has returned if it has no more
+    requests.
     """
 
     batch: int
@@ -197,13 +199,13 @@ class Kill(NamedTuple):
 
 @dataclass
 class Story:
-    """The events of one trial."""
+    """The events of one trial, in the order in which they happened."""
 
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
     """The sink's error that stopped the job; empty if the job continued."""
     wrong_reply: str = ""
-    """A sentence on a writer that got the wrong text back; empty if there is none."""
+    """A sentence on a sink that returned the wrong text to a writer; empty if there is none."""
     unreadable: str = ""
     """The error that a reader got; empty if there was none."""
     left_over: list[str] = field(default_factory=list)
@@ -218,7 +220,7 @@ class Story:
 
 
 class DeliveryEnd(NamedTuple):
-    """The end of a delivery."""
+    """The end of a delivery: how it ended, and the text that the sink returned or its error."""
 
     how: str
     """`returned`, `raised`, `killed` or `stopped`."""
@@ -226,7 +228,7 @@ class DeliveryEnd(NamedTuple):
 
 
 class Delivery:
-    """One batch, handed to the sink in one process, request by request."""
+    """The delivery of one batch to the sink in one process, request by request."""
 
     def __init__(self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]) -> None:
         self.process, self.trial, self._arguments = process, trial, arguments
@@ -261,14 +263,17 @@ class Delivery:
         return request
 
     def finish(self) -> DeliveryEnd:
-        """Perform all remaining requests of the sink."""
+        """Perform all remaining requests of the sink, and return how the delivery ended."""
         while (request := self.next()) is not None:
             self.perform(request)
         assert self.ended is not None
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Let the store perform a request, and keep the answer for the sink. Raises `Broken`."""
+        """Let the store perform a request, keep the answer for the sink, and let the reader read.
+
+        Raises `Broken` if the store cannot perform it.
+        """
         answer = self.process.ask(*request)
         if answer[0] == "raised" and not answer[1]:
             raise Broken(f"{_request_text(request)} failed: {answer[2]}")
@@ -278,14 +283,16 @@ class Delivery:
 
 
 def _is_request(kind: str, request: Plain) -> bool:
-    """Return whether a store of this kind can perform it. The value comes from a learner's code and may be anything."""
+    """Return whether a store of this kind can perform the request, which may be anything that a learner's code
+    returns.
+    """
     if not isinstance(request, list) or not request or type(request[0]) is not str:
         return False
     return ALLOWED[kind].get(request[0]) == len(request) - 1
 
 
 class Trial:
-    """A store, its reader, and an engine that hands batches to the sink."""
+    """A store, its reader, and a simulated engine that hands batches to the sink."""
 
     def __init__(self, server: StoreServer, ask: Asker, kind: str, folder: Path) -> None:
         self.ask, self.kind, self.folder = ask, kind, folder
@@ -297,18 +304,18 @@ class Trial:
         self._process: StoreProcess | None = None
 
     def start(self) -> StoreProcess:
-        """Start another process with this store, which `close` ends at the latest."""
+        """Start another process with this store; `close` kills it if it still runs."""
         started = self._server.start(self.kind, self.folder)
         self._started.append(started)
         return started
 
     def process(self) -> StoreProcess:
-        """Return the process of the current driver."""
+        """Return the store's process of the current driver, after starting it if necessary."""
         self._process = self._process or self.start()
         return self._process
 
     def restart(self) -> None:
-        """Kill the process; the next batch is delivered in a new one."""
+        """Kill the store's process, as a crash of the driver would; the next batch is delivered in a new one."""
         if self._process is not None:
             self._process.kill()
             self._process, self._driver = None, self._driver + 1
@@ -319,7 +326,10 @@ class Trial:
             each.kill()
 
     def look(self, moment: str = "") -> None:
-        """Read as a client would that connects now. Raises `Broken` if that is impossible."""
+        """Read the store like a client that connects now, and record the rows; `moment` labels the reading.
+
+        Raises `Broken` if reading fails for another reason than a lock.
+        """
         reply = self._reader.ask("see")
         if reply[0] == "raised":
             # Where it is locked, the reader waits, and reads a little later.
@@ -335,7 +345,7 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
-        """Hand a batch to the sink, and kill its process at the place that `kill` names."""
+        """Hand a batch to the sink, and kill the store's process as `kill` says; return how the delivery ended."""
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
             if kill is not None and kill.at == delivery.number:
@@ -360,8 +370,9 @@ class Trial:
         self.story.states.append(json.dumps(self._reader.ask("state")))
 
     def run(self, query: Sequence[Plain], batches: Batches, kills: Sequence[Kill] = (), first: int = 0) -> bool:
-        """Deliver the batches from `first` on, each until it is recorded as finished. Return False if the job is
-        stuck.
+        """Deliver the batches from `first` on, each until it is recorded as finished.
+
+        Returns False if the job is stuck because the sink raises an error.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -389,7 +400,9 @@ class Trial:
         return True
 
     def finish(self) -> Story:
-        """Read once more and return the story. Raises `Broken` if a lock keeps the reader from reading."""
+        """Read once more and return the events of the trial. Raises `Broken` if a lock keeps the reader from
+        reading.
+        """
         end = time.monotonic() + LOCKED
         self.look("end")
         while not self.story.samples or self.story.samples[-1].moment != "end":
@@ -403,7 +416,7 @@ class Trial:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """Return a row as the judge needs it; a row with other types becomes one that nobody sent."""
+    """Return a row as the judge needs it; a row with values of other types becomes a row that nobody sent."""
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
     return Seen(-1, shown(list(row)), 0)
@@ -421,7 +434,7 @@ def stores() -> Iterator[StoreServer]:
 
 @contextmanager
 def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
-    """Yield a trial on an empty store, and remove everything afterwards."""
+    """Yield a trial on an empty store in a temporary folder, and remove everything afterwards."""
     with TemporaryDirectory(prefix="labkit-own-sink-") as folder:
         begun = Trial(server, ask, kind, Path(folder))
         try:
@@ -431,7 +444,7 @@ def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
 
 
 def verdict_of(story: Story, batches: Batches) -> Verdict:
-    """Return the judge's verdict on a story in which these batches were delivered."""
+    """Return the judge's verdict on the events of a trial in which these batches were delivered."""
     rows = Rows(
         [
             [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
@@ -444,7 +457,7 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
 
 
 class TrialResult(NamedTuple):
-    """A finished trial."""
+    """The result of a finished trial: its failures, its events, and the rows that were due."""
 
     what: str
     """A description of the failures in this trial."""
@@ -454,9 +467,7 @@ class TrialResult(NamedTuple):
 
 
 Runs = dict[tuple[int, tuple[Kill, ...]], TrialResult]
-"""Finished runs of one query, by the number of its batches and the kills, because the same run gives the same
-result.
-"""
+"""Results of finished trials of one query, by the number of batches and the kills, because equal runs end equally."""
 
 
 class Bench(NamedTuple):
@@ -467,17 +478,18 @@ class Bench(NamedTuple):
     kind: str
     batches: Batches
     query: Sequence[Plain]
-    """The arguments of a sink before the number of a batch: the query, preceded by the epoch if the sink has
-    writers.
-    """
+    """The first arguments of a sink: the name of the query, preceded by the writer's epoch if the sink gets one."""
     others: Batches
     """The batches of another query."""
     other: Sequence[Plain]
     finished_runs: Runs
-    """Finished runs, because several axes use the same ones."""
+    """The results of finished trials, because several axes use the same ones."""
 
     def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
-        """Run one query from its first batch to its last, with kills at these places."""
+        """Run one query from its first batch to its last, with these kills, and return the result.
+
+        A finished run is not repeated.
+        """
         key = len(self.batches), tuple(kills)
         if key not in self.finished_runs:
             with trial(self.server, self.ask, self.kind) as begun:
@@ -487,7 +499,7 @@ class Bench(NamedTuple):
 
 
 def conclude(trial: Trial, due: Batches) -> TrialResult:
-    """Finish a trial and return its result."""
+    """Finish a trial and return its result; `due` are the batches that were delivered."""
     story = trial.finish()
     what = "; then ".join(f"killed in {each}" for each in story.kills) or WITHOUT
     return TrialResult(what, story, due)
