@@ -1,8 +1,7 @@
-"""The names that notebooks use: crashes, simulators, questions and exercises, as in `from labkit import lab`.
+"""The functions that notebooks use, as in `from labkit import lab`: crashes, simulators, questions and exercises.
 
-The command line offers the same functions. A name is loaded from its module when a notebook first uses it, so
-that the import needs no extra and loads nothing else. If an extra is missing, one sentence says which one to
-install.
+The command line offers the same functions. A name is loaded from its module when a notebook first uses it, so that the
+import needs no extra and loads nothing else. If an extra is missing, one sentence says which one to install.
 """
 
 from importlib import import_module
@@ -100,11 +99,11 @@ HOMES = {
     "labkit.view.show": ("explorer", "show"),
     "labkit.view.strip": ("strip",),
 }
-"""The public names by the module that defines them; the imports above repeat them for type checkers."""
+"""The names that `lab` offers, by the module that defines them; the imports above repeat them for type checkers."""
 
 _ELSEWHERE = {name: module for module, names in HOMES.items() for name in names}
 _OTHER_NAMES = {"copy_topic": "copy"}
-"""Public names that differ from the name in the module."""
+"""The names in `lab` that differ from the names in their modules, with the latter."""
 
 __all__ = sorted(_ELSEWHERE)
 

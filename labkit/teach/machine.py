@@ -1,4 +1,4 @@
-"""The functions of `lab` about the machine: prerequisites, a Spark session, and a picture of a job's processes."""
+"""The functions of `lab` about this machine and Spark: prerequisites, a picture of a job's parts, a Spark session."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def doctor() -> "Findings":
-    """Check the prerequisites of the lab on this machine, and return one finding for each."""
+    """Check this machine for everything that the lab needs, and return a card with what is missing and the remedy."""
     from labkit.host.doctor import examine
     from labkit.teach.cards import Findings
 

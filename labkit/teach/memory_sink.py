@@ -12,9 +12,10 @@ from labkit.runs.progress import Tell, in_place
 
 @takes("lab.memory_sink()")
 def memory_sink(folder: Path | None = None, *, tell: Tell = in_place, patience: float = PATIENCE) -> list[Life]:
-    """Count three records into Spark's memory sink without a checkpoint, kill the driver, and repeat this once.
+    """Count three records into Spark's memory sink without a checkpoint, kill the driver, and do both again.
 
-    Return a `Life` for each of the two drivers: which rows could be read inside it, and what its death left on disk.
+    Returns a `Life` for each of the two drivers: the rows that could be read while it ran, and what was on disk after
+    its death. `folder` is the place for its files, and `patience` its time limit in seconds.
     """
     java_for_spark()
     place = fresh_folder("memory-sink") if folder is None else folder.absolute()

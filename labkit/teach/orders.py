@@ -1,7 +1,7 @@
-"""The table of orders as a grid: each square is a search of all schedules, with the crash that breaks it in one
-sentence.
+"""Search every order of durable writes for a crash that breaks its guarantee, and show the results as a grid.
 
-`labkit.sim.orders` defines the designs. This module searches each and describes the result.
+`labkit.sim.orders` defines the designs, each an order of writes with an output and a recovery. This module searches all
+schedules of each and describes the result, with the crash that breaks it in one sentence.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,10 +31,10 @@ IN_WORDS = {
     World.SAME: "a repeated step gets the same rows",
     World.OTHER: "a repeated step may get other rows, unless a plan says which",
 }
-"""The worlds in which each design is searched."""
+"""The two assumptions on repeated steps under which each design is searched, in words."""
 
 ON_THE_WAY = {"no_regression": "a value jumps back", "no_fractured_read": "part of a step is seen"}
-"""What a reader may see, by the claim that is broken, in the words of `lab.chains`."""
+"""Faults that a reader may see before a correct end, by the claim that is broken, in the words of `lab.chains`."""
 
 GRANTED = (
     "Taken for granted: the input can be read again, a row has the same key and value each time, what is staged never "
@@ -43,13 +43,11 @@ GRANTED = (
 """Assumptions that the simulator never breaks, although a real system may."""
 
 CRASHES = 2
-"""The largest number of crashes in a schedule."""
+"""The largest number of crashes in a searched schedule."""
 
 
 class Order:
-    """One design with the results of all its schedules, for a notebook: verdicts, breaking crashes, smallest
-    changes.
-    """
+    """One design, an order of writes with its output and recovery, and the results of a search of all its schedules."""
 
     def __init__(self, design: Design) -> None:
         self.design = design
@@ -57,27 +55,28 @@ class Order:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return the guarantee if a repeated step gets the same rows."""
+        """The guarantee of the design, if a repeated step gets the same rows."""
         return self.results[World.SAME].guarantee
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """Return the guarantee if a repeated step may get other rows, unless a plan fixes them."""
+        """The guarantee of the design, if a repeated step may get other rows unless a plan fixes them."""
         return self.results[World.OTHER].guarantee
 
     @property
     def is_exactly_once(self) -> bool:
-        """Return whether the order is exactly-once whatever rows a repeated step gets."""
+        """Whether the design is exactly-once, whether a repeated step gets the same rows or others."""
         return all(each.guarantee is Guarantee.EXACTLY_ONCE for each in self.results.values())
 
     @property
     def is_ever_broken(self) -> bool:
-        """Return whether some schedule breaks a claim, even if only before the end."""
+        """Whether some schedule breaks a claim, even if the final rows are right."""
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data: for each world the guarantee, and for each broken claim a schedule as sentence and
-        trace.
+        """Return the results as plain data: for each assumption on repeated steps the guarantee and the broken claims.
+
+        Each broken claim has a schedule as a sentence and as a trace.
         """
         return {
             "design": str(self.design),
@@ -96,13 +95,13 @@ class Order:
 
     @property
     def meanwhile(self) -> list[str]:
-        """Return what a reader may see before a correct end."""
+        """The faults that a reader may see before a correct end, as phrases."""
         witnesses = self.results[World.SAME].witnesses
         return [message for name, message in ON_THE_WAY.items() if name in witnesses]
 
     @property
     def killing(self) -> str:
-        """Return a shortest schedule that breaks the design, in one sentence."""
+        """A shortest schedule that breaks the guarantee, in one sentence."""
         for each in self.results.values():
             for claim, trace in each.witnesses.items():
                 if claim not in MEANWHILE or self.guarantee is Guarantee.EXACTLY_ONCE:
@@ -110,7 +109,7 @@ class Order:
         return "No schedule breaks the order."
 
     def trace(self, claim: str | None = None) -> Trace:
-        """Return a shortest schedule that breaks a claim (the first broken one by default), for `lab.show`.
+        """Return a shortest schedule that breaks a claim, to pass to `lab.show`; by default the first broken claim.
 
         Raises `InvalidInput` if no schedule breaks it.
         """
@@ -126,13 +125,18 @@ class Order:
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
-        """Return the smallest changes that make the order exactly-once; see `labkit.sim.orders.cheapest`."""
+        """Return the smallest changes to the design that make it exactly-once, as `labkit.sim.orders.cheapest` finds
+        them.
+
+        With `quietly`, readers must not see temporary faults either; `held` are writes that belong to another system,
+        such as an engine, so no change may touch them.
+        """
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return one row per world and broken claim: the world, the guarantee, and the schedule that breaks the
-        claim.
+        """Return a row for each assumption on repeated steps and broken claim: assumption, guarantee, and
+        breaking schedule.
         """
         lines = []
         for world, verdicts in self.results.items():
@@ -145,7 +149,9 @@ class Order:
 
     @cached_property
     def built(self) -> list[str]:
-        """Return the systems that write in this order, each with its differences from the design or further demands."""
+        """The existing systems that write in this order, each with its differences from the design or further
+        conditions.
+        """
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()
@@ -174,7 +180,9 @@ class Order:
 
 
 class Orders:
-    """The table of orders, as `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]`."""
+    """The grid of all designs; `orders["spark-append"]` and `orders["plan > visible > decision; upsert"]` return
+    one.
+    """
 
     def __init__(self) -> None:
         self.squares = {name: Order(design) if design else None for name, design in every().items()}
@@ -186,7 +194,7 @@ class Orders:
         )
 
     def __getitem__(self, name: str) -> Order:
-        """Return a design by its name or its text. Raises `InvalidInput`."""
+        """Return the design with this name, such as `spark-append`, or with this text. Raises `InvalidInput`."""
         return Order(named(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -194,7 +202,7 @@ class Orders:
 
     @property
     def built(self) -> dict[str, str]:
-        """Return row and column of each design that an existing system uses, by its name."""
+        """The row and column in the grid of each design that an existing system uses, by the design's name."""
         return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:
@@ -214,7 +222,7 @@ decision: the engine notes that the step is done.
 marker: the store notes the last step that it holds; a restart leaves the output of a marked step out.
 staged: output is first written where nobody reads; a restart drops it, or finishes it (makes it visible).
 cannot be: a note about a whole step cannot be atomic with rows that come one by one; a transaction joins them."""
-"""Explains the words of rows, columns and squares."""
+"""Explains the words in the headings and squares of the grid."""
 
 _IMPOSSIBLE = Square(
     "cannot be",
@@ -238,7 +246,7 @@ def _square(order: Order, names: Sequence[str]) -> Square:
 
 
 def _without_plan(order: Order) -> str:
-    """Return the guarantee if no plan fixes the rows of a repeated step; empty if it is the same."""
+    """Return a sentence on the guarantee if no plan fixes the rows of a repeated step; empty if it is the same."""
     left = find(without_plan(order.design), World.OTHER).guarantee
     if left is order.guarantee:
         return ""
@@ -247,5 +255,5 @@ def _without_plan(order: Order) -> str:
 
 @cache
 def orders() -> Orders:
-    """Search every square of the table, and cache the result."""
+    """Search all schedules of every order of writes in the grid, and return the grid. The result is cached."""
     return Orders()

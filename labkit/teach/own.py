@@ -1,6 +1,4 @@
-"""A learner's own sink in a notebook: a quick trial with a kill at every statement, and the crash test on real
-Spark.
-"""
+"""Test a learner's own sink in a notebook: quickly with a simulated engine, and by the crash test on real Spark."""
 
 import re
 import shutil
@@ -32,34 +30,37 @@ if TYPE_CHECKING:
     from labkit.crashtest.verdict import Result
 
 KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {"table": ([], []), "folder": ([], []), "writers": EPOCHS}
-"""The kinds of stores, with the arguments that a sink gets before each query's name: for two writers, their epochs."""
+"""The kinds of store, with what each of two queries passes to a sink before its name: for two writers, an epoch."""
 QUICK_SECONDS = 600.0
 """The time limit of a whole quick test in a notebook; on two quiet cores it takes about two minutes."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """The result of killing a sink at every place. A notebook shows it as a card with the first batch."""
+    """The results of `lab.try_sink`: the faults of a sink on every axis (separately tested property).
+
+    A notebook shows a card with the first batch and the result of a kill before each request.
+    """
 
     name: str
     axes: Sequence[Axis]
     places: Sequence[Place]
     done: str = "killed"
-    """What happens to the sink at each place: it is killed, or it is stopped, replaced and continued."""
+    """The word for what happens to the sink: `killed`, or `stopped` if a newer writer replaced it before it went on."""
 
     def __getitem__(self, axis: str) -> bool:
-        """Return whether the sink has this property."""
+        """Return whether the sink has no fault on this axis, such as a crash."""
         return {each.axis: not each.wrong for each in self.axes}[axis]
 
     @property
     def holds(self) -> bool:
-        """Return whether the sink has every tested property."""
+        """Whether the sink has no fault on any axis."""
         return not any(each.wrong for each in self.axes)
 
     @property
     def kills(self) -> list[str]:
-        """Return the result of each kill in the first batch, in order; for two writers, of each stop of the older
-        one.
+        """The guarantee after each kill in the first batch, in order; for two writers, after each stop of the
+        older one.
         """
         return [each.verdict for each in self.places]
 
@@ -67,7 +68,9 @@ class Tried:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the properties, the first failure, and the first batch with the result of every kill."""
+        """Return a card with the result on each axis, the first fault, and the first batch with the result of
+        every kill.
+        """
         lines = [(each.axis, str(each.runs or "-"), _outcome(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
@@ -115,10 +118,11 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 
 
 def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
-    """Kill a sink at every request of three batches, or stop the older of two writers there.
+    """Kill a sink before every request of three batches, or stop the older of two writers there, and judge the rows.
 
-    A sink that survives this gets twelve batches of items that are easily confused, from queries with similar
-    names, with an older checkpoint and with a second query. Raises `InvalidInput` for anything that is no sink.
+    `kind` is the kind of store: `table`, `folder` or `writers`. A sink that survives this gets twelve batches of items
+    that are easily confused, from queries with similar names, with an older checkpoint and with a second query. Raises
+    `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -142,8 +146,9 @@ def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tested:
-    """A crash test on real Spark, complete or with selected runs. A notebook shows it as a card; `folder` contains
-    its pages.
+    """The results of a crash test on real Spark, of all its runs or of selected ones; `folder` contains its pages.
+
+    A notebook shows them as a card.
     """
 
     report: "Report"
@@ -151,25 +156,26 @@ class Tested:
 
     @property
     def claim(self) -> str:
-        """Return the guarantee that was measured, qualified unless everything was tried."""
+        """The measured guarantee, with a qualification unless everything was tested."""
         return str(self.report.claim)
 
     @property
     def violated(self) -> list[str]:
-        """Return the violated properties."""
+        """The names of the violated properties."""
         return [axis for axis, held in self.report.axes.items() if held == Outcome.VIOLATED.value]
 
     @property
     def certificate(self) -> Path:
-        """Return the page that states what was measured and what was not."""
+        """The path of the page that states what was measured and what was not."""
         return self.folder / "certificate.html"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the guarantee, the weakest run and the pages; for selected runs, only what broke,
-        without a guarantee.
+        """Return a card with the measured guarantee, the run with the worst result, and the pages.
+
+        For selected runs the card tells what broke, without a guarantee.
         """
         if self.report.settings.only:
             return self._short()
@@ -188,7 +194,7 @@ class Tested:
         return self._card("Crash test", self.claim, lines, tone, report)
 
     def _short(self) -> Card:
-        """Return the card for selected runs, which can show that something breaks but never a guarantee."""
+        """Return the card for selected runs, which can show a defect but never a guarantee."""
         from labkit.crashtest.verdict import Group
 
         report, summary = self.report, self.report.summary
@@ -254,7 +260,7 @@ class Untested:
     subject: str
     why: str
     certificate: Path
-    """The path that the page would have."""
+    """The path of the page that a crash test would have written; the file does not exist."""
     claim: str = Guarantee.UNKNOWN.value
     violated: Sequence[str] = ()
 
@@ -286,11 +292,11 @@ _BROKE = {
     "regression": "a reader saw a value go back",
     "stuck": "the job fails again and again",
 }
-"""A description of each violated property, with the number of rows that the judge counted."""
+"""A description of each violated property; `{n}` becomes the number of rows that the judge counted."""
 
 
 def _what_broke(result: "Result") -> str:
-    """Describe the failure of one run, without mentioning any other run."""
+    """Return a description of the failure of one run, without mentioning any other run."""
     parts = [_BROKE[axis].format(n=_some(len(result.rows_of(axis)), "row")) for axis in result.violated]
     if result.unknown:
         parts.append(f"{'the rest is ' * bool(parts)}unknown, since {result.unknown}")
@@ -308,10 +314,11 @@ def _line(report: "Report") -> str:
 
 
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
-    """Run a quick crash test of FILE:NAME on real Spark, or only selected runs of it.
+    """Run a quick crash test of the sink `FILE:NAME` on real Spark, and return its results.
 
-    For a sink that is still a stub, and without Java or a server that the sink needs, the card states that
-    nothing was tested. Raises everything else that `labkit.crashtest.campaign.crash_test` raises.
+    `options` are those of `labkit crashtest`; with `only`, a few selected runs are enough. For a sink that is still a
+    stub, and without Java or a server that the sink needs, the result states that nothing was tested. Raises everything
+    else that `labkit.crashtest.campaign.crash_test` raises.
     """
     from labkit.crashtest.campaign import crash_test as test
     from labkit.crashtest.kept import keep
@@ -337,7 +344,7 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """Return the requested runs, one or several. Raises `InvalidInput` for anything but names."""
+    """Return the names of the selected runs as a tuple. Raises `InvalidInput` for anything but names."""
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:

@@ -1,4 +1,4 @@
-"""A learner's sink as a file that Spark can call: its source, with code that passes it batches and reads its store."""
+"""Write a learner's sink into a file that Spark can call, with code that passes it batches and reads its store."""
 
 import ast
 import inspect
@@ -10,9 +10,9 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 
 WRITTEN = "Written by lab.save_sink."
-"""Identifies a file of `save_sink`, which replaces no other file."""
+"""The text that marks a file written by `save_sink`, which replaces no other file."""
 STORES: Mapping[str, tuple[str, str]] = {"table": ("Table", ".db"), "folder": ("Folder", ".files")}
-"""For each kind of store, its class in `labkit.teach.own_store` and the suffix of its name."""
+"""For each kind of store, its class in `labkit.teach.own_store` and the suffix of the store's file or folder."""
 SPARK = '''
 
 # How Spark and a reader call the sink above. Written by lab.save_sink.
@@ -40,11 +40,14 @@ def reset():
     """Empties the store between two runs of a test."""
     {store}.empty(STORE)
 '''
-"""The code that Spark and a reader need around the sink."""
+"""The code that `save_sink` adds to a file so that Spark and a reader can call the sink."""
 
 
 def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
-    """Write a sink's source, with the code that Spark needs, into a file. Raises `InvalidInput`."""
+    """Write a sink's source into a file, with the code that Spark needs, and return `FILE:NAME` for the crash test.
+
+    Raises `InvalidInput` if the function is not defined in a cell, or if `file` or `kind` cannot be used.
+    """
     path = Path(file)
     try:
         source = textwrap.dedent(inspect.getsource(sink))
@@ -80,9 +83,7 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
 
 
 def unwritten(file: Path) -> str:
-    """Return the name of the sink in a file of `save_sink` if it is still a stub; otherwise, or for any other
-    file, empty.
-    """
+    """Return the name of the sink in a file of `save_sink` if it is still a stub, or else an empty text."""
     try:
         text = file.read_text(encoding="utf-8")
         first = ast.parse(text).body[0] if WRITTEN in text else None

@@ -1,4 +1,4 @@
-"""The `db` or `folder` that real Spark passes to a learner's sink: an SQLite database, or a folder.
+"""The object `db` or `folder` that real Spark passes to a learner's sink: an SQLite database, or a folder of files.
 
 The classes are in this module, and not in the sink's file, so that a crash test names the sink's own lines.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from labkit.teach.exercises.own_sink import store
 
 PATIENCE = 20.0
-"""How many seconds a statement waits for another writer."""
+"""The number of seconds that a statement waits for another writer's lock."""
 
 
 class Table:
@@ -31,7 +31,7 @@ class Table:
 
     @staticmethod
     def seen(file: str) -> list[tuple[Any, ...]]:
-        """Return the rows that every reader sees."""
+        """Return the rows of the table `orders` that every reader sees; none if the table does not exist."""
         query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         with closing(sqlite3.connect(file)) as db:
             if not db.execute(query).fetchall():
@@ -46,7 +46,7 @@ class Table:
 
 
 class Folder(store.Folder):
-    """A folder of files, as in a trial. Readers know the files that `manifest.json` lists."""
+    """A folder of text files. Readers see the rows in the files that `manifest.json` lists."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder, most=-1)
@@ -56,12 +56,12 @@ class Folder(store.Folder):
 
     @staticmethod
     def seen(folder: str) -> list[list[Any]]:
-        """Return the rows that every reader sees."""
+        """Return the rows in the files of the manifest, which every reader sees."""
         return Folder(folder).see()
 
     @staticmethod
     def empty(folder: str) -> None:
-        """Empty the store between two runs of a test; anything but files stays."""
+        """Delete the files of the store between two runs of a test; subfolders stay."""
         Path(folder).mkdir(exist_ok=True)
         for path in Path(folder).iterdir():
             if path.is_file():

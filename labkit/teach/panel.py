@@ -1,8 +1,8 @@
-"""The crash panel: choose a crash, run it on real Spark in the background, follow its stages, cancel it.
+"""The crash panel: a form to choose a crash, run it on real Spark in the background, follow its stages, or cancel it.
 
 Each button calls a method, and each run equals a call of `labkit.lab.crash`. `labkit.runs.choices` supplies the
-choices, and `labkit.runs.background` runs the job. The result stays in the notebook as plain HTML. The panel
-shows no prediction before the run.
+choices, and `labkit.runs.background` runs the job. The result stays in the notebook as plain HTML. The panel shows no
+prediction before the run.
 """
 
 import threading
@@ -42,7 +42,7 @@ GUARANTEES = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
 
 
 class CrashPanel:
-    """A form with at most one run at a time and that run's result. A notebook displays it."""
+    """A form that a notebook displays, for one crash at a time on real Spark, and the result of its last run."""
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
@@ -57,7 +57,8 @@ class CrashPanel:
         self._show()
 
     def choose(self, part: str, value: str) -> None:
-        """Change one part (sink, store, order, failpoint, input), and adapt the other parts if they no longer fit.
+        """Change one field of the form (sink, store, order, failpoint, input), and adapt the others if they no longer
+        fit.
 
         Raises `InvalidInput` if the value does not exist, and `InvalidAction` during a run.
         """
@@ -70,9 +71,9 @@ class CrashPanel:
         self._show()
 
     def predict(self, guarantee: str | None) -> None:
-        """Note the guarantee that you expect, to show it next to the outcome; None removes it.
+        """Record the guarantee that you expect, which is later shown next to the outcome; None removes it.
 
-        Raises `InvalidInput` if there is no such guarantee.
+        Raises `InvalidInput` for an unknown guarantee.
         """
         if guarantee is not None and guarantee not in GUARANTEES:
             raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, GUARANTEES)}")
@@ -106,7 +107,7 @@ class CrashPanel:
     def wait(self, seconds: float | None = None) -> Outcome:
         """Wait until the run has ended and return its outcome.
 
-        Raises the error of the run, `TimeoutError` after `seconds`, and `InvalidAction` if nothing was started.
+        Raises the error of the run, `TimeoutError` after `seconds`, and `InvalidAction` if no run was started.
         """
         if self._background is None:
             raise InvalidAction("There is no result yet; press Run, or call run().")
@@ -123,7 +124,9 @@ class CrashPanel:
         return self._background.outcome if self._background else None
 
     def _handle(self, message: Mapping[str, object]) -> None:
-        """Execute a request of the browser, or display the message of its error."""
+        """Execute a request of the browser, such as a click on Run; if it fails, show the error's message in the
+        form.
+        """
         try:
             self._obey(message)
         except LabError as error:
@@ -141,7 +144,7 @@ class CrashPanel:
             self.choose(str(message["choose"]), str(message["value"]))
 
     def _changed(self) -> None:
-        """Update the panel. The run calls this in its own thread whenever its status changes."""
+        """Update the form. The background run calls this from its own thread whenever its status changes."""
         background = self._background
         over = background is not None and not background.under_way
         if background and over:
@@ -209,7 +212,7 @@ class CrashPanel:
     __repr__ = __str__
 
     def _bundle(self) -> dict[str, str]:
-        """Return the output that needs no kernel: the result, or a sentence that explains the panel."""
+        """Return the output for a page without a kernel: the result, or a sentence that explains the panel."""
         if self.outcome and self._background:
             choice, prediction = self._ran
             html = fragment(self.outcome.record, prediction, choice.call())
@@ -233,10 +236,10 @@ class CrashPanel:
 
 
 def panel(sink: str = "append", **parts: str | Path | None) -> CrashPanel:
-    """Return a crash panel with these initial choices; display it with the last expression of a cell.
+    """Return a form to choose and run crashes on real Spark; a cell that ends with it displays it.
 
-    `run()`, `cancel()`, `wait()` and `choose(part, value)` do the same as its buttons. Raises `InvalidInput` if
-    a name is unknown or the choices do not fit together.
+    `parts` are further initial choices, such as `failpoint`. `run()`, `cancel()`, `wait()` and `choose(part, value)` do
+    the same as its buttons. Raises `InvalidInput` if a name is unknown or the choices do not fit together.
     """
     return CrashPanel(choose(sink=sink, **parts))
 

@@ -35,7 +35,7 @@ class Walk:
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.walk, self.watch_for = walk, watch_for
         self.facts: Mapping[str, Fact] = facts(walk)
-        """The facts that the model states about the whole run, by name: counts of steps and records, and the
+        """Facts that the simulator states about the whole run, by name: counts of steps and records, and the
         verdict.
         """
         self.violated = {violation.property: violation.because for violation in violations(walk)}
@@ -58,9 +58,9 @@ class Walk:
 
     @property
     def seen(self) -> str:
-        """The values that an outside reader saw, in order, with the moments of the crashes, as one line of text.
+        """The values that an outside reader saw, in order, and the crashes between them, as one line of text.
 
-        Raises `InvalidInput` if the model has no outside reader.
+        Raises `InvalidInput` if the simulator has no outside reader.
         """
         history = blueprint(self.walk.model.name).history
         if history is None:
@@ -70,8 +70,8 @@ class Walk:
     def until(self, action: str) -> "Walk":
         """Return this run up to and including the first occurrence of an action.
 
-        `read` matches every action of that name, `read(1)` only this one. Raises `InvalidInput` if the action
-        never happens.
+        `"read"` matches every action of that name, `"read(1)"` only the one with this argument. Raises `InvalidInput`
+        if the action never happens.
         """
         for place, taken in enumerate(self.walk.actions, start=1):
             if action in (str(taken), taken.name):
@@ -93,7 +93,7 @@ class Walk:
 
     @cached_property
     def reader_account(self) -> ReaderAccount | None:
-        """How the reader's observations deviate from all failure-free runs, and for how long; None without a reader."""
+        """How the reader's observations differ from all failure-free runs, and for how long; None without a reader."""
         return reader_account(blueprint(self.walk.model.name), self.walk)
 
     @property
@@ -103,7 +103,7 @@ class Walk:
 
     @property
     def exposure(self) -> Exposure:
-        """The number of steps during which readers could see wrong data. Raises `InvalidInput` without a reader."""
+        """The number of steps during which the reader could see wrong data. Raises `InvalidInput` without a reader."""
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
@@ -112,7 +112,7 @@ class Walk:
         return self.reader_account
 
     def __str__(self) -> str:
-        """Return the facts, the reader's account and the broken claims as text, without the single steps."""
+        """Return as text the facts, the reader's observations and the broken claims, without the single steps."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
         lines += [f"{name}: {text}" for name, text in (self.reader_account.lines() if self.reader_account else ())]
         lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
@@ -123,7 +123,9 @@ class Walk:
 
 
 class Search:
-    """The result of trying every schedule of one configuration of a model."""
+    """The result of an exhaustive search of one simulator's configuration: states, and the claims that schedules
+    break.
+    """
 
     @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
@@ -174,7 +176,7 @@ class Search:
         return f'lab.explore("{self.exploration.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
-        """Return a shortest run that breaks a claim, for `lab.show`; without `claim`, the one for the first broken
+        """Return a shortest run that breaks a claim, to pass to `lab.show`; without `claim`, one for the first broken
         claim.
 
         Raises `InvalidInput` if no schedule breaks the claim.
@@ -187,7 +189,9 @@ class Search:
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def __str__(self) -> str:
-        """Return the number of states, whether these are all, and each broken claim with its number of steps."""
+        """Return the number of states, whether these are all, and each broken claim with the length of a shortest
+        run.
+        """
         extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [

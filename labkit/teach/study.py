@@ -1,6 +1,6 @@
 """The functions of `lab` for the simulators: replay a run, simulate a crash, search all schedules.
 
-`labkit replay` and `labkit explore` do the same on the command line. The models state the claims, and the judge
+`labkit replay` and `labkit explore` do the same on the command line. The simulators state the claims, and the judge
 counts lost and duplicate records.
 """
 
@@ -25,10 +25,10 @@ __all__ = ["Search", "Walk", "explore", "points", "replay", "simulate"]
 
 @takes('lab.replay("pipeline.jump_back")')
 def replay(what: str | Trace) -> Walk:
-    """Replay a run to its end: a named scenario (`pipeline.jump_back`), a `Trace`, or the text of a trace.
+    """Replay a simulated run to its end: a named scenario (`pipeline.jump_back`), a `Trace`, or the text of a trace.
 
-    Raises `InvalidInput` if the scenario is unknown or the text is not a trace, and `InvalidAction` if the
-    model cannot take one of the trace's steps.
+    Raises `InvalidInput` if the scenario is unknown or the text is not a trace, and `InvalidAction` if one of the
+    trace's steps is impossible.
     """
     if isinstance(what, Trace):
         return Walk(play(what))
@@ -44,9 +44,10 @@ def simulate(
 ) -> Walk:
     """Simulate the crash that `lab.crash` performs on real Spark: same failpoints, same three records, same judge.
 
-    `at` is a failpoint, or a list in which the nth failpoint kills the nth driver. `source` is `log`, which can
-    be read again after a crash, or `socket`, which cannot. Raises `InvalidInput` if the model does not have the
-    sink, the order, the store, the source or a failpoint.
+    `at` is a failpoint, or a list in which the nth failpoint kills the nth driver. `order` is the order of writes;
+    without it, the sink's usual one is used. `source` is `log`, which can be read again after a crash, or `socket`,
+    which cannot. Raises `InvalidInput` if the simulator lacks the sink, the order, the store, the source or a
+    failpoint.
     """
     strategy, taken = _sink(sink, order)
     crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
@@ -59,9 +60,9 @@ def simulate(
 
 @takes('lab.points("two_phase")')
 def points(sink: str, order: str | None = None) -> list[str]:
-    """Return the names of the failpoints that a batch of this sink passes, in order.
+    """Return the names of the failpoints (crash points) that a batch of this sink passes, in the order of time.
 
-    Raises `InvalidInput` if the sink is unknown or does not take the order.
+    Raises `InvalidInput` if the sink is unknown or does not support the order of writes `order`.
     """
     return [point.value for point in POINTS[_sink(sink, order)]]
 
@@ -78,8 +79,9 @@ def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
 
 @takes('lab.explore("pipeline", strategy="append")')
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
-    """Search every schedule of a model with these parameters, breadth first, up to `max_states` states.
+    """Search every schedule of the simulator `model` with these parameters, breadth first, up to `max_states` states.
 
-    Raises `InvalidInput` if the model or a parameter is unknown.
+    Returns the claims that some schedule breaks, each with a shortest run. Raises `InvalidInput` if the simulator or a
+    parameter is unknown.
     """
     return Search(search(make(model, parameters), max_states=max_states))

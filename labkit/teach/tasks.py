@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @takes('lab.ask("00-rows")')
 def ask(name: str) -> None:
-    """Ask for your prediction before a run, as in `lab.ask("00-rows")`.
+    """Show a question about a coming run and record your prediction, as in `lab.ask("00-rows")`.
 
     The next cells run even if you do not answer. Raises `InvalidInput` if there is no such question.
     """
@@ -28,10 +28,10 @@ def ask(name: str) -> None:
 
 @takes('lab.answer("00-rows", outcome.verdict.rows)')
 def answer(name: str, found: object = None) -> "Answer | None":
-    """Show your prediction next to the result of the run, and explain the result.
+    """Show your prediction for a question next to the result of the run, and explain the result.
 
-    Example: `lab.answer("00-rows", outcome.verdict.rows)`. `found` is the value that the run measured: a
-    number, a text, or a list of texts. Raises `InvalidInput` if there is no such question.
+    Example: `lab.answer("00-rows", outcome.verdict.rows)`. `found` is the value that the run measured: a number, a
+    text, or a list of texts. Raises `InvalidInput` if there is no such question.
     """
     questions = _part("labkit.teach.questions.asking")
     return questions.answer(name, found) if questions else None
@@ -39,12 +39,12 @@ def answer(name: str, found: object = None) -> "Answer | None":
 
 @takes('lab.check("05-recovery")')
 def check(name: str, *, strict: bool | None = None) -> None:
-    """Check your answer to an exercise, as in `lab.check("05-recovery")`, and show a counterexample if any.
+    """Check your answer to an exercise, as in `lab.check("05-recovery")`, and show a counterexample if there is one.
 
-    The check runs the code that would be graded: your cell alone, with its parameters and the definitions that
-    you added. With `strict=True` or the variable LABKIT_STRICT=1 it raises `NotPassed` if the answer is wrong
-    or missing, so that a program that runs the notebook sees the failure. Raises `InvalidInput` if there is no
-    such exercise.
+    The check runs the code that would be graded: your cell alone, with the notebook's parameters and your own other
+    cells that it needs. With `strict=True` or the environment variable LABKIT_STRICT=1 it raises `NotPassed` if the
+    answer is wrong or missing, so that a program that runs the notebook sees the failure. Raises `InvalidInput` if
+    there is no such exercise.
     """
     if exercises := _exercises():
         exercises.check(name, strict=strict)
@@ -52,7 +52,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
 @takes('lab.hint("05-recovery")')
 def hint(name: str) -> None:
-    """Print the next hint for an exercise and the length of a solution.
+    """Print the hints for an exercise up to the next one, and the length of a solution.
 
     Raises `InvalidInput` if there is no such exercise.
     """
@@ -72,9 +72,10 @@ def progress(notebook: str | None = None) -> None:
 
 @takes('lab.reset("00-rows", confirm=True)')
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Reset one exercise or all of them to the stub, or delete a prediction. Does so only with `confirm=True`.
+    """Delete your answer and progress of one exercise, or of all without a name; or delete one prediction.
 
-    Raises `InvalidInput` if neither an exercise nor a question has that name.
+    For one exercise, its stub to fill in appears in a new cell. Without `confirm=True` nothing is deleted. Raises
+    `InvalidInput` if neither an exercise nor a question has that name.
     """
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
@@ -85,13 +86,13 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 
 @takes("lab.try_sink(write_batch)")
 def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None":
-    """Kill your sink at every statement of its batches and report which guarantees break. Takes seconds.
+    """Kill your sink before every statement of its batches and report which guarantees break. Takes seconds.
 
-    The store and the kills are real; the engine is simulated. `kind` is `"table"`, `"folder"`, or `"writers"`:
-    a table with two writers, of which the older one is paused, a newer one takes over, and the older one goes on.
-    A sink that survives is then tried with twelve batches, with items such as `O'Brien`, and with two queries that
-    have similar names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or
-    the sink cannot be called as a sink.
+    The store and the kills are real; the engine is simulated. `kind` is the kind of store: `"table"`, `"folder"`, or
+    `"writers"`, a table with two writers. Of the two writers the older is paused, a newer one takes over, and the older
+    one goes on. A sink that survives is then tried with twelve batches, with items such as `O'Brien`, and with two
+    queries that have similar names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is
+    unknown or the function cannot be called as a sink.
     """
     module = _own()
     return module.try_sink(sink, kind) if module else None
@@ -101,8 +102,8 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
 def save_sink(sink: Callable[..., Any], file: str = "my_sink.py", kind: str = "table") -> str:
     """Write your sink to a file, with the code that Spark needs, and return the argument for `lab.crash_test`.
 
-    `kind` is `"table"` or `"folder"`. The function may use only its arguments. Raises `InvalidInput` if its
-    source cannot be found, or if `file` or `kind` cannot be used.
+    `kind` is the kind of store, `"table"` or `"folder"`. The function may use nothing but its arguments. Raises
+    `InvalidInput` if its source cannot be found, or if `file` or `kind` cannot be used.
     """
     if not _exercises():
         return ""
@@ -111,12 +112,13 @@ def save_sink(sink: Callable[..., Any], file: str = "my_sink.py", kind: str = "t
 
 @takes('lab.crash_test("my_sink.py:write_batch")')
 def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | None":
-    """Kill a real Spark job at every durable effect of your sink, as `labkit crashtest FILE:NAME --quick` does.
+    """Kill a real Spark job at every durable write of your sink, as `labkit crashtest FILE:NAME --quick` does.
 
-    This takes two to three minutes. `options` are those of the command line, written as Python arguments. With
-    `only=["b0.call.returns"]` the job is killed only at that place: this takes 15 to 20 seconds and can reveal
-    a defect, but establishes no guarantee. If Java is missing, or the sink is still a stub, a card says that
-    nothing was tested. Raises `InvalidInput` if the subject or an option cannot be used.
+    `subject` is `FILE:NAME`, as `lab.save_sink` returns it. The test takes two to three minutes. `options` are those of
+    the command line, written as Python arguments. With `only=["b0.call.returns"]` the job is killed only at that crash
+    point: this takes 15 to 20 seconds and can reveal a defect, but establishes no guarantee. If Java is missing, or the
+    sink is still a stub, a card says that nothing was tested. Raises `InvalidInput` if the subject or an option cannot
+    be used.
     """
     module = _own()
     return module.crash_test(subject, options=options) if module else None
@@ -138,7 +140,7 @@ def _own() -> ModuleType | None:
 
 
 def _part(name: str) -> ModuleType | None:
-    """Return a module of the lab, or None if this copy does not contain it, as the copy that grades submissions."""
+    """Return a module of the lab; None if this copy of the lab lacks it, as the copy that grades submissions does."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

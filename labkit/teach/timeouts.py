@@ -1,4 +1,4 @@
-"""The functions of `lab` about the three timeouts of Kafka transactions: calculate whether they fit, or try them."""
+"""The functions of `lab` on the timeouts of Kafka transactions: calculate whether they fit together, or try them."""
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
@@ -10,11 +10,14 @@ from labkit.teach.cards import Examined, Trials
 
 @takes("lab.timeouts(interval=10, checkpoint=5, transaction=60)")
 def timeouts(**seconds: float) -> Examination:
-    """Calculate whether a job that commits Kafka transactions with its checkpoints can lose data.
+    """Calculate whether a job that commits Kafka transactions with its checkpoints can lose data, and return a card.
 
-    `labkit timeouts` does the same. All values are seconds, except `tolerated`, a number of failed checkpoints.
-    `interval`, `checkpoint` and `transaction` are required; `maximum`, `pause`, `tolerated` and `downtime` are
-    optional. Raises `InvalidInput` if one is missing, unknown or out of range.
+    `labkit timeouts` does the same. All values are seconds, except `tolerated`. Required are `interval`, the time
+    between two checkpoints, `checkpoint`, the timeout of a checkpoint, and `transaction`, the timeout of a
+    transaction. Optional are `maximum`, the longest transaction timeout that the broker allows, `pause`, the least
+    time between two checkpoints, `tolerated`, the number of checkpoints in a row that may fail, and `downtime`, the
+    longest time from a crash until the restarted job has committed. Raises `InvalidInput` if a value is missing,
+    unknown or out of range.
     """
     names = Timeouts._fields
     if missing := [name for name in names[:3] if name not in seconds]:
@@ -29,9 +32,11 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Run one checkpoint interval on a Kafka broker with steady traffic, a burst, and records near its end.
+    """Write to a Kafka broker for one checkpoint interval, with each kind of traffic, and return what got lost.
 
-    Both arguments are seconds, and the run really takes that long. Raises `ServiceUnavailable` without a broker.
+    The kinds are steady traffic, a burst at the beginning, and records near the end. Both arguments are seconds, the
+    checkpoint interval and the transaction timeout, and the run really takes that long. Raises `ServiceUnavailable`
+    without a broker.
     """
     from labkit.stores.kafka import timeouts as broker
 

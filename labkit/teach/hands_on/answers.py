@@ -25,7 +25,7 @@ class Answered(Protocol):
 
 
 class ServerAnswer(str):
-    """One line of an answer, `name: words`, as text and as a card."""
+    """One line of a server's answer, as in `session: message`, which a notebook displays as a card."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class ServerAnswer(str):
 
 
 def lines(answers: Iterable[str]) -> Html:
-    """Return lines of answers as a table of names and messages, with refusals highlighted."""
+    """Return lines of answers as a table of session names and messages, with refusals and errors highlighted."""
     return table(("", ""), map(_row, answers))
 
 
@@ -57,14 +57,17 @@ def _row(line: str) -> tuple[str | Cell, ...]:
 
 @takes('lab.said(session.run("SELECT 1"), session.run("SELECT 2"))')
 def said(*answers: Answered) -> Card:
-    """Return several answers of servers on one card, one below the other. Raises `InvalidInput` without an answer."""
+    """Return one card that shows several answers of servers, one below the other.
+
+    Raises `InvalidInput` without an answer.
+    """
     if not answers:
         raise InvalidInput('lab.said() needs a reply of a server, as in lab.said(session.run("SELECT 1")).')
     return Card("", *_joined(answers), title=TITLE, plain=[line for each in answers for line in str(each).splitlines()])
 
 
 def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
-    """Yield the parts of all answers; consecutive lines share a table."""
+    """Yield the HTML of all answers; consecutive answers of one line share a table."""
     waiting: list[str] = []
     for each in answers:
         if isinstance(each, ServerAnswer):
@@ -79,6 +82,6 @@ def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[Any]], none: str) -> list[Html]:
-    """Return a table of rows; if there is none, the text `none` follows the table's head."""
+    """Return a table of rows; without any row, the text `none` follows the table's head."""
     result = table(head, body)
     return [result] if body else [result, para(none, kind="lkc-under")]

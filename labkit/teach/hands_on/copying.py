@@ -1,8 +1,8 @@
-"""A small real job without Spark that copies records from one topic to another, with its progress in a checkpoint.
+"""A small real job without Spark that copies records from one Kafka topic to another, with a checkpoint in a file.
 
-It runs in this process, in steps that can be watched. Its checkpoint is a file with the next offset to read and
-the handle of the transaction that was decided with it. So it has Flink's order: the file is the decision, and
-the commit follows.
+It runs in this process, step by step, so that readers can look after each step. Its checkpoint is a file with the next
+offset to read and the handle of the transaction that was decided with it. So it writes in Flink's order: the file is
+the decision, and the commit follows.
 """
 
 import json
@@ -29,7 +29,10 @@ Trusted = Literal["checkpoint", "group"]
 
 
 class CopyJob:
-    """One incarnation of the job. Two that use the same checkpoint must differ in `incarnation`."""
+    """One run of the job, from its start to a crash or its end.
+
+    Two runs that use the same checkpoint must differ in the number `incarnation`.
+    """
 
     def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
         self._source, self._sink, self._checkpoint, self._incarnation = (source, sink, checkpoint, incarnation)
@@ -39,8 +42,9 @@ class CopyJob:
         self.group = Group(source.store.topic, "copy")
 
     def start(self, trusts: Trusted = "checkpoint") -> None:
-        """Commit the transactions that the checkpoint decided, abort all others, and choose the offset at which to
-        continue.
+        """Recover from the checkpoint: commit the transactions that it decided, abort all others, and continue there.
+
+        With `trusts="group"` the job continues at the consumer group's offset instead of the checkpoint's.
         """
         position, decided = self._stored()
         for handle in self._sink.store.prepared("copy"):
@@ -51,8 +55,8 @@ class CopyJob:
         self.position = position if trusts == "checkpoint" else self.group.offset() or 0
 
     def read(self, most: int) -> list[Entry]:
-        """Return the next records of the source, as a read_committed reader gets them, and move the position past
-        them.
+        """Return up to `most` records of the source, as a read_committed reader gets them, and move the position
+        past them.
         """
         entries = self._source.entries(READ_COMMITTED, self.position)[:most]
         if entries:
@@ -60,7 +64,7 @@ class CopyJob:
         return entries
 
     def begin(self) -> KafkaTransaction:
-        """Begin the next transaction, under an id of its own."""
+        """Begin the next transaction of the job, under a transactional id of its own."""
         handle = Handle("copy", self._number, 0, self._incarnation, 1)
         self._number += 1
         transaction = self._sink.store.begin(handle)
@@ -68,14 +72,18 @@ class CopyJob:
         return transaction
 
     def decide(self, handle: Handle, position: int) -> None:
-        """Make the decision: write position and handle into the checkpoint, one atomically replaced file."""
+        """Decide that a transaction will be committed: write its handle and the read position into the checkpoint.
+
+        The file is replaced atomically, so a crash leaves either the old or the new checkpoint.
+        """
         durable.make_folder(self._checkpoint.parent)
         content = {"position": position, "decided": [str(handle)]}
         durable.replace(self._checkpoint, json.dumps(content))
 
     def checkpoint(self, most: int) -> int:
-        """Read, write, pre-commit, decide and commit; then store the offset in the consumer group. Return the
-        number of records.
+        """Copy up to `most` records in one transaction, and return their number.
+
+        The steps are: read, write, pre-commit, decide, commit, and store the offset in the consumer group.
         """
         entries = self.read(most)
         transaction = self.begin()
@@ -88,7 +96,10 @@ class CopyJob:
         return len(entries)
 
     def _stored(self) -> tuple[int, list[Handle]]:
-        """Return position and decided handles; offset 0 and no handle if there is no checkpoint."""
+        """Return the read position and the handles of decided transactions in the checkpoint.
+
+        Without a checkpoint, returns offset 0 and no handle.
+        """
         try:
             checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -98,18 +109,18 @@ class CopyJob:
 
 @dataclass(frozen=True)
 class CopyOutcome:
-    """The verdict on a finished copy."""
+    """The verdict on a copy that was interrupted and finished by a second run of the job."""
 
     verdict: Verdict
     started_at: int
-    """The offset at which the second incarnation began to read."""
+    """The offset at which the second run of the job began to read."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return _card(self)._repr_mimebundle_()
 
 
 def _card(copied: CopyOutcome) -> Card:
-    """Return a card with the verdict on a copy, and the offset at which the second job began to read."""
+    """Return a card with the verdict on a copy, and the offset at which the second run of the job began to read."""
     verdict = copied.verdict
     began = f"The second job began to read at offset {copied.started_at}."
     counts = f"{verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}"
@@ -126,10 +137,11 @@ def _card(copied: CopyOutcome) -> Card:
 
 @takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')
 def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> CopyOutcome:
-    """Copy half of the records and stop; set the group's offset as if by somebody else; let a second job copy the
-    rest.
+    """Copy half of the records and stop, then let a second job copy the rest, and judge the copy.
 
-    `trusts` is where the second job looks for its position. Raises `InvalidInput` for a group offset out of the log.
+    Between the two, somebody else sets the consumer group's offset to `group_says`. `trusts` is where the second job
+    looks for its position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset
+    outside of the log.
     """
     if trusts not in ("checkpoint", "group") or not 0 <= group_says <= records:
         raise InvalidInput(
@@ -152,14 +164,16 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 
 
 class Steps:
-    """The steps of a job, and the records that readers could get after each; no records if they are not certain."""
+    """The steps of a job, each with the records that readers could get after it; None if that is not certain."""
 
     def __init__(self, steps: Sequence[tuple[str, Look | None]]) -> None:
         self.steps = list(steps)
 
     def first(self, word: str, isolation: str) -> int | None:
-        """Return the number, from 1, of the first step after which a reader at this level gets the word; None if
-        none does.
+        """Return the number, from 1, of the first step after which a reader at this isolation level gets the word
+        `word`.
+
+        Returns None if no step makes it readable.
         """
         for number, (_, look) in enumerate(self.steps, start=1):
             if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
@@ -188,7 +202,10 @@ class Steps:
 
 @takes("lab.ten_steps(kafka)")
 def ten_steps(kafka: Kafka) -> Steps:
-    """Copy a record from one topic to another, and read at both isolation levels after each step."""
+    """Copy a record from one topic to another in ten steps, and read at both isolation levels after each step.
+
+    Returns the steps as a card.
+    """
     source, sink = kafka.topic(), kafka.topic()
     source.plain("hello", "world")
     job = CopyJob(source, sink, kafka.folder() / "checkpoint.json")
@@ -196,7 +213,10 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Yield each step after it was done: its description, and whether it is certain what readers get now."""
+    """Perform the steps of a copy, and yield after each its description and whether it is certain what readers get.
+
+    After the request to commit it is not, because the broker writes its marker a little later.
+    """
     job.start()
     yield "starts: its checkpoint says offset 0", True
     [first] = job.read(1)

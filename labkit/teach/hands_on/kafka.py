@@ -1,6 +1,6 @@
-"""Use Kafka by hand: topics with named transactions, and the records that a reader at each isolation level gets now.
+"""Use Kafka by hand: begin, write and end named transactions, and see what a reader at each isolation level gets.
 
-The operations are those of the store, with the broker's answers as text.
+The operations are those of the lab's Kafka store; the broker's answers appear as text.
 """
 
 import time
@@ -25,16 +25,17 @@ from labkit.teach.hands_on.answers import ServerAnswer, said
 from labkit.view.card import Html, para, table
 
 PATIENCE = 60.0
-"""The number of seconds within which a broker must abort transactions older than their timeout."""
+"""The number of seconds to wait until a broker aborts transactions that are older than their timeout."""
 
 HEAD = ("", "can read up to", "gets")
-"""The head of a look's table."""
+"""The headings of the table that compares the two readers."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """The state of a topic at one moment: the words that either reader gets, how far it can read, and the open
-    transactions.
+    """The records of a topic that readers at both isolation levels get now, how far they can read, and what is open.
+
+    `end` is the end of the log, `stable` the last stable offset, and `open` the names of open transactions.
     """
 
     uncommitted: list[str]
@@ -44,13 +45,13 @@ class Look:
     open: list[str]
 
     def __str__(self) -> str:
-        """Return the two readers side by side, and the names of the open transactions."""
+        """Return a table of the two readers, and the names of the open transactions, as text."""
         return f"{columns([HEAD, *self._rows()])}\n{self._open()}"
 
     __repr__ = __str__
 
     def parts(self) -> Sequence[Html]:
-        """Return the same as a table and a line."""
+        """Return a table of the two readers, and a line with the names of the open transactions."""
         return [table(HEAD, self._rows()), para(self._open())]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -67,7 +68,7 @@ class Look:
 
 
 class Topic:
-    """One topic of one partition, and the transactions begun for it in this process."""
+    """A topic with one partition, and the transactions that this process began for it."""
 
     def __init__(self, folder: Path, timeout: float | None = None) -> None:
         self.store = KafkaStore(folder)
@@ -77,12 +78,12 @@ class Topic:
 
     @property
     def name(self) -> str:
-        """The topic's name on the broker, for clients of your own; reading it creates the topic."""
+        """The topic's name on the broker, for clients of your own. If the topic does not exist yet, it is created."""
         self.store.topic.writer().close()
         return self.store.topic.name()
 
     def begin(self, name: str) -> ServerAnswer:
-        """Initialise a producer under this name (lower-case letters, digits, _) and begin its transaction."""
+        """Initialise a producer and begin a transaction with this name (lower-case letters, digits, _)."""
         try:
             self._open[name] = self.store.begin(_handle(name))
         except LabError as refusal:
@@ -90,7 +91,7 @@ class Topic:
         return ServerAnswer(f"{name}: begun")
 
     def write(self, name: str, *words: str) -> ServerAnswer:
-        """Write records into an open transaction and wait for the broker's answer, which may be a refusal."""
+        """Write one record for each word into an open transaction and return the broker's answer, perhaps a refusal."""
         transaction = self._transaction(name)
         try:
             for word in words:
@@ -101,7 +102,10 @@ class Topic:
         return ServerAnswer(f"{name}: written")
 
     def pre_commit(self, name: str) -> ServerAnswer:
-        """Wait until the broker has every record, and store the handle: transactional.id, producer id and epoch."""
+        """Wait until the broker has every record of a transaction, and store what a commit needs.
+
+        That is its handle: transactional.id, producer id and epoch.
+        """
         try:
             self._transaction(name).prepare()
         except LabError as refusal:
@@ -109,21 +113,21 @@ class Topic:
         return ServerAnswer(f"{name}: pre-committed")
 
     def commit(self, name: str) -> ServerAnswer:
-        """Commit by the stored handle, as any process could, and return the result."""
+        """Commit a transaction by its stored handle, as any process could, and return the result."""
         return ServerAnswer(f"{name}: {self.store.finish(_handle(name))}")
 
     def ask_to_commit(self, name: str) -> ServerAnswer:
-        """Send the request to commit, and return the coordinator's own answer, even if the store has already
-        finished it.
+        """Send the request to commit a transaction, and return the coordinator's own answer.
 
-        The answer arrives once the decision is in the coordinator's log; the topic gets its marker a moment later.
+        Unlike `commit`, it sends the request even if the transaction is finished. The answer arrives once the decision
+        is in the coordinator's log; the topic gets its marker a moment later.
         """
         return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
-        """Send the request to commit a handle, and return the name of the coordinator's answer.
+        """Send the request to commit a transaction, and return the name of the coordinator's answer.
 
-        Raises `InvalidInput` for a handle without a vote.
+        Raises `InvalidInput` if the transaction is not pre-committed.
         """
         vote = self.store.journal.vote(handle)
         if vote is None:
@@ -135,25 +139,23 @@ class Topic:
         return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
 
     def abort(self, name: str) -> ServerAnswer:
-        """Abort by initialising the id, which also fences the writer."""
+        """Abort a transaction by initialising its transactional id again, which also fences its writer."""
         self.store.abort(_handle(name))
         return ServerAnswer(f"{name}: aborted")
 
     def hang_up(self, name: str) -> ServerAnswer:
-        """Close the writer without notice, which is all that a broker would see of its death."""
+        """Close a transaction's writer without notice; a broker would see no more of the writer's death."""
         transaction = self._transaction(name)
         transaction.close()
         return ServerAnswer(f"{name}: its writer is gone")
 
     def plain(self, *words: str) -> ServerAnswer:
-        """Write records without a transaction."""
+        """Write one record for each word, without a transaction."""
         self.store.append(*(Observation(next(self._numbers), word, 1, 0, 1) for word in words))
         return ServerAnswer("written without a transaction")
 
     def look(self) -> Look:
-        """Return the records that two readers get, one at each isolation level, if they read from the first record
-        now.
-        """
+        """Return the records that a reader at each isolation level gets now, from the first record on."""
         uncommitted, committed = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
         opened = [described.name.partition(".")[2] for described in self.store.transactions()]
         end = Reader(self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED).end()
@@ -161,12 +163,13 @@ class Topic:
         return Look(words[0], words[1], end, self.store.last_stable_offset(), [_name(each) for each in opened])
 
     def entries(self, isolation: str, start: int = 0) -> list[Entry]:
-        """Return the records from offset `start` on that a reader at this level gets now."""
+        """Return the records from offset `start` on that a reader at this isolation level gets now."""
         return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
 
     def wait_until_aborted(self, *names: str) -> ServerAnswer:
-        """Wait until the coordinator has aborted these by itself. Raises `ServiceUnavailable` after `PATIENCE`
-        seconds.
+        """Wait until the coordinator has aborted the transactions with these names, because they were open too long.
+
+        Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """
         ids = [self.store.topic.transactional_id(_handle(name)) for name in names]
         deadline = time.monotonic() + PATIENCE
@@ -177,7 +180,7 @@ class Topic:
         return ServerAnswer(f"{', '.join(names)}: aborted by the coordinator after the timeout")
 
     def destroy(self) -> None:
-        """End every transaction and delete the topic."""
+        """End every transaction of the topic and delete it."""
         with suppress(LabError):
             self.store.destroy()
         self.store.close()
@@ -190,7 +193,7 @@ class Topic:
 
 
 class Kafka:
-    """One broker."""
+    """A Kafka broker, on which `topic()` creates topics."""
 
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
@@ -205,11 +208,11 @@ class Kafka:
         return self._topics[-1]
 
     def folder(self) -> Path:
-        """Return a path for files that are removed when this process ends."""
+        """Return a new path for files that are removed when this process ends."""
         return next(self._places)
 
     def clean(self) -> None:
-        """Delete every topic that was created here."""
+        """Delete every topic that `topic()` created."""
         for topic in self._topics:
             topic.destroy()
         self._topics.clear()
@@ -219,8 +222,9 @@ _last: list[Kafka] = []
 
 
 def kafka() -> Kafka:
-    """Return the user's Kafka broker or a private one, after removing the topics of an earlier call. Raises
-    `ServiceUnavailable`.
+    """Return the user's Kafka broker, or start a private one, to work on by hand.
+
+    Removes the topics of an earlier call. Raises `ServiceUnavailable` if no broker can be started.
     """
     for earlier in _last:
         earlier.clean()
@@ -234,8 +238,9 @@ def kafka() -> Kafka:
 
 
 def _places(server: private.Server) -> Iterator[Path]:
-    """Return an iterator of new paths: in the private server's folder, which is removed with it, or in a temporary
-    one.
+    """Return an iterator of new paths, in the private server's folder or in a temporary one.
+
+    Both folders are removed when this process ends.
     """
     base = server.folder
     if base is None:
@@ -253,7 +258,7 @@ def _handle(name: str) -> Handle:
 
 
 def _name(transaction: str) -> str:
-    """Return the name that a person gave to a transaction, or its number if a job numbered it."""
+    """Return the name that a person gave to a transaction, or its number if a `CopyJob` began it."""
     with suppress(InvalidInput):
         handle = Handle.parse(transaction)
         return str(handle.batch) if handle.query == "copy" else handle.query

@@ -1,7 +1,7 @@
 """Use SQL by hand: sessions on a real PostgreSQL, and the server's answers as text and as cards.
 
-Each session is a separate connection, like a separate program. `crash` cuts the connection, which is all that a
-server notices when a program dies.
+Each session is a separate connection, like a separate program. `crash` cuts the connection; a server notices no more
+than that when a program dies.
 """
 
 import time
@@ -25,13 +25,13 @@ from labkit.teach.hands_on import answers, private
 from labkit.view.card import Html
 
 PATIENCE = 20.0
-"""The number of seconds within which a server must do what the client waits for."""
+"""The longest time, in seconds, that the client waits for the server."""
 
 NO_ROW = "(no row)"
 
 
 class Reply:
-    """The answers to some statements, up to the first that failed."""
+    """The server's answers to some statements, up to the first that failed."""
 
     def __init__(self, name: str, answers: Iterable[Answer]) -> None:
         self.name, self.answers = name, list(answers)
@@ -43,7 +43,7 @@ class Reply:
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
-        """The rows of the last statement."""
+        """The rows of the last statement that was sent, as tuples."""
         return list(self.answers[-1].rows)
 
     @property
@@ -54,13 +54,15 @@ class Reply:
         return self.rows[0][0]
 
     def __str__(self) -> str:
-        """Return one line for each statement with the server's message, a table of rows, or an error with its code."""
+        """Return the answers as text: for each statement the server's message, its rows as a table, or its error
+        with code.
+        """
         return "\n".join(line for answer in self.answers for line in self._lines(answer))
 
     __repr__ = __str__
 
     def parts(self) -> Sequence[Html]:
-        """Return each answer as a table: the server's message for a statement, its rows, or its error."""
+        """Return the answers as tables: for each statement the server's message, its rows, or its error."""
         return [part for answer in self.answers for part in self._parts(answer)]
 
     def _parts(self, answer: Answer) -> Sequence[Html]:
@@ -83,15 +85,16 @@ class Reply:
 
 
 class Session:
-    """A named connection."""
+    """A connection to the server under a name, which its answers show."""
 
     def __init__(self, server: "Postgres", name: str, connection: SqlConnection) -> None:
         self._server, self.name, self._connection = server, name, connection
 
     def run(self, *statements: str) -> Reply:
-        """Send statements unchanged, up to the first that fails; each commits by itself unless BEGIN was sent.
+        """Send SQL statements unchanged, up to the first that fails, and return the server's answers.
 
-        Raises `ServiceUnavailable` after `crash`.
+        Each statement commits by itself unless BEGIN was sent. Raises `InvalidInput` without a statement, and
+        `ServiceUnavailable` after `crash`.
         """
         replies: list[Answer] = []
         for statement in statements:
@@ -103,18 +106,21 @@ class Session:
         return Reply(self.name, replies)
 
     def crash(self) -> None:
-        """Cut the connection, and return when the server has noticed."""
+        """Cut the connection, as if the program had died, and return when the server has noticed."""
         self._connection.close()
         self.wait_for_its_end()
 
     def wait_for_its_end(self) -> None:
-        """Wait until the server no longer lists the session, whoever ended it. Raises `ServiceUnavailable`."""
+        """Wait until the server has ended this session, for whatever reason.
+
+        Raises `ServiceUnavailable` after `PATIENCE` seconds.
+        """
         gone = f"SELECT NOT EXISTS (SELECT FROM pg_stat_get_activity({self._connection.pid}))"  # noqa: S608  # a number
         self._server.until(gone)
 
     @property
     def gids(self) -> list[str]:
-        """The names of the transactions prepared in this session, in quotes."""
+        """The names (gids) of the transactions prepared in this session, in quotes as SQL needs them."""
         return self._connection.gids
 
     def close(self) -> None:
@@ -123,7 +129,7 @@ class Session:
 
 
 class Postgres:
-    """A server, with a schema of its own for this notebook."""
+    """A PostgreSQL server, with a schema of its own for this notebook."""
 
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
@@ -132,11 +138,11 @@ class Postgres:
 
     @property
     def is_private(self) -> bool:
-        """Whether the server ends with this process."""
+        """Whether the lab started this server, so that it ends with this process."""
         return self._server.folder is not None
 
     def session(self, name: str) -> Session:
-        """Open a new connection; all sessions see the same tables."""
+        """Open a new connection with this name; all sessions see the same tables."""
         self._sessions.append(Session(self, name, SqlConnection(self.address, self._schema)))
         return self._sessions[-1]
 
@@ -148,7 +154,7 @@ class Postgres:
         return psycopg.connect(make_conninfo(self.address, options=setting))
 
     def until(self, condition: str) -> None:
-        """Repeat a query until it returns true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
+        """Repeat the query `condition` until it returns true. Raises `ServiceUnavailable` after `PATIENCE` seconds."""
         connection, deadline = (SqlConnection(self.address, self._schema), time.monotonic() + PATIENCE)
         try:
             while connection.execute(condition).rows != [(True,)]:
@@ -159,8 +165,9 @@ class Postgres:
             connection.close()
 
     def kill(self) -> answers.ServerAnswer:
-        """Send SIGKILL to every process of the private server, restart it, and report that. Leaves the user's own
-        server alone.
+        """Send SIGKILL to every process of the private server, restart it, and report that as one line.
+
+        A user's own server is not killed, and the report says so.
         """
         if self._server.folder is None:
             return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so it was not killed.")
@@ -188,7 +195,10 @@ _last: list[Postgres] = []
 
 
 def postgres() -> Postgres:
-    """Return the user's PostgreSQL or a private one, after cleaning up an earlier call. Raises `ServiceUnavailable`."""
+    """Return the user's PostgreSQL, or start a private one, to run SQL on by hand.
+
+    Removes the tables and sessions of an earlier call. Raises `ServiceUnavailable` if no server can be started.
+    """
     for earlier in _last:
         earlier.clean()
     _last.clear()

@@ -1,6 +1,6 @@
 """Find the user's own server, or start a private one, which ends with this process.
 
-The private server's address goes into this process's environment, so that crash runs started here use the same server.
+The private server's address goes into this process's environment, so that crash runs started here use it as well.
 """
 
 import atexit
@@ -14,7 +14,7 @@ from labkit.host.servers.tethered import TetheredServer
 
 
 class Server(NamedTuple):
-    """The address of a server, and the folder of a private one; None for the user's own."""
+    """The address of a server, and the folder of a private one; the folder of a user's own server is None."""
 
     address: str
     folder: Path | None
@@ -27,7 +27,10 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """Return the server that this environment variable names, or start a private one. Raises `ServiceUnavailable`."""
+    """Return the server whose address is in this environment variable, or start a private one with `start`.
+
+    Raises `ServiceUnavailable` if no private server can be started.
+    """
     pid, server = _private.get(variable, (0, None))
     named = os.environ.get(variable, "").strip()
     if server is not None and pid == os.getpid() and named in ("", server.address):

@@ -1,5 +1,4 @@
-"""Show a writer that is stopped but not dead: a real process, SIGSTOP, a successor, SIGCONT, and the resulting
-store.
+"""Show that a stopped writer is not dead: stop a real process, let a successor write, continue the first, and judge.
 
 Nothing is simulated: three rows are expected, and both processes try to write them.
 """
@@ -29,33 +28,33 @@ from labkit.teach.hands_on.stopped_writer import ROWS
 from labkit.view.card import BAD, Card, Cell, para, table
 
 PATIENCE = 60.0
-"""The number of seconds within which a writer must do what the program waits for."""
+"""The longest time, in seconds, that this program waits for a writer."""
 NAMES = {
     "file": "a file; the writer looks first",
     "table": "a table; the writer looks first",
     "owned": "a table with an epoch row",
     "topic": "Kafka, one transactional id",
 }
-"""The displayed name of each store."""
+"""The name of each kind of store in the table of results."""
 
 
 class Stopped(NamedTuple):
-    """The result for one store: the reports of both writers, and the judge's verdict."""
+    """The results for one store: the last words of both writers, and the judge's verdict on the rows."""
 
     name: str
     first: str
-    """The final report of the stopped writer: written, or refused."""
+    """The last words of the writer that was stopped: `written` or `refused`."""
     second: str
     verdict: Verdict
 
     @property
     def twice(self) -> int:
-        """The number of duplicate rows."""
+        """The number of rows that the store has more than once."""
         return len(self.verdict.duplicate)
 
 
 class StoppedWriters:
-    """The results for all stores."""
+    """The results of `stopped_writers` for all stores, which a notebook displays as a table."""
 
     title = "Stopped, replaced, and continued"
 
@@ -64,7 +63,7 @@ class StoppedWriters:
 
     @property
     def doubled(self) -> list[str]:
-        """The stores with duplicate rows."""
+        """The names of the stores that have rows more than once."""
         return [each.name for each in self.writers if each.twice]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
@@ -92,9 +91,11 @@ class StoppedWriters:
 
 
 def stopped_writers() -> StoppedWriters:
-    """Stop a writer of each store right before its write, let a second one write, and continue the first.
+    """Stop a writer right before its write, let a second one write, continue the first, and judge the rows of each
+    store.
 
-    Without a Kafka broker the result leaves Kafka out and says so. Raises `JobFailed` if a writer does not respond.
+    The stores are a file, two tables and a Kafka topic; without a broker, Kafka is left out and the result says so.
+    Raises `JobFailed` if a writer does not respond.
     """
     writers, missing = [], ""
     with tempfile.TemporaryDirectory(prefix="labkit-stopped-") as folder:
@@ -132,7 +133,7 @@ def _judged(store: str, outputs: Mapping[str, str], rows: Sequence[int]) -> Stop
 
 
 class _Writer:
-    """A process that writes, and that ends with the `with` block."""
+    """A writer in a process of its own, which is killed at the end of the `with` block."""
 
     def __init__(self, store: str, place: str) -> None:
         module = "labkit.teach.hands_on.stopped_writer"
@@ -166,7 +167,7 @@ class _Writer:
         return line
 
     def go_on(self) -> None:
-        """Order the writer to write; a stopped process reads the order later."""
+        """Tell the writer to write; a stopped process reads that when it continues."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -182,7 +183,10 @@ class _Writer:
 
 
 def _stopped(store: str, place: str) -> dict[str, str]:
-    """Return the final reports of both writers."""
+    """Stop a first writer, let a second one write, continue the first, and return the last words of each.
+
+    `place` is the path or the Kafka address of the store.
+    """
     with ExitStack() as stack:
         first = stack.enter_context(_Writer(store, place))
         first.says()

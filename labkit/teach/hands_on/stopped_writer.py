@@ -15,11 +15,11 @@ ROWS = (0, 1, 2)
 WRITTEN, REFUSED = "written", "refused"
 TABLES = ("CREATE TABLE IF NOT EXISTS rows (id INTEGER)", "CREATE TABLE IF NOT EXISTS owner (epoch INTEGER)")
 Write = Callable[[], str]
-"""Writes the rows and returns the result."""
+"""A function that writes the rows and returns `written` or `refused`."""
 
 
 def file(path: str) -> Write:
-    """Read a file now; the returned function appends the rows that were missing."""
+    """Read which rows a file has now; the returned function appends the others, whatever was written in between."""
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         stored = {int(line) for line in there}
@@ -33,7 +33,9 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read a table now; the returned function inserts the rows that were missing, in one transaction."""
+    """Read which rows a table has now; the returned function inserts the others in one transaction, without
+    looking again.
+    """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)
@@ -51,7 +53,7 @@ def table(path: str) -> Write:
 def owned(path: str) -> Write:
     """Take the next epoch of a table; the returned function inserts the rows only if no newer epoch exists by then.
 
-    The check and the insert are in one transaction.
+    The check of the epoch and the insert are in one transaction.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
@@ -73,7 +75,7 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Take the next epoch of a transactional id; the returned function writes the rows in one transaction."""
+    """Take the next epoch of a transactional id; the returned function writes the rows in one Kafka transaction."""
     from labkit.core.records import Observation
     from labkit.stores.kafka.claimed import claim
 
@@ -87,7 +89,7 @@ STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owne
 
 
 def main(store: str, place: str) -> None:
-    """Print `ready`, wait for a line, and write the rows."""
+    """Print `ready`, wait for a line, write the rows, and print `written` or `refused`."""
     write = STORES[store](place)
     print("ready", flush=True)  # noqa: T201  # to whoever started it
     sys.stdin.readline()

@@ -1,7 +1,7 @@
-"""JupyterLab with the lab's settings: it opens the first notebook, uses one kernel, and contacts no other host.
+"""Start JupyterLab with the lab's settings: it opens the first notebook, uses one kernel, and contacts no other host.
 
-The settings lie beside this module (`config`, `data`), and JupyterLab finds them through its two search paths.
-So a wheel and a checkout behave alike, and nothing changes in the user's Jupyter folders.
+The settings lie beside this module (`config`, `data`), and JupyterLab finds them through its two search paths. So a
+wheel and a checkout behave alike, and nothing changes in the user's Jupyter folders.
 """
 
 import os
@@ -15,16 +15,15 @@ from labkit.host.processes.own_python import own_python
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[2]
 WORKSPACE = "labkit"
-"""A separate workspace, so that tabs of other projects do not appear."""
+"""The name of a separate JupyterLab workspace, so that tabs of other projects do not appear."""
 SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data"}
 """The folders that Jupyter searches first, by environment variable."""
 
 
 def notebook_folder(named: Path | None = None) -> Path:
-    """Return the folder with the notebooks: the named one, else this one, else the checkout's, or `notebooks`
-    inside it.
+    """Return the folder with the notebooks: `named`, else the current folder, else the checkout's.
 
-    Raises `InvalidInput` if it contains no notebook.
+    A subfolder `notebooks` is searched as well. Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:
@@ -37,7 +36,7 @@ def notebook_folder(named: Path | None = None) -> Path:
 
 
 def first_notebook(folder: Path) -> str:
-    """Return the first notebook by name."""
+    """Return the file name of the folder's first notebook in alphabetical order."""
     return min(path.name for path in folder.glob("*.ipynb"))
 
 

@@ -1,8 +1,8 @@
-"""A connection between page and kernel that sends every message at once.
+"""Connect a page with its kernel so that every message is sent at once.
 
-Jupyter's server leaves Nagle's algorithm on: a message that follows another one waits until the browser's
-machine has acknowledged the first, about 40 ms later. A live session answers an action with three messages in a
-row, so that delay was most of a learner's waiting time.
+Jupyter's server leaves Nagle's algorithm on: a message that follows another one waits until the browser's machine has
+acknowledged the first, about 40 ms later. A live session answers an action with three messages in a row, so that delay
+was most of a learner's waiting time.
 """
 
 from typing import Any
@@ -14,6 +14,6 @@ class PromptConnection(ZMQChannelsWebsocketConnection):
     """Jupyter's own connection to a page, with Nagle's algorithm off (TCP_NODELAY), so that no message is delayed."""
 
     def connect(self) -> Any:
-        """Switch the algorithm off, then connect as the parent class does."""
+        """Switch Nagle's algorithm off, then connect as the parent class does."""
         self.websocket_handler.set_nodelay(True)
         return super().connect()

@@ -14,18 +14,21 @@ from labkit.sinks import Coordinator, coordinate
 from labkit.stores.contract import Handle
 
 TASKS = 2
-"""The number of tasks that write a batch, each an equal part of its rows."""
+"""The number of tasks that write a batch; each writes an equal part of its rows."""
 
 
 BEGIN, END = "begin", "end"
-"""Files that are created before and after the measured batch."""
+"""The names of empty files that are created right before and right after the measured batch, to find it among the
+system calls.
+"""
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Write and commit two batches, in log-then-commit order if the sink supports it.
+    """Write and commit two batches with one of the lab's sinks; the second one is measured.
 
-    The first batch creates the folders and files, and leaves what the sink removes later. `BEGIN` and `END`
-    enclose the second one.
+    The first batch creates folders and files, and leaves those that the sink removes later, so that it would distort
+    the counts. The files `BEGIN` and `END` enclose the second batch. The commit log comes before the commit if the sink
+    supports that order.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(
@@ -55,7 +58,7 @@ def _write(coordinator: Coordinator, batch: int, rows: int) -> None:
 
 
 def main(place: str, *cases: str) -> None:
-    """Write each case, such as `wal-400`, into a folder of its own below this place."""
+    """Write the batches of each case, a sink and a number of rows such as `wal-400`, into a subfolder of `place`."""
     for case in cases:
         sink, _, rows = case.rpartition("-")
         folder = Path(place) / case

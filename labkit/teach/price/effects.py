@@ -1,7 +1,7 @@
-"""Count the disk operations of a sink for one batch at the system calls: files, syncs, renames, bytes.
+"""Count the disk operations of a sink for one batch, by watching its system calls: files, syncs, renames, bytes.
 
-The counts are exact and the same on every machine. Where system calls cannot be watched, the result shows
-counts from another machine (`counted.json`) and says so.
+The counts are exact and the same on every machine. Where system calls cannot be watched, the result shows counts from
+another machine (`counted.json`) and says so.
 """
 
 import json
@@ -43,11 +43,11 @@ class Counts(NamedTuple):
     syncs: int
     renames: int
     bytes: int
-    """The number of bytes written, into logs and files of rows alike."""
+    """The number of bytes written, into logs and into files of rows."""
 
 
 class Effects(dict[tuple[str, int], Counts]):
-    """Counts by sink and rows in the batch; a dict that displays itself as a card."""
+    """Disk operations by sink and number of rows in the batch; a dict that a notebook displays as a card."""
 
     note: str = HERE
 
@@ -58,11 +58,11 @@ class Effects(dict[tuple[str, int], Counts]):
 
     @property
     def sizes(self) -> list[int]:
-        """The sizes of the batch in ascending order."""
+        """The numbers of rows in a batch, in ascending order."""
         return sorted({rows for _, rows in self})
 
     def growing(self, sink: str) -> list[str]:
-        """Return the names of the counts that are larger for the largest batch than for the smallest one."""
+        """Return the names of the counts that are larger for the largest batch of a sink than for its smallest."""
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
         return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 
@@ -91,7 +91,10 @@ HEAD = ("sink", "rows", "files", "syncs", "renames", "bytes")
 
 @takes("lab.count_effects(sizes=[4, 400])")
 def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES) -> Effects:
-    """Count files, syncs, renames and bytes of one batch of each size, sink by sink. Raises `InvalidInput`."""
+    """Count the files, syncs, renames and bytes that each sink needs for one batch of each size, in rows.
+
+    Raises `InvalidInput` for a sink that cannot write to plain files or for a size out of range.
+    """
     if unknown := [each for each in sinks if each not in SINKS]:
         raise InvalidInput(
             f"lab.count_effects(): the sink {unknown[0][:40]!r} cannot write to plain files; "
@@ -106,7 +109,7 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """Return the counts that come with the lab."""
+    """Return the counts that are shipped with the lab, by sink and number of rows."""
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)
@@ -151,7 +154,10 @@ _COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.arg
 
 
 def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
-    """Return the calls below a folder that belong to the second batch."""
+    """Return the system calls below a folder that belong to the second batch, the measured one.
+
+    Raises `JobFailed` if its beginning or end is missing.
+    """
     inside = [each for each in calls if folder in Path(each.path).parents]
     new_paths = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(new_paths):

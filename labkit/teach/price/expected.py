@@ -1,4 +1,4 @@
-"""Draw the prediction of a wait as a line, before any measurement."""
+"""Draw the learner's prediction of a wait as a line, before any measurement."""
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
@@ -11,7 +11,10 @@ NOTHING = "There is no prediction yet, so the chart has no line."
 
 
 def noted(question: str) -> float | None:
-    """Return the predicted number, or None if there is none. Raises `InvalidInput` for an unknown question."""
+    """Return the learner's number for a question, or None without a prediction.
+
+    Raises `InvalidInput` for an unknown question, or one that does not ask for a number.
+    """
     try:
         from labkit.teach.questions import notes
         from labkit.teach.questions.question import Kind, find
@@ -30,7 +33,7 @@ def noted(question: str) -> float | None:
 
 
 class Expected:
-    """An empty chart with the learner's predicted line; displays itself as a card."""
+    """An empty chart with the line that a learner predicted, which a notebook displays as a card."""
 
     def __init__(self, slope: float | None) -> None:
         self.slope = slope
@@ -51,8 +54,9 @@ class Expected:
 
 @takes('lab.expected_wait("13-slope")')
 def expected_wait(question: str) -> Expected:
-    """Return an empty chart of waits against intervals, with the line that the learner predicted for this question.
+    """Return an empty chart of waits against commit intervals, with the line that you predicted for a question.
 
-    Raises `InvalidInput` for an unknown question.
+    `question` is its name, such as `"13-slope"`. Raises `InvalidInput` for an unknown question, or one that does not
+    ask for a number.
     """
     return Expected(noted(question))

@@ -1,4 +1,4 @@
-"""A temporary folder for measurements, and one sentence instead of a traceback if the disk fails."""
+"""A temporary folder for measurements, in which an error of the disk becomes one sentence instead of a traceback."""
 
 import sqlite3
 import tempfile

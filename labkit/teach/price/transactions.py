@@ -1,7 +1,7 @@
 """Measure rows per second against rows per transaction, in the lab's own stores.
 
-The same rows are appended in transactions of different sizes. The store decides how durable they are: SQLite
-syncs every commit.
+The same rows are appended in transactions of different sizes. How durable they are depends on the store: SQLite syncs
+every commit.
 """
 
 import time
@@ -21,7 +21,7 @@ from labkit.view.card import Card, bundle, table
 
 SIZES = (1, 10, 100)
 ROWS = 300
-"""The number of rows written at every size."""
+"""The default number of rows that are written in transactions of each size."""
 MOST_ROWS = 10_000
 
 
@@ -39,7 +39,7 @@ class Rate(NamedTuple):
 
 
 class Rates(dict[int, Rate]):
-    """Rates by rows per transaction; a dict that displays itself as a card."""
+    """Measurements by the number of rows in a transaction; a dict that a notebook displays as a card."""
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for size, rate in self.items():
@@ -67,9 +67,10 @@ HEAD = ("rows a transaction", "transactions", "took", "each", "rows a second")
 
 @takes("lab.measure_rows([1, 10, 100])")
 def measure_rows(sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite") -> Rates:
-    """Write the same rows in transactions of each size, and measure rows per second. `store` is one of the lab's.
+    """Write the same rows in transactions of each size, and measure rows per second.
 
-    Raises `InvalidInput`, and `ServiceUnavailable` if the store's server is missing.
+    `sizes` are numbers of rows per transaction, and `store` is one of the lab's stores, such as `"sqlite"`. Raises
+    `InvalidInput`, and `ServiceUnavailable` if the store's server is missing.
     """
     if not sizes or not all(1 <= each <= rows for each in sizes):
         raise InvalidInput(

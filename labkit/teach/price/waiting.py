@@ -1,9 +1,8 @@
-"""Measure how long a record waits until a reader has it, against the interval between two commits; and who else
-waits.
+"""Measure how long a record waits until a reader has it, and another program until it gets the lock.
 
-Three real jobs (`labkit.teach.price.writer`) write side by side, each into its own database. An outside reader
-polls each database. Another program changes a row of the same database now and then, and records how long it
-waited for the lock. All use the machine's monotonic clock.
+Both depend on the interval between two commits. Three real jobs (`labkit.teach.price.writer`) write side by side, each
+in its own way into its own database. An outside reader polls each database. Another program changes a row of the same
+database now and then, and records how long it waited for the lock. All use the machine's monotonic clock.
 """
 
 import sqlite3
@@ -41,18 +40,18 @@ PATIENCE = 60.0
 
 
 class Measured(NamedTuple):
-    """The measurements of one way of writing at one interval, in seconds."""
+    """The measured waits of one way of writing at one commit interval, in seconds."""
 
     records: Sequence[float]
-    """The wait of each record, from its arrival until the reader had it."""
+    """The wait of each record, from its arrival until the reader had it, in seconds."""
     others: Sequence[float]
-    """The waits of another program for the lock."""
+    """The waits of another program for the database's lock, in seconds."""
     commits: int
     """The number of transactions of the job."""
 
     @property
     def typical(self) -> float:
-        """The median wait of a record, in the run's least disturbed interval."""
+        """The median wait of a record, in seconds, in the least disturbed of the `ROUNDS` intervals."""
         # Other programs make a machine slower, and never faster.
         size = len(self.records) // ROUNDS
         starts = range(0, size * ROUNDS, size)
@@ -60,17 +59,17 @@ class Measured(NamedTuple):
 
     @property
     def worst(self) -> float:
-        """The longest wait of a record."""
+        """The longest wait of a record, in seconds."""
         return max(self.records)
 
     @property
     def other(self) -> float:
-        """The median wait of the other program."""
+        """The median wait of the other program for the lock, in seconds."""
         return statistics.median(self.others)
 
 
 class Waits:
-    """The measurements by way of writing and interval; displays itself as a card with a chart."""
+    """The measured waits by way of writing and commit interval; a notebook displays them as a card with a chart."""
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]], predicted: float | None = None) -> None:
         self.measured, self.predicted = measured, predicted
@@ -80,7 +79,7 @@ class Waits:
 
     @cached_property
     def intervals(self) -> list[float]:
-        """The intervals in ascending order."""
+        """The commit intervals, in seconds, in ascending order."""
         return sorted(next(iter(self.measured.values())))
 
     def slope(self, way: str) -> float:
@@ -89,12 +88,12 @@ class Waits:
         return statistics.linear_regression(self.intervals, waits).slope
 
     def commits(self, way: str) -> list[int]:
-        """Return the number of transactions at each interval, in order of the intervals."""
+        """Return the number of transactions at each commit interval, in ascending order of the intervals."""
         return [self.measured[way][each].commits for each in self.intervals]
 
     @property
     def others(self) -> "Others":
-        """The waits of another program during the measurement."""
+        """The typical waits of another program for the lock during the measurement."""
         return Others(self.measured)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
@@ -128,14 +127,17 @@ HEAD = ("way", "interval", "typical wait", "longest", "transactions")
 
 
 class Others(dict[str, dict[float, float]]):
-    """The typical wait of another program, by way of writing and interval; a dict that displays itself as a card."""
+    """The median wait of another program for the lock, by way of writing and commit interval, in seconds.
+
+    A dict that a notebook displays as a card.
+    """
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]]) -> None:
         super().__init__({way: {interval: each.other for interval, each in of.items()} for way, of in measured.items()})
 
     @property
     def slowest(self) -> str:
-        """The way of writing that makes another program wait longest, at the longest interval."""
+        """The way of writing that lets another program wait longest, at the longest interval."""
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -158,11 +160,10 @@ class Others(dict[str, dict[float, float]]):
 
 @takes("lab.measure_waits([0.5, 1, 2])")
 def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "") -> Waits:
-    """Measure how long a record waits until a reader has it, for three ways of writing and each interval, in
-    seconds.
+    """Measure how long a record waits until a reader has it, for three ways of writing and each commit interval.
 
-    Takes about four times the sum of the intervals. The chart also shows the learner's prediction for
-    `question`. Raises `InvalidInput`.
+    `intervals` are seconds. The measurement takes about four times their sum. The chart also shows your prediction for
+    `question`, such as `"13-slope"`. Raises `InvalidInput` for intervals out of range.
     """
     if not 2 <= len(set(intervals)) <= MOST or not all(SHORTEST <= each <= LONGEST for each in intervals):
         raise InvalidInput(
@@ -188,7 +189,7 @@ def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "")
 
 @contextmanager
 def _progress_line(interval: float) -> Iterator[None]:
-    """Show the current interval and its duration to a person."""
+    """Show a line with the current interval and the duration of its measurement, if a person is watching."""
     if not is_watched():
         yield
         return
@@ -200,9 +201,9 @@ def _progress_line(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """Yield a process that writes a batch for each line on its standard input, and kill it at the end of the block.
+    """Yield a process that runs a job for each line on its standard input, and kill it at the end of the block.
 
-    `way` is the sink's way to commit.
+    `way` is the name of a way of writing in `WAYS`.
     """
     # By its path, and without the lab: so it starts soon.
     command = own_python(writer.__file__, way)
@@ -242,7 +243,10 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
 
 
 def _read(database: str, count: int, patience: float) -> list[float]:
-    """Return the wait of each record until an outside reader had it. Raises `JobFailed` if records are missing."""
+    """Return the wait of each record, in seconds, until an outside reader had it.
+
+    `count` records are expected. Raises `JobFailed` if some are missing after `patience` seconds.
+    """
     waits: list[float] = []
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:
@@ -258,7 +262,9 @@ def _read(database: str, count: int, patience: float) -> list[float]:
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Act as another program: change one row now and then, and return how long it waited for the lock each time."""
+    """Act as another program: change one row now and then until `ended`, and return each wait for the lock in
+    seconds.
+    """
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
         # Not a whole part of the interval, so that the tries fall on all of its places.

@@ -1,8 +1,8 @@
-"""A small real job: records arrive by the clock and go into an SQLite database, in one of three ways.
+"""A small real job: records arrive at equal intervals and go into an SQLite database, in one of three ways.
 
-It is a separate process. For each line `INTERVAL DATABASE` on standard input it writes for `ROUNDS` intervals,
-then prints the number of its transactions. It uses only the standard library, so that it starts quickly. The
-reader of the rows measures the times.
+It is a separate process. For each line `INTERVAL DATABASE` on standard input it writes for `ROUNDS` intervals, then
+prints the number of its transactions. It uses only the standard library, so that it starts quickly. The reader of the
+rows measures the times.
 """
 
 import sqlite3
@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 
 ROUNDS = 4
-"""The number of intervals in one run."""
+"""The number of commit intervals in one run."""
 STEP = 0.1
-"""The approximate number of seconds between two records; an interval has a whole number of records."""
+"""The approximate number of seconds between two records; a commit interval has a whole number of records."""
 PATIENCE = 30.0
 """The number of seconds to wait for another program's transaction."""
 
@@ -30,13 +30,14 @@ _INSERT = "INSERT INTO rows (due) VALUES (?)"
 
 
 def records(interval: float) -> int:
-    """Return the number of records in one interval."""
+    """Return the number of records that arrive in one commit interval of this many seconds."""
     return max(1, round(interval / STEP))
 
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
-    """Return a connection whose commits are synced. `patience` is the number of seconds to wait for a lock, once
-    it is open.
+    """Return a connection whose commits are synced to disk.
+
+    `patience` is the number of seconds to wait for a lock, once the connection is open.
     """
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. Where several programs open a database at once, one of them prepares its log, and the
@@ -47,19 +48,19 @@ def connect(database: str, patience: float) -> sqlite3.Connection:
 
 
 class Append:
-    """Writes each record in a transaction of its own."""
+    """Writes each record in a transaction of its own as soon as it arrives."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection, self.commits = connection, 0
 
     def take(self, due: float) -> None:
-        """Write a record that has arrived."""
+        """Write and commit a record that has arrived; `due` is the time of its arrival on the monotonic clock."""
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute(_INSERT, [due])
         self.commit()
 
     def end(self) -> None:
-        """Do nothing at the end of an interval."""
+        """Do nothing at the end of an interval, because every record is committed already."""
 
     def commit(self) -> None:
         """Commit, which makes the rows visible."""
@@ -68,10 +69,10 @@ class Append:
 
 
 class Open(Append):
-    """Opens a transaction for the first record, and commits it at the end of the interval."""
+    """Begins a transaction for the first record of an interval, and commits it at the end of the interval."""
 
     def take(self, due: float) -> None:
-        """Write a record into the transaction at once."""
+        """Write a record into the open transaction at once; readers see it after the commit."""
         if not self.connection.in_transaction:
             self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute(_INSERT, [due])
@@ -106,8 +107,9 @@ WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {"append": Append, 
 
 
 def write(database: str, way: str, interval: float) -> int:
-    """Write for `ROUNDS` intervals and return the number of transactions. Each row contains the time at which its
-    record arrived.
+    """Write for `ROUNDS` intervals in the given way and return the number of transactions.
+
+    Each row contains the time at which its record arrived.
     """
     count = records(interval)
     connection = connect(database, PATIENCE)
@@ -127,12 +129,12 @@ def write(database: str, way: str, interval: float) -> int:
 
 
 def sleep_until(moment: float) -> None:
-    """Sleep until the machine's monotonic clock reaches this moment."""
+    """Sleep until the machine's monotonic clock reaches the time `moment`."""
     time.sleep(max(0.0, moment - time.monotonic()))
 
 
 def main(way: str) -> None:
-    """Execute each line of standard input until it is closed."""
+    """Run a job for each line of standard input, and print its number of transactions, until the input is closed."""
     print("ready", flush=True)
     for line in sys.stdin:
         interval, database = line.rstrip("\n").split(" ", 1)

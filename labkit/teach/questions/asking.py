@@ -1,4 +1,4 @@
-"""`ask` shows a question and stores the prediction; `answer` compares it with the result of a run.
+"""Show a question and store the learner's prediction (`ask`), and compare it with the result of a run (`answer`).
 
 If nobody can answer (outside of a notebook, in papermill, in nbval), the question is only shown, and the run continues.
 """
@@ -29,11 +29,11 @@ WORDS = {
 """The labels and fixed sentences of the form."""
 
 _open_questions: dict[str, "OpenQuestion"] = {}
-"""The open questions of this kernel, by name."""
+"""The questions whose forms are displayed in this kernel, by name."""
 
 
 class OpenQuestion:
-    """An open question: the content of its form, and the learner's input."""
+    """A question whose form is displayed: the content of the form, and the learner's prediction."""
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -46,7 +46,7 @@ class OpenQuestion:
         self.form = QuestionForm(self._shown(), self.handle)
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Handle a message of the browser; an invalid one gets a sentence as its answer."""
+        """Handle a message of the browser, such as a prediction; an invalid one puts a sentence into the form."""
         try:
             self._obey(message)
         except InvalidInput as error:
@@ -81,13 +81,13 @@ class OpenQuestion:
         return f"{message} You can change it until you see the answer. Go on to the next cell."
 
     def close(self) -> None:
-        """Accept no further changes, because the answer has been shown."""
+        """Accept no further changes of the prediction, because the answer has been shown."""
         self.answered = True
         self.notice = self._standing()
         self.show()
 
     def show(self) -> None:
-        """Update every open view."""
+        """Update the form in every view that is open."""
         self._beat += 1
         self.form.shown = self._shown()
 
@@ -110,7 +110,7 @@ class OpenQuestion:
 
 
 def ask(name: str) -> None:
-    """Show a question, as in `lab.ask("00-rows")`, and store the prediction. Outside of a notebook, nothing happens.
+    """Show a question, as in `lab.ask("00-rows")`, and store your prediction; outside of a notebook, do nothing.
 
     Raises `InvalidInput` for an unknown question.
     """
@@ -126,7 +126,7 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """Return the result beside the prediction; `found` is the run's measurement.
+    """Return a card with the result of a run next to your prediction; `found` is the value that the run measured.
 
     Raises `InvalidInput` for an unknown question.
     """
@@ -140,15 +140,19 @@ def answer(name: str, found: object = None) -> Answer:
 
 
 def listed(notebook: str | None = None) -> str:
-    """Return the predictions of all notebooks or of one (`"05"`, `"09b_timeouts"`) with their results; empty if
-    there are none.
+    """Return a table of the predictions with their results, of all notebooks or of one (`"05"`, `"09b_timeouts"`).
+
+    Empty if there are no predictions.
     """
     number = notebook.partition("_")[0] if notebook else None
     return notes.listed(question for question in questions().values() if number in {None, question.notebook})
 
 
 def reset(name: str, *, confirm: bool) -> bool:
-    """Delete a prediction if `confirm` is true. Returns False if no question has that name."""
+    """Delete the prediction for a question if `confirm` is true; otherwise only print how to confirm.
+
+    Returns False if no question has that name.
+    """
     if name not in questions():
         return False
     if confirm:

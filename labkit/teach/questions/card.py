@@ -1,4 +1,4 @@
-"""The card that compares a prediction with a result, as text and as HTML.
+"""Compare a learner's prediction with the result of a run on a card, as text and as HTML.
 
 The HTML includes the sentences for every possible prediction, for a page without a kernel.
 """
@@ -12,18 +12,18 @@ from labkit.teach.questions.question import Answers, Kind, Question
 from labkit.view.assets import asset
 
 BLANK = "{}"
-"""The placeholder that a page replaces with the prediction."""
+"""The text that a page's script replaces with its reader's prediction."""
 
 
 def _it(verb: str, values: Answers) -> str:
-    """Return `It was 6.`, or a list after a colon if there are several values."""
+    """Return a sentence with values, such as `It was 6.`; a colon follows the verb if a value has several words."""
     words = ", ".join(values)
     return f"{verb}{':' if ' ' in words else ''} {words}."
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result, the prediction, and the explanation. A cell shows it as its last expression."""
+    """The result of a run, the learner's prediction, and the explanation, which a notebook displays as a card."""
 
     question: Question
     outcome: Answers
@@ -40,13 +40,15 @@ class Answer:
         return [self.head(self.words), self.because, *self.reply(self.words)]
 
     def head(self, words: Answers | None) -> str:
-        """Return the first line for this prediction."""
+        """Return the first line of the card: the prediction `words`, if there is one, and the result."""
         it_was = _it("It was", self.outcome)
         return it_was if words is None else f"{_it('You said', words)} {it_was}"
 
     @property
     def because(self) -> str:
-        """Return the explanation, or only a note if the run produced an unexpected result."""
+        """The explanation of the result; if the result is not the expected one, a note says that the run was
+        different.
+        """
         expected = self.question.right
         if self.outcome == expected:
             return self.question.because
@@ -56,7 +58,7 @@ class Answer:
         )
 
     def reply(self, words: Answers | None) -> list[str]:
-        """Return the question's sentence for this wrong prediction, if it has one."""
+        """Return the sentence that the question has for this wrong prediction, as a list; empty if there is none."""
         if words is None or words == self.outcome or self.outcome != self.question.right:
             return []
         return [self.question.replies[each] for each in words if each in self.question.replies]
@@ -80,7 +82,7 @@ class Answer:
         )
 
     def _for_pages(self) -> dict[str, object]:
-        """Return the sentences for each prediction that can be made on a page."""
+        """Return the sentences for each prediction that a reader of a page without a kernel can make."""
         return {
             "came": list(self.outcome),
             "alone": self.head(None),

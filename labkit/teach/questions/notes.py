@@ -1,7 +1,7 @@
-"""A learner's predictions: stored in the progress file beside the notebooks, or in memory if no file can be written.
+"""Store a learner's predictions in the progress file beside the notebooks, or in memory if it cannot be written.
 
-A prediction can be changed until its answer is shown. Learners own the file and may put anything into it, so
-all its content is validated. Nothing is stored for a learner who made no prediction.
+A prediction can be changed until its answer is shown. Learners own the file and may put anything into it, so all its
+content is validated. Nothing is stored for a learner who made no prediction.
 """
 
 import os
@@ -14,8 +14,9 @@ from labkit.teach.exercises import progress
 from labkit.teach.questions.question import Answers, Question
 
 UNATTENDED = "LABKIT_UNATTENDED"
-"""The environment variable that declares that nobody predicts, so that stored predictions do not count. Empty or
-0: no.
+"""The environment variable that says that no learner is there, so that stored predictions do not count.
+
+They count if it is empty or 0.
 """
 NOTED, RIGHT, OTHER, SKIPPED = "noted", "right", "other", "skipped"
 """The states of a prediction; it is `noted` until its answer is shown."""
@@ -24,8 +25,10 @@ LONGEST_WHY = 300
 
 @dataclass(frozen=True)
 class Prediction:
-    """A prediction. `words` is None if the learner asked for the answer without one; `outcome` is empty until the
-    answer is shown.
+    """A learner's prediction: the chosen options or the number as text, the learner's reason, and the result.
+
+    `words` is None if the learner asked for the answer without a prediction; `outcome` is empty until the answer is
+    shown.
     """
 
     words: Answers | None
@@ -34,7 +37,7 @@ class Prediction:
 
     @property
     def state(self) -> str:
-        """Return how the prediction compares with the result."""
+        """The comparison of the prediction with the result: `noted`, `right`, `other` or `skipped`."""
         if self.words is None:
             return SKIPPED
         if not self.outcome:
@@ -58,7 +61,9 @@ def of(question: Question) -> Prediction | None:
 
 
 def keep(question: Question, words: Answers | None, why: str) -> None:
-    """Store a prediction; None means that the learner wants to see the answer without one."""
+    """Store the prediction `words` and the reason `why`; None means that the learner wants the answer without
+    predicting.
+    """
     progress.note(
         question.name,
         question=question.text,
@@ -69,7 +74,7 @@ def keep(question: Question, words: Answers | None, why: str) -> None:
 
 
 def note_outcome(question: Question, prediction: Prediction, words: Answers) -> None:
-    """Store the result of a prediction when its answer is shown for the first time."""
+    """Store the result `words` next to a prediction when its answer is shown for the first time."""
     if not prediction.outcome:
         shown = replace(prediction, outcome=words)
         progress.note(question.name, state=shown.state, came=list(words))
@@ -97,5 +102,5 @@ def listed(questions: Iterable[Question]) -> str:
 
 
 def _texts(value: object) -> Answers:
-    """Return a list of texts from the file, or nothing if it contains something else."""
+    """Return a list in the file as texts; empty if the file contains something else."""
     return tuple(map(str, value)) if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""A question and its file format; invalid data is refused with one sentence.
+"""Read the questions of the course from their files; invalid data is refused with one sentence.
 
 Predictions and results both become tuples of texts (`Answers`), so that they can be compared.
 """
@@ -19,7 +19,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.words import name_in, nearest
 
 Answers = tuple[str, ...]
-"""A prediction or a result: one text, or all chosen options in the order of the options."""
+"""A prediction or a result: a number as text, or the chosen options in the order of the question."""
 
 MOST = 3
 """The largest number of questions in one notebook."""
@@ -31,7 +31,7 @@ WRITE = "Write a number first, such as 6 or 0.5."
 """The hint for a prediction that contains no number yet."""
 
 _NOT_SEVERAL = (str, bytes, bytearray, Mapping)
-"""Iterables that count as one value; those that are no text are refused."""
+"""Types of a measured value that are iterable but count as one value; those that are not text are then refused."""
 _FILE = re.compile(r"\d\d[a-z]?")
 _NAME = re.compile(r"[a-z][a-z-]*")
 _KEYS = {"kind", "text", "options", "right", "unit", "because", "means", "if"}
@@ -47,7 +47,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its right answer. `means` translates a run's measurement into the text of an option."""
+    """A question about a run, its options, and its right answer.
+
+    `means` maps a value that a run measured to the option with this meaning; `because` explains the right answer.
+    """
 
     name: str
     kind: Kind
@@ -58,15 +61,18 @@ class Question:
     unit: str = ""
     means: Mapping[str, str] = field(default_factory=dict)
     replies: Mapping[str, str] = field(default_factory=dict)
-    """A sentence for learners who chose that option."""
+    """The sentence shown to learners who predicted a wrong option, by option."""
 
     @property
     def notebook(self) -> str:
-        """Return the number of its notebook, such as `09b`."""
+        """The number of the question's notebook, such as `09b`."""
         return self.name.partition("-")[0]
 
     def parse(self, value: object) -> Answers:
-        """Return a learner's choice or text after checking it. Raises `InvalidInput` with the remedy."""
+        """Return a learner's choice or number as a prediction, after checking it.
+
+        Raises `InvalidInput` with a message that says what to enter.
+        """
         if self.kind is Kind.NUMBER:
             return (_number(value[0] if isinstance(value, list) and value else value),)
         chosen = [str(each) for each in value] if isinstance(value, list) else []
@@ -80,7 +86,7 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Return a run's measurement in the form of a prediction; for None, the expected one.
+        """Return the value that a run measured in the form of a prediction; for None, the expected result.
 
         Raises `InvalidInput` for anything but a number, text, truth value, or several of those.
         """
@@ -147,7 +153,10 @@ def questions() -> dict[str, Question]:
 
 
 def load(folder: Traversable) -> dict[str, Question]:
-    """Return all questions from the files of a folder by name. Raises `InvalidInput` with file, question and remedy."""
+    """Return all questions in the files of a folder, by name.
+
+    Raises `InvalidInput` for invalid data, with the file, the question and a remedy.
+    """
     questions: dict[str, Question] = {}
     data = (each for each in folder.iterdir() if each.name.endswith(".toml"))
     for file in sorted(data, key=lambda each: each.name):
@@ -174,7 +183,7 @@ def _of_file(file: Traversable) -> dict[str, Question]:
 
 
 class _Table:
-    """One table of a file, before it becomes a question."""
+    """One table of a file of questions, which `question` turns into a `Question` after checking every key."""
 
     def __init__(self, name: str, file: str, key: str, table: object) -> None:
         self.name, self.place = name, f"{file}, [{key}]"
