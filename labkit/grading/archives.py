@@ -1,4 +1,4 @@
-"""Reads notebooks out of a ZIP archive that may be malformed or hostile.
+"""Reads notebooks from a ZIP archive that may be malformed or hostile.
 
 No file is written to a path that the archive states, and every entry is read up to a limit. A refused entry is
 reported with the reason and the others are read, so one student's files never use up the limits of another
@@ -20,17 +20,17 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 
 MOST_ENTRIES = 20_000
-"""The largest number of possible notebooks directly in one archive or in one of its outermost folders."""
+"""The largest number of possible notebooks in one archive outside of folders, or in one of its outermost folders."""
 MOST_EACH = 512 * 1024**2
-"""The largest number of bytes read from one outermost folder, or from an archive within the archive."""
+"""The largest number of bytes read from one outermost folder of an archive, or from an archive inside the archive."""
 MOST_RATIO = 200
-"""The largest compression ratio that an entry of more than a megabyte may have."""
+"""The largest compression ratio of an entry; a higher one marks a ZIP bomb. It applies above one megabyte."""
 MOST_DEPTH = 12
 """The largest number of path components that an entry may have."""
 MOST_WITHIN = 64 * 1024**2
-"""The largest size in bytes of an archive within an archive; archives nested deeper are not opened."""
+"""The largest size in bytes of an archive inside another; archives nested deeper are not opened."""
 MOST_DIRECTORY = 16 * 1024**2
-"""The largest size in bytes of the central directory of an archive within an archive, which is held in memory."""
+"""The largest size in bytes of an inner archive's central directory, because it is held in memory."""
 _END = b"PK\x05\x06"
 _END_BYTES = 22 + 0xFFFF
 _UTF8 = 0x800
@@ -39,17 +39,18 @@ _READING = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, EOFErr
 
 @dataclass(frozen=True)
 class Entry:
-    """A file in an archive: its path, its date, and its bytes or the reason why they were not read."""
+    """A file from an archive, with its path, its date, and its bytes or the reason why they were not read."""
 
     path: PurePosixPath
     when: datetime
-    """The file's date. A file of a nested archive has that archive's date, because the nested contents are not
-    trusted.
+    """The date by which the file counts.
+
+    A file of an inner archive has that archive's date, because a student may have set the dates inside.
     """
     content: bytes = b""
     problem: str | None = None
     place: PurePosixPath | None = None
-    """The path of the nested archive that held the file, or None if the file is directly in this archive."""
+    """The path of the inner archive that held the file, or None if the file is directly in this archive."""
     changed: datetime | None = None
     """The modification date that the file itself states, which its author may have set."""
 
@@ -79,8 +80,9 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every file that may be a notebook, also those in nested archives. Raises `InvalidInput` for too
-        many files.
+        """Yield every file that may be a notebook, also those in inner archives, each with its bytes or a reason.
+
+        Raises `InvalidInput` for too many files.
         """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
@@ -152,7 +154,7 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the entries of a nested archive, with the date and the owner of that archive."""
+    """Yield the files of an inner archive, with the date and the owner of that archive."""
     count = 0
     try:
         with opened(BytesIO(content), path.name, within=True) as archive:
@@ -170,7 +172,7 @@ _NEVER = datetime.fromtimestamp(0).astimezone()
 
 
 def _directory_bytes(file: IO[bytes]) -> int:
-    """Return the length in bytes that the end record states for the central directory, or 0 without an end record.
+    """Return the length in bytes of an archive's central directory, as its end record states it, or 0 without one.
 
     The ZIP reader reports a missing end record later.
     """
@@ -183,7 +185,9 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Return the path that the author meant: many programs write UTF-8 names without setting the flag for UTF-8."""
+    """Return an entry's path as its author wrote it, because many programs store UTF-8 names without the flag for
+    UTF-8.
+    """
     name = member.filename
     if not member.flag_bits & _UTF8:
         try:
@@ -198,7 +202,7 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the outermost folder of a file, or an empty string for a file that is in no folder."""
+    """Return the outermost folder of a file, which is one student's, or an empty string for a file in no folder."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
@@ -209,8 +213,8 @@ def _inside(path: PurePosixPath) -> PurePosixPath:
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """Return the modification date in this machine's time zone, since an archive names no zone; 1970 if it is
-    invalid.
+    """Return an entry's modification date, read in this machine's time zone because archives name none; 1970 if it
+    is invalid.
     """
     try:
         return datetime(*member.date_time).astimezone()

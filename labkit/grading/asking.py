@@ -1,4 +1,4 @@
-"""Asks an answer that lives in a sandbox: questions go out as JSON, and plain values come back.
+"""Asks a learner's answer, which lives in a sandbox, the judge's questions: as JSON over a socket.
 
 An answer has failed if it arrives too late, is too large, is not JSON or not a plain value, or differs from the
 answer to the same question before.
@@ -16,11 +16,14 @@ from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 AGAIN = 16
-"""About how many of the questions are asked a second time after a judge has accepted the answers."""
+"""About how many questions are asked again after a judge has accepted an answer, to see whether it replies the same."""
 
 
 class Unanswered(AnswerFailed):
-    """A failed answer. `kind` names the failure in the grader's own words, so it cannot reveal a hidden value."""
+    """The learner's answer failed to reply to a question.
+
+    `kind` names the failure in the grader's own words, so it cannot reveal a hidden value.
+    """
 
     def __init__(self, reason: str, kind: str) -> None:
         super().__init__(reason)
@@ -34,7 +37,10 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """An `Answer` at the other end of a socket; after `deadline` (of `time.monotonic`) every question fails."""
+    """A learner's answer at the other end of a socket, which a judge can question; questions fail after `deadline`.
+
+    The deadline is a time of `time.monotonic`.
+    """
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
@@ -63,14 +69,14 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def greet(self) -> bool:
-        """Return whether the process at the other end of the connection replies at all."""
+        """Return whether the process that holds the learner's answer replies at all."""
         try:
             return _plain(self._ask(b'{"hello":true}')) is True
         except (AnswerFailed, MissingSolution):
             return False
 
     def repeat(self) -> None:
-        """Ask some of the questions a second time. Raises `AnswerFailed` if an answer now differs."""
+        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply now differs."""
         step = max(1, len(self._replies) // AGAIN)
         for question in list(self._replies)[::step]:
             self._compare(question)

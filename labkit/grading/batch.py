@@ -1,4 +1,5 @@
-"""Grades many submissions in parallel: selects the changed ones, deals them to workers, and survives dead workers.
+"""Grades many submissions in parallel: selects those without a valid record, hands them to workers, and replaces
+dead workers.
 
 Every finished submission is on disk as a record, so a batch that was killed continues where it stopped.
 """
@@ -31,17 +32,17 @@ from labkit.teach.exercises.moved import now
 _TRIES = 2
 
 Tell = Callable[[int, int, str], None]
-"""Called with the number of finished submissions, the number of all submissions, and the name of the latest one."""
+"""A function that shows progress: it gets the numbers of finished and of all submissions, and the latest one's name."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a batch. `graded`, `kept`, `failed` and `taken` count submissions."""
+    """The result of a batch; `graded`, `kept`, `failed` and `taken` are numbers of submissions."""
 
     seed: int
     graded: int
     kept: int
-    """The number of submissions whose records were valid already."""
+    """The number of submissions that already had a valid record."""
     failed: int
     """The number of submissions that could not be graded."""
     seconds: float
@@ -52,7 +53,10 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade the submissions that have no valid record yet. Raises `InvalidInput` or `GradingError`."""
+    """Grade the batch's submissions that have no valid record yet; return the numbers.
+
+    Raises `InvalidInput` or `GradingError`.
+    """
     begun = time.monotonic()
     course = courses.load(order.course)
     order = replace(order, exercises=[now(name, course.exercises) for name in order.exercises])
@@ -84,7 +88,8 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade the batch in `count` shards on Spark; return the order that takes over the records of these shards.
+    """Grade a batch in `count` shards (parts) on Spark; return the options of the batch that then takes over their
+    records.
 
     Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """
@@ -104,7 +109,9 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade: those that --only and --exercise name, or else those without a valid record."""
+    """Return the submissions to grade: those that the options --only and --exercise name, or else those without a
+    valid record.
+    """
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -141,7 +148,9 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
 
 
 def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
-    """Return the settings that all workers share, including the chosen level of isolation."""
+    """Return the settings that all workers of a batch share, including the level of isolation that this machine
+    allows.
+    """
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)
@@ -200,8 +209,9 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
-    """Write the record of a submission that could not be graded; return whether it is final and need not be tried
-    again.
+    """Write the record of a submission that could not be graded, for the reason `why`.
+
+    Return whether the record is final, so that the batch need not try the submission again.
     """
     course = courses.load(order.course)
     path = record_path(order.out, one)
@@ -213,7 +223,9 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
 
 
 class _WorkerThread(threading.Thread):
-    """Drives one worker process: sends it a submission, waits for the outcome, and replaces a process that has died."""
+    """A thread that drives one worker process: sends it a submission, waits for the outcome, and replaces it if it
+    dies.
+    """
 
     def __init__(
         self,
@@ -228,7 +240,7 @@ class _WorkerThread(threading.Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """Hand out submissions until `stop` is called."""
+        """Send waiting submissions to the worker process, one by one, until `stop` is called."""
         while not self._stopped:
             with suppress(queue.Empty):
                 one, tries = self._waiting.get(timeout=0.1)

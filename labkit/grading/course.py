@@ -1,4 +1,4 @@
-"""A course to grade: its exercises, its notebooks as they were released, and its hidden variants.
+"""A course to grade: its exercises, its notebooks as students received them, and the hidden variants of its questions.
 
 The course is the lab's own, or that of an instructor's Python file, which may be private.
 """
@@ -17,31 +17,31 @@ from labkit.grading.sandbox.root_layout import PACKAGE
 from labkit.teach.exercises.contract import Exercise, Variant
 
 Variants = Callable[[str, int], Sequence[Variant]]
-"""Returns the hidden variants of an exercise for a seed. The same arguments always give the same variants."""
+"""Returns the hidden variants of an exercise (by name) for a seed. The same arguments always give the same variants."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """The exercises of a course, its released notebooks and its hidden variants."""
+    """A course: its exercises, its released notebooks, and the function that draws its hidden variants."""
 
     name: str
     exercises: Mapping[str, Exercise]
     notebooks: Path
-    """The folder with the learners' notebooks as they were released."""
+    """The folder with the notebooks as learners received them."""
     variants: Variants
     digest: str
-    """A digest of every file that a grade depends on."""
+    """A digest of every file on which a grade depends: after a change, old grades are no longer valid."""
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
         """Return the exercises of a notebook, in the order of the course."""
         return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:
-        """Return the names of all modules that would give away the answer to an exercise."""
+        """Return the names of all modules that a sandbox must not contain, because each gives away an answer."""
         return sorted({module for exercise in self.exercises.values() for module in exercise.withheld})
 
     def released(self, notebook: str) -> Path:
-        """Return the path of the released copy of a notebook. Raises `InvalidInput` if it is missing."""
+        """Return the path of a notebook as learners received it. Raises `InvalidInput` if it is missing."""
         path = self.notebooks / f"{notebook}.ipynb"
         if not path.is_file():
             raise InvalidInput(f"{path}: the released copy of {notebook} is missing; run `make notebooks`.")

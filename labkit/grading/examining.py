@@ -1,4 +1,4 @@
-"""Runs one prepared notebook in sandboxes until each of its exercises has been graded.
+"""Runs a submitted notebook in sandboxes until each of its exercises has been graded.
 
 If a cell ends the kernel, hangs or prints too much, only its own exercise loses its points: the notebook runs
 again in a new sandbox without that cell, and the other exercises are asked.
@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import AnswerFailed, Exercise, Kind, Varian
 
 Hidden = Callable[[Exercise], Sequence[Variant]]
 _OURS = {"no sandbox", "failed"}
-"""The ends of a run that are the grader's fault and not that of the submitted code."""
+"""The ways in which a run can end by the grader's own fault, and not by that of the submitted code."""
 _SHOWN = {
     "timeout": "ran too long",
     "dead": "ended the kernel",
@@ -34,7 +34,7 @@ _SHOWN = {
 
 @dataclass
 class ExaminationResult:
-    """The items, the notes and the exceeded limits of one notebook."""
+    """The results of one notebook: graded exercises, notes, exceeded limits, and the executed notebook."""
 
     items: dict[str, ItemRecord] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class ExaminationResult:
 
 @dataclass
 class Examination:
-    """The grading of one notebook, run by run."""
+    """Grades one notebook, with a new run in a sandbox after each cell that ended a run."""
 
     prepared: PreparedNotebook
     hidden: Hidden
@@ -58,10 +58,10 @@ class Examination:
     later: dict[str, KnownAnswer] = field(default_factory=dict)
     """Constants that the sandbox has already returned; they are judged on Spark after the last sandbox has ended."""
     deadline: float = 0.0
-    """The end of the submission's time (of `time.monotonic`), extended by the time that judges need."""
+    """The time (of `time.monotonic`) by which the submission must have answered; judges' own time extends it."""
 
     def run(self) -> ExaminationResult:
-        """Give points to every attempted exercise. Raises `GradingError` if the sandboxes do not work."""
+        """Grade every attempted exercise of the notebook. Raises `GradingError` if the sandboxes do not work."""
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
@@ -80,10 +80,10 @@ class Examination:
         return self.result
 
     def _left(self) -> list[Exercise]:
-        """Return the exercises that are still to be asked: free texts first, then constants, functions last.
+        """Return the exercises without a result yet: free texts first, then constants, and functions last.
 
-        A function could reveal its hidden questions to the rest of the notebook, so all other answers are read
-        before it.
+        A function could tell its hidden questions to the rest of the notebook, so all other answers are read before
+        it.
         """
         left = [
             one for one in self.prepared.attempted if one.name not in self.result.items and one.name not in self.later
@@ -91,7 +91,10 @@ class Examination:
         return sorted(left, key=_question_order)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
-        """Leave out the cell at which a run ended, and mark its exercise as failed."""
+        """Mark the exercise whose cell ended a run as failed, and leave that cell out of the next run.
+
+        `left` are the exercises that still have no result.
+        """
         if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
             raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
         numbers = self.prepared.numbers(self.without)
@@ -114,7 +117,9 @@ class Examination:
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
-        """Ask for one answer after the other until all are asked or the sandbox has ended."""
+        """Question the answers of a running notebook one after the other, until all are graded or the sandbox has
+        ended.
+        """
         for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):
             begun = time.monotonic()
             answer = RemoteAnswer(connection, self.deadline, self.patience)
@@ -134,8 +139,8 @@ class Examination:
         self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Mark the first exercise as failed if its answer is unreachable: earlier code broke the kernel, or time
-        is up.
+        """Mark an exercise as failed because its answer does not reply: earlier code broke the kernel, or time is
+        up.
         """
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
@@ -167,7 +172,7 @@ class Examination:
 
 
 def _question_order(exercise: Exercise) -> int:
-    """Return the sort key of an exercise: 0 for free texts, 1 for constants, 2 for everything that may be a
+    """Return a number that sorts exercises: 0 for free texts, 1 for constants, 2 for everything that may be a
     function.
     """
     if exercise.by_hand:
@@ -184,7 +189,7 @@ def _at_length(how: str, limits: Limits) -> str:
 
 
 def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
-    """Return the items of the exercises that the learner has not attempted, each with the reason."""
+    """Return a result without points for each exercise that the learner has not attempted, with the reason."""
     items = {}
     for exercise in exercises:
         if exercise.name in prepared.missing:

@@ -1,4 +1,4 @@
-"""Adds error messages of a learner's code to failed items, if these messages cannot contain hidden values.
+"""Adds the error messages of a learner's code to failed exercises, if they cannot contain hidden values.
 
 Code that was asked hidden questions could put them into its error messages. So the messages come from the text
 of the cell, or from a separate run that asks nothing but the first visible question of each exercise.
@@ -28,7 +28,9 @@ _SILENT = ("failed with an error", "no plain value", "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add the error message to each failed item for which it can be shown safely."""
+    """Add the error message of the learner's code to the result of each failed exercise, if it reveals nothing
+    hidden.
+    """
     failing = [
         exercise
         for exercise in prepared.attempted
@@ -46,7 +48,9 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """Return the error that parsing a cell shows without running it, or an empty string."""
+    """Return the error that is visible in a cell without running it, or an empty string: bad syntax, or no answer
+    defined.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -64,7 +68,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return every name that a cell binds at any level of nesting; a superset is acceptable."""
+    """Return every name that a cell binds at any level of nesting; too many names do no harm."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -79,7 +83,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return the error of each exercise at its first visible question, from a run that asks nothing else."""
+    """Return the error that each exercise raises at its first visible question, from a run without any other
+    question.
+    """
     left_out = set(without)
     errors: dict[str, str] = {}
     deadline = time.monotonic() + _SECONDS

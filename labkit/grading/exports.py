@@ -1,4 +1,5 @@
-"""Writes the exports for learning platforms: a table of points in each platform's format, and feedback archives.
+"""Writes the export files for learning platforms: tables of points in each platform's format, and archives of
+feedback pages.
 
 An export is written only for the platforms that occur in the submissions or in the roster.
 """
@@ -18,11 +19,14 @@ from labkit.host import durable
 
 FOLDER = "exports"
 _ALWAYS = (1980, 1, 1, 0, 0, 0)
-"""The date of every archive entry, so that equal points give an identical archive."""
+"""The date of every file in a feedback archive: always the same, so that unchanged grades give an identical archive."""
 
 
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> None:
-    """Write the exports for the platforms of this class. `pages` maps the key of a row to its feedback page."""
+    """Write into `folder` the export files for the platforms that this class uses.
+
+    `pages` maps the key of a gradebook row to the student's feedback page in HTML.
+    """
     platforms = {record.platform for row in book.rows for record in row.records}
     platforms |= {kind.value for row in book.rows if row.member for kind, _ in row.member.accounts}
     files: dict[str, bytes] = {}
@@ -47,7 +51,7 @@ def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, 
 
 
 def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str, list[Record]]]:
-    """Yield (row, account, records) for every student of a platform, with the records handed in under that account."""
+    """Yield for each student's account on a platform the row, the account, and the records handed in under it."""
     for row in book.rows:
         accounts: dict[str, list[Record]] = {
             account: [] for kind, account in (row.member.accounts if row.member else ()) if kind is platform
@@ -91,7 +95,10 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
 
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
-    """Return, for each notebook, all notebooks that are in the same Moodle assignment, directly or transitively."""
+    """Return for each notebook the names of all notebooks in the same Moodle assignment.
+
+    Two notebooks share an assignment if somebody handed them in together, directly or through other notebooks.
+    """
     assignments: dict[str, set[str]] = {}
     for _, _, records in _of_platform(book, Platform.MOODLE):
         own = {record.notebook for record in records if record.notebook}
@@ -122,7 +129,7 @@ def _blackboard(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
 
 
 def _new_column(book: Gradebook, course: str) -> str:
-    """Return the title of a column that does not exist yet in Blackboard."""
+    """Return a title with which Blackboard adds a new column instead of filling an existing one."""
     return f"{course} [Total Pts: {amount(_most(book))} Score]"
 
 
@@ -135,11 +142,13 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
     Platform.CANVAS: lambda upload: f"{PurePath(upload).stem}-feedback.html",
     Platform.BRIGHTSPACE: lambda upload: f"{upload}/feedback.html",
 }
-"""Per platform, the path of a feedback page in the archive, computed from the platform's name for the upload."""
+"""For each platform a function that returns the path of a feedback page in the archive, given the upload's name
+there.
+"""
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """Return the key of a row for each path of a feedback page."""
+    """Return, for each path of a feedback page in a platform's archive, the key of the student's row."""
     return {
         name_of(record.upload): row.key
         for row in book.rows

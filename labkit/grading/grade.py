@@ -1,4 +1,4 @@
-"""Grades submissions and writes the gradebook: the work of `labkit grade` without its printed output."""
+"""Does the work of `labkit grade` without its printed output: grades submissions and writes the gradebook."""
 
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +14,7 @@ from labkit.grading.shards import drop, folder_of
 
 @dataclass(frozen=True)
 class Graded:
-    """A finished batch, and the gradebook written from all records of the output folder."""
+    """The result of grading: the batch's numbers, the records of all submissions, and the gradebook."""
 
     done: Done
     records: list[Record] = field(default_factory=list)
@@ -23,7 +23,7 @@ class Graded:
 
 
 def grade(order: Order, tell: Tell) -> Graded:
-    """Grade the submissions without a valid record, and write grades.csv and all pages.
+    """Grade all submissions that have no valid record yet, and write grades.csv and all pages.
 
     Raises `InvalidInput` or `GradingError`; with `order.master` also `JobFailed` and `ServiceUnavailable`.
     """

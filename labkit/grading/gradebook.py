@@ -1,4 +1,4 @@
-"""Writes the table and the pages of a batch: grades.csv, a page for each student, and a summary for the instructor.
+"""Writes the results of grading: grades.csv, a page for each student, and a summary for the instructor.
 
 All of them are computed from the records, the marks and the rules, and can be written again from these at any
 time. A student's page contains no hidden parameter, no hidden trace, and nothing about another student.
@@ -16,17 +16,17 @@ from labkit.grading.tables import amount
 from labkit.host import durable
 
 BY_HAND = "by_hand"
-"""The name of the folder for the free texts that a person grades and for the mark tables to fill in."""
+"""The name of the folder with free texts for a person to grade, and with tables in which to fill in the points."""
 
 
 def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[Record]:
-    """Write the table and all pages of an output folder; return the records that they show."""
+    """Write grades.csv and all pages into an output folder; return the records of submissions that they show."""
     kept, _ = write_book(out, course, policy or Policy())
     return kept
 
 
 def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record], Gradebook]:
-    """Write the table and all pages; return the records that they show, and the gradebook."""
+    """Write grades.csv and all pages; return the records of submissions that they show, and the gradebook."""
     kept, complaints = records.read_all(out / "records")
     book = gradebook(kept, course, policy)
     book.doubts += complaints
@@ -43,7 +43,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """Return the keys of all submissions of the student whose name or id in the table is `word`.
+    """Return the keys of all submissions by the student whom a user calls `word`: a name or id in grades.csv.
 
     If there is no such student, or `word` is itself a key, the result is [word].
     """
@@ -66,7 +66,7 @@ def _replace_changed(path: Path, text: str) -> None:
 
 
 def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> dict[str, str]:
-    """Write a page for every student who has handed something in; return the pages by the key of their row."""
+    """Write a feedback page for every student who has handed something in; return the pages in HTML by row key."""
     template = environment.get_template("feedback.html.jinja")
     written = {}
     for row in book.rows:
@@ -83,7 +83,9 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 
 
 def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Write the page of free texts and the mark table to fill in, if the class has free texts."""
+    """Write a page with all free texts and a table in which a person fills in the points, if the class has free
+    texts.
+    """
     texts = pages.texts(book)
     if not texts:
         return
@@ -103,10 +105,10 @@ def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: E
 
 
 def table(book: Gradebook) -> str:
-    """Return grades.csv: a row for each student and a column for each exercise, empty where points are still
-    missing.
+    """Return the text of grades.csv: a row for each student and a column for each exercise.
 
-    The last columns (id, penalty, handed in, in roster, group) appear only in classes that need them.
+    A cell is empty while points are missing. The last columns (id, penalty, handed in, in roster, group) appear
+    only in classes that need them.
     """
     more = _further_columns(book)
     titles = ["student", *(one.name for one in book.exercises), "total", "late"]

@@ -24,27 +24,27 @@ from labkit.teach.exercises.registry import find
 T = TypeVar("T")
 Parameters = dict[str, object]
 System = tuple[str, Parameters]
-"""The name of a system and the configuration of its simulator."""
+"""A system to simulate: its name, and the parameters of its simulator."""
 
 WORDS = (
     *("hello-world-hello", "world-hello-hello", "hello-hello-world", "stream-table-stream", "table-stream-stream"),
     *("spark-spark-flink", "flink-spark-flink"),
 )
-"""Sentences of three words, two of which are equal."""
+"""Inputs of three words, two of which are equal."""
 TOGETHER = ("hello-hello-world", "world-hello-hello", "spark-spark-flink", "stream-table-table")
-"""Sentences of three words whose equal words are in the same batch of two or of three."""
+"""Inputs of three words whose equal words are in the same batch, whether it has two words or three."""
 THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
-"""Sentences of three different words, which three tasks write."""
+"""Inputs of three different words, which three tasks write."""
 ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-word-world-word-wall")
-"""Sentences of five words with the same initial, in which some words are repeated."""
+"""Inputs of five words with the same initial, in which some words are repeated."""
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
 BATCHES = ("world-hello", "stream-table", "spark-spark")
-"""Sentences of two words."""
+"""Inputs of two words."""
 
 
 class Chance(Random):
-    """A random generator with a fixed seed, and a method for drawing among arguments."""
+    """A random generator with a fixed seed and a method that draws one of its arguments."""
 
     def pick(self, *options: T) -> T:
         """Return one of the options at random."""
@@ -63,14 +63,19 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three variants; each broken system is in one of them, in random order."""
+    """Yield three variants of a question about correct and broken systems.
+
+    Each has one correct system; the broken ones are distributed over the three at random, so that each occurs once.
+    """
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
         yield v(f"{name} systems", good=(good[place % len(good)],), bad=tuple(mixed[place::3]))
 
 
 def _assembled(system: Parameters, name: str = "put together", **parts: object) -> Variant:
-    """Return a variant whose states are assembled from the given parts."""
+    """Return a variant with states of a simulated system that are put together from these parts instead of reached
+    by a run.
+    """
     return v(name, assembled=((name, system, parts),))
 
 
@@ -135,8 +140,10 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
-    """Yield variants with similar names, batch numbers of one and two digits, quotes, other databases, and foreign
-    names.
+    """Yield variants of the exercise `08-finish`, which finishes prepared transactions.
+
+    Their names are similar, contain quotes, have batch numbers of one and two digits, or belong to other databases
+    and people.
     """
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
@@ -157,8 +164,9 @@ def _orphans(c: Chance) -> Iterator[Variant]:
 
 
 def _visible(c: Chance) -> Iterator[Variant]:
-    """Yield variants with every short log under new names, and long logs in which names recur after both kinds of
-    markers.
+    """Yield variants of the exercise `09-visible` (which rows of a log are visible): every short log, and long logs.
+
+    In the long logs a transaction's name recurs after a commit or an abort.
     """
     one, two = c.sample(("x", "slow", "quick", "t1", "sink-0"), 2)
     names, plain = (one, two, "late"), ("plain", "")
@@ -226,8 +234,8 @@ def _early(c: Chance) -> Iterator[Variant]:
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
-    """Yield variants whose counts include 0 and numbers of several digits, so that no special case for either
-    passes.
+    """Yield variants whose counts include 0 and numbers of several digits, so that an answer which ignores either
+    of them fails.
     """
     words = ("hello", "world", "stream", "x")
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(100, 999))
@@ -302,7 +310,9 @@ def _order(c: Chance) -> list[Variant]:
 
 
 def _waits(c: Chance) -> Iterator[Variant]:
-    """Yield variants that combine short and long intervals with fast and slow commits."""
+    """Yield variants of the exercise `13-wait` (how long records wait), with short and long intervals, and fast and
+    slow commits.
+    """
     yield v("whole seconds", cases=[[(c.randrange(3, 30, 2), c.randrange(1, 9)) for _ in range(2)]])
     slow, fast = (c.pick(1, 3), c.randrange(5, 20)), (c.pick(0.5, 5), 0.25)
     yield v("a slow store behind a fast one", cases=[(fast, slow)])
@@ -310,7 +320,7 @@ def _waits(c: Chance) -> Iterator[Variant]:
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Yield variants with sinks of one to three rows; in each variant the marker is written at another position."""
+    """Yield variants with requests of sinks that write one to three rows, each with the marker at another position."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)
@@ -327,8 +337,10 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield variants in each of which another limit is decisive; the last one asks for one second, or no interval
-    at all.
+    """Yield variants of the exercise `13-longest` (the longest interval within all limits), in each of which
+    another limit is decisive.
+
+    In the last one the longest interval is one second, or none is possible.
     """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
@@ -343,8 +355,9 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield variants with other rows for each axis of a learner's own sink; two of the rows differ only in their
-    number.
+    """Yield a variant with new rows for each axis by which a learner's own sink is judged.
+
+    Two of the rows differ only in their number.
 
     The runs with an older checkpoint and with a second query are few, so they have many batches. All other axes
     examine the same runs and so share the same rows.
@@ -360,7 +373,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return randomly drawn batches of two queries with these names."""
+    """Return the parameters of one variant: random batches of two queries with these names."""
     batches, others = (rows(*map(" ".join, _words(c, each))) for each in (size, 3))
     return {
         "batches": moved(batches, 50 + c.randrange(50)),
@@ -371,7 +384,9 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 
 
 def _words(c: Chance, batches: int) -> list[list[str]]:
-    """Return the rows of each batch: every item occurs, and each of the first two batches contains a row twice."""
+    """Return random words for each batch: every item occurs, and each of the first two batches contains a word
+    twice.
+    """
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)
     words = [f"{item}:{c.randrange(1, 4)}" for item in items]
@@ -464,4 +479,6 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "14b-folder": lambda c: _handed_over(c, FOLDER),
     "14b-writers": lambda c: _handed_over(c, WRITERS, EPOCHS),
 }
-"""The function that draws the hidden variants of each exercise that is not a participation item, by its name."""
+"""For each exercise, by name, the function that draws its hidden variants; exercises that only count participation
+have none.
+"""

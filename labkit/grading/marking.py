@@ -1,5 +1,4 @@
-"""Gives points: asks an answer the questions of the public and the hidden variants, and reports why it is right or
-wrong.
+"""Gives points: lets a judge question an answer in public and hidden variants, and records why it is right or wrong.
 
 Points are all or nothing, for an exercise and for each axis of an exercise that has axes, because a recovery
 that is right in two of three schedules is not right. The judges run in the grader's process; the learner's code
@@ -16,25 +15,25 @@ from labkit.grading.records import ItemRecord, VariantRecord
 from labkit.teach.exercises.contract import Answer, AnswerFailed, Exercise, Finding, Plain, Variant
 
 JudgeOf = Callable[[Exercise, Answer, Variant], Finding]
-"""Judges an answer by one variant, in this process or in another one."""
+"""A function that judges an answer by one variant of the question, in this process or in another one."""
 
 
 _HIDDEN = "The answer is wrong for a hidden variant of the question."
 
 
 class Repeatable(Answer, Protocol):
-    """An answer that can be asked the same questions a second time."""
+    """An answer that can be asked earlier questions again, to see whether it replies the same."""
 
     calls: int
     """The number of questions asked so far."""
 
     def repeat(self) -> None:
-        """Ask some of the questions a second time. Raises `AnswerFailed` if an answer now differs."""
+        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply now differs."""
         ...
 
 
 class KnownAnswer:
-    """A constant that the sandbox has already returned."""
+    """A learner's answer that is a constant, which the sandbox has already returned."""
 
     calls = 1
 
@@ -58,13 +57,14 @@ class KnownAnswer:
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Judge an answer in this process and return the finding."""
+    """Return the judge's finding about an answer, made in this process."""
     return exercise.judge(answer, variant)
 
 
 def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
-    """Return the graded item of one exercise, with its points and the reason. Raises `GradingError` if the judge
-    fails.
+    """Judge an answer by all variants, and return the result of the exercise with points and reason.
+
+    Raises `GradingError` if the judge itself fails.
     """
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
@@ -92,10 +92,10 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 def _judge_all(
     item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:
-    """Judge every public variant, then every hidden one, and stop at the first variant that the answer does not
-    pass.
+    """Judge an answer by every public variant and then every hidden one, until it fails one; fill in the result `item`.
 
-    If the exercise has axes, a variant that is not passed ends the judging of its own axis only.
+    If the exercise has axes (parts with points of their own), a failed variant ends the judging of its own axis
+    only.
     """
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
     failed_axes: dict[str, str] = {}
@@ -127,7 +127,7 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """Give the points of the passed axes, and write one sentence for each axis."""
+    """Give the points of the axes whose variants all passed, and write one sentence for each axis."""
     item.status = "wrong"
     item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
     item.shown = " ".join(
@@ -165,18 +165,19 @@ def _in_words(finding: Finding) -> str:
 
 
 def not_attempted(item: ItemRecord, why: str) -> None:
-    """Mark an item as not attempted, which gives no points and is not reported as an error."""
+    """Mark an exercise as not attempted, which gives no points and is not reported as an error."""
     item.points, item.status, item.reason, item.shown = 0, "not attempted", why, why
 
 
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
-    """Mark an item as failed, which gives no points. `kind` must not contain text of the learner's code or a
-    hidden value.
+    """Mark an exercise as failed, which gives no points.
+
+    The learner reads `kind`, so it must not contain text of the learner's code or a hidden value.
     """
     item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 
 
 def not_graded(item: ItemRecord, why: str) -> None:
-    """Mark an item as not graded because grading itself failed; its points are unknown, not zero."""
+    """Mark an exercise as not graded because grading itself failed; its points are unknown, not zero."""
     item.points, item.status, item.reason = None, "not graded", why
     item.shown = "Grading itself failed, so the points are unknown; your instructor knows."

@@ -1,6 +1,6 @@
-"""Reads the points and comments that a person gives, from files that labkit never overwrites.
+"""Reads the points and comments that a person gives by hand, from files that labkit never overwrites.
 
-One line is one exercise of one student, or one part of it. Points for an exercise that a judge has graded
+One line is about one exercise of one student, or one part of it. Points for an exercise that a judge has graded
 replace the judge's points. Lines to fill in are always written to a new file.
 """
 
@@ -22,7 +22,7 @@ _MOST_POINTS = 10_000.0
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark for one student's exercise, or for one part of it."""
+    """One line of a file of points: a person's points or comment for a student's exercise, or for one part of it."""
 
     place: str
     student: str
@@ -35,17 +35,17 @@ class Mark:
 
 @dataclass(frozen=True)
 class HandMarks:
-    """All marks for one student's exercise combined."""
+    """The points and comments that a person gave for one student's exercise, with all its parts combined."""
 
     points: float | None = None
-    """The points for the exercise, or None while the exercise or a part of it has none."""
+    """The points for the exercise, or None while the exercise, or one of its parts, has none."""
     comments: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     place: str = ""
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """Return the marks in a file, except lines with neither points nor a comment. Raises `InvalidInput`."""
+    """Return the points and comments in a file, except lines that have neither. Raises `InvalidInput`."""
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
     if missing := [one for one in ("student", "exercise", "points") if rows and one not in titles]:
@@ -86,7 +86,10 @@ def _points(row: tables.Row) -> float | None:
 
 
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
-    """Combine the marks for one student's exercise; if a part is marked several times, its last points count."""
+    """Combine all lines about one student's exercise.
+
+    If a part has points in several lines, the last ones count.
+    """
     listed = list(marks)
     parts = {mark.part: mark.points for mark in listed if mark.points is not None}
     comments = {
@@ -106,14 +109,14 @@ class Wanted(NamedTuple):
     """One student's free text that has no points yet."""
 
     keys: tuple[str, ...]
-    """Names that identify the student; the first one is written to the file."""
+    """The keys and ids that identify the student; the first one is written to the file."""
     name: str
     exercise: str
     most: float
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path | None:
-    """Write a new file with the lines to fill in; return its path, or None if no line is missing.
+    """Write a new table for the points of free texts; return its path, or None if no text needs points.
 
     Lines that an earlier file already contains are left out, whether they are filled in or not.
     """
@@ -137,12 +140,12 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
 
 
 def templates(folder: Path) -> list[Path]:
-    """Return the files to fill in, oldest first."""
+    """Return the tables in which a person fills in points, oldest first."""
     return sorted(folder.glob("marks*.csv"), key=lambda path: (len(path.name), path.name))
 
 
 def _new(folder: Path) -> Path:
-    """Return a path that does not exist yet."""
+    """Return the path of a new table for points, which does not exist yet."""
     number = 1
     while (path := folder / (f"marks-{number}.csv" if number > 1 else "marks.csv")).exists():
         number += 1

@@ -1,4 +1,4 @@
-"""The options of one batch of gradings, checked before anything starts: the fields of `Order`."""
+"""The options of `labkit grade`, checked before anything starts: the fields of `Order`."""
 
 import dataclasses
 import hashlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_SHARDS = 10_000
 LEVELS = ("best", "namespaces", "user-namespaces", "plain")
 SHARDS = 8
-"""The number of shards on Spark if the user names none."""
+"""The number of parts into which Spark cuts a batch if the user names none."""
 
 _SECONDS = Amount(0.1, 86_400, "choose 0.1 to 86,400.")
 _ALL = Need(
@@ -33,13 +33,15 @@ _ALL = Need(
 
 @dataclass(frozen=True)
 class Patience:
-    """The limits of time, in seconds, and of size for one answer."""
+    """The limits for one learner's answer to one exercise: times in seconds, number of calls, and sizes."""
 
     call_seconds: float = 5.0
     item_seconds: float = 30.0
-    """The time for all questions of one item, without the judge's own time between them."""
+    """The seconds that an answer may take for all questions of an exercise, without the judge's own time between
+    them.
+    """
     search_seconds: float = 600.0
-    """The time from the first question to the last, because some answers lead a judge into an endless search."""
+    """The seconds from the first question to the last, because some answers lead a judge into an endless search."""
     calls: int = 200_000
     value_bytes: int = 64 * 1024
     total_bytes: int = 64 * 1024**2
@@ -47,7 +49,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Shard:
-    """One shard of a batch: number `number`, from 1, of `of` shards."""
+    """One part of a batch that several machines share: number `number`, from 1, of `of` parts."""
 
     number: int
     of: int
@@ -63,22 +65,25 @@ class Shard:
         return cls(int(match[1]), int(match[2]))
 
     def has(self, one: "Submission") -> bool:
-        """Return whether a submission belongs to this shard. Only the student's key decides, so all machines agree."""
+        """Return whether this shard grades a submission.
+
+        Only the student's key decides, so that all machines agree.
+        """
         digest = hashlib.sha256(one.key.encode()).digest()
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
     def __str__(self) -> str:
-        """Return the shard as typed on the command line."""
+        """Return the shard as a user types it, such as `2/8`."""
         return f"{self.number}/{self.of}"
 
 
 class Part(Kind[Shard]):
-    """The kind of an option that names one shard of a batch, such as `2/8`."""
+    """The type of the option --shard, which names one part of a batch, such as `2/8`."""
 
     metavar = "I/N"
 
     def read(self, word: object) -> Shard:
-        """Return the shard. Raises `Unfit` or `InvalidInput` for any other form."""
+        """Return the shard that the user's word names. Raises `Unfit` or `InvalidInput` for any other form."""
         if not isinstance(word, str):
             raise Unfit("write the number of the shard and the number of all shards, for example 2/8.")
         return Shard.parse(word)
@@ -89,7 +94,7 @@ class Part(Kind[Shard]):
 
 @dataclass(frozen=True)
 class Order(Options):
-    """The options of one batch."""
+    """The options of one `labkit grade`: submissions, output folder, course, limits, and rules of the class."""
 
     VERB = "labkit grade"
 
@@ -188,21 +193,22 @@ class Order(Options):
         ],
     )
     bounds: Limits = field(default_factory=Limits)
-    """The limits of one submission except its seconds."""
+    """The limits of size of one submission; `cell_seconds` and `total_seconds` limit its time."""
     patience: Patience = field(default_factory=Patience)
     deadline: datetime | None = None
-    """The common deadline of the output folder."""
+    """The deadline of the class, for students without one of their own in the roster."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """The options about the class that the output folder remembers."""
+    """The options about the class (roster, rules) that the output folder remembers from earlier batches."""
 
     @property
     def limits(self) -> Limits:
-        """Return the limits of one submission, including its seconds."""
+        """Return the limits of size and time of one submission."""
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:
-        """Return the options that the output folder remembers, with absolute paths so that they are valid in any
-        directory.
+        """Return the options about the class, which the output folder remembers for later batches.
+
+        Paths are absolute, so that a later command may run in any directory.
         """
         marks = "\n".join(filter(None, map(_named, self.marks)))
         return {
@@ -221,7 +227,9 @@ class Order(Options):
 
 
 def _named(path: Path | None) -> str | None:
-    """Return a file as an absolute path, so that the next command may be typed in another directory."""
+    """Return the absolute path of a file, so that a later command may be typed in another directory, or None
+    without a file.
+    """
     if path is None:
         return None
     return "none" if str(path) == "none" else str(path.absolute())

@@ -1,6 +1,7 @@
-"""The output folder of a batch: its course and seed, its lock, and the records in it that are still valid.
+"""Manages the output folder of a batch: its course and seed, its lock, and the records in it that are still valid.
 
-Only one batch at a time writes into a folder, and a batch that was killed leaves nothing that the next one cannot use.
+Only one batch at a time writes into a folder, and a batch that was killed leaves nothing that the next one cannot
+use.
 """
 
 import fcntl
@@ -26,13 +27,13 @@ _FOLDERS = ("records", "feedback", "executed")
 
 
 class Head(msgspec.Struct):
-    """The facts that all records of an output folder share."""
+    """The contents of an output folder's `grading.json`: course, seed and options, which all its records share."""
 
     course: str
     seed: int
     format: int = 1
     options: dict[str, str] = {}
-    """The latest options about the class, each of which remains in force until it is given again."""
+    """The options about the class that the next batch uses unless the user gives new ones."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,15 @@ class Output:
 
     seed: int
     work: Path
-    """A temporary folder, which is removed afterwards."""
+    """A temporary folder, which is removed after the batch."""
 
 
 @contextmanager
 def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str]) -> Iterator[Output]:
-    """Lock the output folder and prepare it for writing. Raises `InvalidInput` if it is in use or of another course."""
+    """Lock an output folder for one batch, and prepare it for writing.
+
+    Raises `InvalidInput` if it is in use or belongs to another course.
+    """
     _head(out, course, seed)
     durable.make_folder(out)
     with _locked(out):
@@ -67,7 +71,7 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Hold a lock on the folder itself, which is never replaced; the kernel releases the lock when the process ends."""
+    """Hold a lock on the folder itself, which no batch replaces; the kernel releases the lock when the process ends."""
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
@@ -82,7 +86,7 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def remembered(out: Path) -> dict[str, str]:
-    """Return the options about the class that the latest batch stored in a folder; empty if there are none."""
+    """Return the options about the class that the last batch stored in this folder; empty if there are none."""
     try:
         head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
     except (OSError, msgspec.DecodeError):
@@ -91,7 +95,10 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """Return the head of an output folder, new or stored. Raises `InvalidInput` if the folder has another purpose."""
+    """Return the course, seed and options of an output folder, stored or new.
+
+    Raises `InvalidInput` if the folder has another purpose.
+    """
     path = out / HEAD
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"{out}: this is a file, but --out must name a folder.")
@@ -116,19 +123,19 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether a batch that was killed before it wrote the head may have left this path."""
+    """Return whether a path may be left from a batch that was killed before it wrote `grading.json`."""
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )
 
 
 def record_path(out: Path, one: Submission) -> Path:
-    """Return the path of a submission's record."""
+    """Return the path of the record of a submission in an output folder."""
     return out / "records" / f"{records.file_name(one.key, one.notebook)}.json"
 
 
 def earlier(path: Path) -> Record | None:
-    """Return the record in a file, or None if it is missing or damaged, since a damaged record is written again."""
+    """Return the record in a file, or None if it is missing or damaged, because the batch then writes it again."""
     try:
         return records.read(path)
     except InvalidInput:
@@ -148,9 +155,7 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether the record of a submission is still valid; if so, update the facts in it that do not affect
-    points.
-    """
+    """Return whether the record of a submission is still valid; if so, update its facts that do not affect points."""
     record = stands(one, out, course, seed)
     if record is None:
         return False
@@ -168,6 +173,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Remove placeholder records of students who had handed in no notebook of the course before, but have by now."""
+    """Remove the record that stood for "no notebook of the course" of each student who has handed in one since."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Computes the plain values that the templates of a gradebook's pages show.
+"""Computes the values that the HTML templates of students' pages and the instructor's summary show.
 
 About a hidden variant a learner reads only whether it was passed and which guarantee was violated.
 """
@@ -28,12 +28,12 @@ def page_name(row: Row) -> str:
 
 
 def points(score: Score) -> str:
-    """Return points for a table, or an empty string while nobody has given any."""
+    """Return a score's points as text for a table, or an empty string while nobody has given any."""
     return "" if score.points is None else amount(score.points)
 
 
 def feedback(row: Row, policy: Policy) -> dict[str, object]:
-    """Return the values of a student's page."""
+    """Return the values by name for the template of a student's feedback page."""
     return {
         "student": row.name,
         "points": amount(row.total),
@@ -59,8 +59,9 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy) -> dict[str, object]:
-    """Return the values of one exercise for its learner: of hidden variants only the number passed and a safe
-    reason.
+    """Return the values that a student's page shows for one exercise.
+
+    About hidden variants it has only the number passed and a reason that reveals nothing.
     """
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
@@ -84,7 +85,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
 
 
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
-    """Return, for each exercise, the rows with a free text that a person reads."""
+    """Return for each exercise the rows of students who wrote a free text that a person must grade."""
     writers: dict[Exercise, list[Row]] = {}
     for exercise in book.exercises:
         for row in book.rows:
@@ -95,7 +96,10 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 
 
 def reading(written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequence[str]) -> dict[str, object]:
-    """Return the values of the page that shows all free texts together; `files` are the mark tables to fill in."""
+    """Return the values of the page that shows all free texts together.
+
+    `files` are the names of the tables in which the points are filled in.
+    """
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
         "files": files,
@@ -124,7 +128,7 @@ def _text(row: Row, score: Score) -> dict[str, object]:
 
 
 def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[str, object]:
-    """Return the values of the instructor's page."""
+    """Return the values by name for the template of the instructor's summary."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.exercises}
     for record in kept:
         for item in record.items:
@@ -154,7 +158,9 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[st
 
 
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
-    """Return the values of one student's line, with the paths of the student's page and executed notebooks."""
+    """Return the values of one student's line in the summary, with the paths of the feedback page and executed
+    notebooks.
+    """
     return {
         "name": row.name,
         "id": row.id,

@@ -1,7 +1,7 @@
-"""Finds the owner of a file by the name that a learning platform gave it; each platform has one function.
+"""Finds the student who owns a file by the name that a learning platform gave the file; each platform has one function.
 
-A student is identified by the platform's number or account, never by a display name. A fact that the file name
-does not state remains unknown.
+The platform's number or account identifies the student, never a display name. A fact that the file name does not
+state remains unknown.
 """
 
 import re
@@ -15,14 +15,14 @@ from pathlib import PurePath
 import msgspec
 
 LONGEST = 200
-"""The largest number of characters of a name on a page."""
+"""The largest number of characters of a file or student name that a page shows."""
 
 
 class Platform(StrEnum):
-    """The source of submissions."""
+    """The learning platform from which a file was downloaded."""
 
     PLAIN = "plain"
-    """Folders, archives or files that a person named."""
+    """No platform: folders, archives or files that a person named."""
     MOODLE = "moodle"
     CANVAS = "canvas"
     BLACKBOARD = "blackboard"
@@ -46,7 +46,7 @@ class Origin:
     key: str
     """The student's unique key, which is the same in every download of a platform."""
     shown: str
-    """The name to show, which other students may share."""
+    """The student's name for people to read; other students may have the same."""
     platform: Platform = Platform.PLAIN
     account: str = ""
     """The platform's own number or name for the student."""
@@ -55,7 +55,7 @@ class Origin:
     when: datetime | None = None
     """The date that the platform states, or None if the name contains none."""
     dated: bool = True
-    """Whether the date comes from another source than the student."""
+    """Whether somebody other than the student states the submission's date, so that it can prove lateness."""
     upload: str = ""
     """The file or folder name under which the platform expects the feedback."""
     people: tuple[Person, ...] = ()
@@ -64,12 +64,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts from the other names of a download, because one name alone does not show where the student's part
+    """Facts that follow only from all names of a download together, for example where the student's part of a name
     begins.
     """
 
     shaped: bool = False
-    """Whether a platform named any entry here; if so, other files at the outermost level are the platform's own."""
+    """Whether a platform named any entry of the download; if so, other outermost files are the platform's own."""
     wrapped: bool = False
     """Whether one additional folder holds all files."""
     blackboard: int = 0
@@ -88,7 +88,10 @@ NO_CONTEXT = Context()
 
 
 def text(name: str) -> str:
-    """Return a name that can be stored and shown anywhere: bytes that are not UTF-8 are escaped, and none is lost."""
+    """Return a file name as text that can be stored and shown anywhere.
+
+    Bytes that are not UTF-8 are escaped, so that no information is lost.
+    """
     spelled = name.replace("\\", "\\\\")
     try:
         raw = spelled.encode("utf-8", "surrogateescape")
@@ -98,7 +101,7 @@ def text(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name for a page, without unprintable characters and at most `LONGEST` characters long."""
+    """Return a name as a page shows it: without unprintable characters, and cut to `LONGEST` characters."""
     plain = unicodedata.normalize("NFC", text(name))
     letters = "".join(letter if letter.isprintable() else "_" for letter in plain)
     return " ".join(letters.split())[:LONGEST] or "nobody"
@@ -206,26 +209,30 @@ def _github(name: str, context: Context, *, folder: bool) -> Origin | None:
 
 
 _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gradescope, _github, _blackboard, _canvas)
-"""Functions that return the owner from the name of a folder or file, or None if another platform gave the name."""
+"""A function for each platform that returns the owner from the name of a folder or file, or None if the name is not
+of its form.
+"""
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """Return the owner of a folder or file by its name, or None if no platform gave it that name."""
+    """Return the student whom a platform named in the name of a folder or file, or None if no platform gave it that
+    name.
+    """
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 
 
 def plain_origin(name: str) -> Origin:
-    """Return the origin of a student with exactly this name."""
+    """Return a student with exactly this name, without facts from a platform."""
     return Origin(text(name), shown(name))
 
 
 def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CONTEXT) -> Origin:
-    """Return the owner of a file.
+    """Return the student who owns a file, and the facts that its path states.
 
-    `place` begins with the folder or archive that a person named. Only the outermost name below it comes from
-    the platform, since deeper names may be the student's own. The name of a file directly below it contains the
-    student: in the platform's format, or in addition to the name of the notebook.
+    `place` is the path from the folder or archive that the user named, which is its first part. Only the second
+    part comes from the platform, because deeper names may be the student's own. If that part is a file, its name
+    contains the student: in the platform's format, or in addition to the name of the notebook.
     """
     root, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
     if context.wrapped:
@@ -236,7 +243,10 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student whose name a file name contains besides that of a notebook, or else the name of the folder."""
+    """Return the student whom a file name such as `ada-06_sinks.ipynb` names in addition to a notebook.
+
+    If it names nobody, the name of the folder is the student.
+    """
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")

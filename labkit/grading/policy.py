@@ -15,18 +15,20 @@ from labkit.grading.gradebook import BY_HAND
 from labkit.grading.scoring import Policy
 
 NONE = "none"
-"""The value with which a user removes a remembered option."""
+"""The word that a user types as an option's value to remove the remembered value."""
 
 
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options in force: those of this command, and otherwise those that the folder remembers."""
+    """Return the options about the class that apply: those of this command, and otherwise those that the folder
+    remembers.
+    """
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}
 
 
 def deadline(chosen: Mapping[str, str]) -> datetime | None:
-    """Return the common deadline, or None if there is none. Raises `InvalidInput`."""
+    """Return the deadline of the whole class, or None if there is none. Raises `InvalidInput`."""
     written = chosen.get("deadline")
     if written is None:
         return None
@@ -39,9 +41,9 @@ def deadline(chosen: Mapping[str, str]) -> datetime | None:
 
 
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
-    """Read roster, marks and rules. Raises `InvalidInput`.
+    """Read the files of the instructor's settings: roster, points given by hand, and rules. Raises `InvalidInput`.
 
-    The mark tables next to the grades are read first, so that marks from files that the user named override them.
+    The tables of points in the output folder are read first, so that files that the user named override them.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)

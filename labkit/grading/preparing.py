@@ -1,4 +1,4 @@
-"""Selects the cells of a submitted notebook to execute: set-up and the learner's cells, in the learner's order.
+"""Selects the cells of a submitted notebook to execute: set-up cells and the learner's own, in the learner's order.
 
 `labkit.teach.exercises.cells` assigns cells to exercises, the same way as in the learner's own checks. Oddities
 are tolerated and noted. Apart from set-up, cells unchanged since their release are left out: they contain no
@@ -19,7 +19,7 @@ named_exercise = marks.named_exercise
 
 @dataclass(frozen=True)
 class ChosenCell:
-    """A cell to execute, and the exercise that it answers, if any."""
+    """A cell to execute, and the name of the exercise that it answers, or None."""
 
     source: str
     exercise: str | None = None
@@ -27,30 +27,35 @@ class ChosenCell:
 
 @dataclass
 class PreparedNotebook:
-    """The cells of a notebook to execute, and the exercises to ask afterwards."""
+    """The cells of a notebook to execute, and the exercises whose answers the grader asks for afterwards."""
 
     cells: list[ChosenCell] = field(default_factory=list)
     attempted: list[Exercise] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
-    """The reason why an exercise is not asked, by exercise name."""
+    """The reason why the grader does not ask for the answer to an exercise, by exercise name."""
     troubles: dict[str, str] = field(default_factory=dict)
-    """By exercise name, a sentence on names that its answer needs and does not get; it contains nothing hidden."""
+    """By exercise name, a sentence about names that its answer needs but that no executed cell defines.
+
+    It may be shown, because it contains nothing hidden.
+    """
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the notebook to execute as JSON; its last cell answers the questions."""
+        """Return the JSON of the notebook to execute, without the cells numbered in `without`; its last cell
+        answers questions.
+        """
         left_out = set(without)
         sources = [cell.source for number, cell in enumerate(self.cells) if number not in left_out]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
-        """Return, for each cell of the notebook without `without`, its index in `cells`."""
+        """Return the numbers of the cells that are executed, as indices in `cells`, without those in `without`."""
         left_out = set(without)
         return [number for number in range(len(self.cells)) if number not in left_out]
 
 
 def as_notebook(sources: Sequence[str]) -> str:
-    """Return a notebook of code cells as JSON."""
+    """Return the JSON of a notebook with these code cells."""
     cells: list[dict[str, object]] = [
         {
             "cell_type": "code",
@@ -71,7 +76,10 @@ def as_notebook(sources: Sequence[str]) -> str:
 
 
 def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> PreparedNotebook:
-    """Select the cells to execute. `exercises` are those of this notebook."""
+    """Select the cells of a submitted notebook to execute, and the exercises to ask.
+
+    `released` is the notebook as learners received it, and `exercises` are its exercises.
+    """
     prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
@@ -102,7 +110,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note for each answer that is not in the cell marked for it."""
+    """Return a note on each answer that is not in the cell marked for it, for example because that cell lost its
+    mark.
+    """
     notes = []
     for name, place in chosen.counts.items():
         if chosen.names[place] == name:
@@ -123,7 +133,7 @@ def _plain_source(source: str) -> str:
 
 
 def _oddities(submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str]) -> list[str]:
-    """Return a note on everything unusual that is tolerated."""
+    """Return notes on everything unusual in a submitted notebook that the grader tolerates, such as missing cells."""
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]
     notes = [

@@ -17,7 +17,7 @@ from labkit.core.errors import InvalidInput
 MOST_BYTES = 16 * 1024**2
 MOST_CELLS = 1_000
 MOST_SOURCE = 200_000
-"""The largest number of characters in one cell."""
+"""The largest number of characters in one cell; a notebook with a longer one is refused."""
 
 
 class NotANotebook(InvalidInput):
@@ -66,12 +66,12 @@ class Cell:
     source: str
     tags: frozenset[str] = frozenset()
     exercise: str | None = None
-    """The exercise that the cell's metadata claims to answer."""
+    """The name of the exercise that the cell answers, according to its metadata."""
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """The parts of a notebook that count for grading."""
+    """The parts of a submitted notebook that count for grading: its code cells, digest, kernel and name."""
 
     cells: tuple[Cell, ...]
     sha256: str
@@ -79,21 +79,24 @@ class Notebook:
     language: str = ""
     lab_version: str = ""
     name: str = ""
-    """The name of the course's notebook that the file claims to be."""
+    """The name of the course's notebook that the file is, according to its metadata."""
 
 
 def says_notebook(name: str) -> bool:
-    """Return whether a file name contains `.ipynb`, possibly followed by something that a browser added."""
+    """Return whether a file name contains `.ipynb`, even if a browser has added something after it."""
     return ".ipynb" in name.lower()
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file of this name may be a notebook, since some browsers save notebooks as JSON or text."""
+    """Return whether a file with this name may be a notebook: also JSON and text, as some browsers save notebooks."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Store the relevant parts of a notebook under their digest, independently of the file; return the path."""
+    """Store the parts of a notebook that count in a file named by their digest; return its path.
+
+    Thus grading does not depend on the student's file, which may change meanwhile.
+    """
     path = folder / notebook.sha256
     if not path.exists():
         path.write_bytes(zlib.compress(msgspec.json.encode(notebook), 1))

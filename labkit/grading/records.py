@@ -15,13 +15,16 @@ from labkit.host import durable
 
 FORMAT = 2
 MOST_TRIES = 3
-"""The number of batches in which grading itself may fail for a file before the file is settled without points."""
+"""The number of batches in which grading itself may fail for a file; then the file counts without points."""
 GIVEN_UP = "Grading broke off"
-"""The beginning of the doubt that remains in a record until a person has settled it."""
+"""The first words of a note to the instructor that stays in a record until a person has settled the case."""
 
 
 class VariantRecord(msgspec.Struct):
-    """The result of an answer in one variant, for the instructor only, since it contains hidden parameters."""
+    """The result of a learner's answer for one variant of the question, which only the instructor may see.
+
+    It contains hidden parameters.
+    """
 
     name: str
     hidden: bool
@@ -40,14 +43,14 @@ class ItemRecord(msgspec.Struct):
     name: str
     most: int
     points: int | None = 0
-    """The points, or None if there are none: a person grades the item, or grading itself failed."""
+    """The points, or None if a person grades the exercise or grading itself failed."""
     status: str = "not attempted"
     """One of `right`, `wrong`, `failed`, `not attempted`, `by hand` and `not graded`."""
     reason: str = ""
     shown: str = ""
-    """The reason as the learner may read it, without any hidden value."""
+    """The reason in words for the learner, without any hidden value."""
     public: tuple[int, int] = (0, 0)
-    """The number of visible checks passed, and the number of visible checks."""
+    """The number of visible checks that the answer passed, and the number of all visible checks."""
     hidden: tuple[int, int] = (0, 0)
     seconds: float = 0.0
     questions: int = 0
@@ -56,14 +59,16 @@ class ItemRecord(msgspec.Struct):
     code: str = ""
     """The source of the learner's own cell."""
     structure: str = ""
-    """A digest of the cell's computation that ignores names and layout; empty if the cell is too short to compare."""
+    """A digest of the answer's computation that ignores names and layout, for finding copies; empty if the cell is
+    too short.
+    """
     error: str = ""
-    """The error that the learner's code raises without any hidden question."""
+    """The error message of the learner's code, obtained without any hidden question."""
     variants: list[VariantRecord] = msgspec.field(default_factory=list)
 
 
 class Isolation(msgspec.Struct):
-    """The level of isolation of a submission's run, and why this machine lacks each better level."""
+    """The level of isolation of the sandbox that ran a submission, and why this machine lacks each better level."""
 
     level: str
     missing: dict[str, str] = msgspec.field(default_factory=dict)
@@ -79,7 +84,7 @@ class Record(msgspec.Struct):
     sha256: str
     seed: int
     digest: str
-    """The digest of the exercises and the grader."""
+    """A digest of the exercises and the grader, because points are valid only for the same ones."""
     versions: dict[str, str]
     isolation: Isolation
     items: list[ItemRecord] = msgspec.field(default_factory=list)
@@ -100,7 +105,7 @@ class Record(msgspec.Struct):
     people: list[Person] = msgspec.field(default_factory=list)
     """All people who handed the file in together, if the platform states them."""
     dated: bool = True
-    """Whether the date comes from another source than the student."""
+    """Whether the submission's date comes from somebody other than the student, so that it can prove lateness."""
     marked_late: bool = False
     """Whether the platform marked the file as late."""
     doubts: list[str] = msgspec.field(default_factory=list)
@@ -110,7 +115,7 @@ class Record(msgspec.Struct):
     format: int = FORMAT
 
     def graded(self) -> bool:
-        """Return whether grading itself succeeded for every item."""
+        """Return whether grading itself succeeded for every exercise, whatever the points are."""
         return all(item.status != "not graded" for item in self.items)
 
 
@@ -121,7 +126,7 @@ _READABLE = 40
 
 
 def file_name(key: str, notebook: str) -> str:
-    """Return a file name for a submission that no other student or notebook can get.
+    """Return a file name for the record of a submission, which no other student or notebook can get.
 
     This holds even if the file system ignores case: an ambiguous key is replaced by a readable part and a digest.
     """
@@ -143,7 +148,10 @@ def write(record: Record, path: Path) -> None:
 
 
 def read(path: Path) -> Record | None:
-    """Return the record in a file, or None if there is no file. Raises `InvalidInput` if the record is damaged."""
+    """Return the record of a submission that a file contains, or None if there is no file.
+
+    Raises `InvalidInput` if the record is damaged.
+    """
     try:
         return msgspec.json.decode(path.read_bytes(), type=Record)
     except FileNotFoundError:
@@ -156,7 +164,7 @@ def read(path: Path) -> Record | None:
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
-    """Return all records of a folder, and a sentence for each damaged record."""
+    """Return all records of submissions in a folder, and a sentence for each file that is damaged."""
     records, complaints = [], []
     for path in sorted(folder.glob("*.json")):
         try:

@@ -28,14 +28,14 @@ _PARTS = (
 )
 _NEVER = {"__pycache__", "grading", ".ipynb_checkpoints"}
 _SHORT = 25
-"""The smallest number of characters in a solution's line that is searched for; shorter lines could match by chance."""
+"""The smallest length of a solution's line for which a release is searched; shorter lines could match by chance."""
 
 
 def release(folder: Path, *, instructor: bool = False) -> list[Path]:
-    """Make the copy in a new folder; return the paths of its notebooks.
+    """Make a copy of the lab for learners, or for instructors, in a new folder; return the paths of its notebooks.
 
-    Raises `InvalidInput` if the folder is not empty, `ServiceUnavailable` outside of a checkout, and
-    `GradingError` if the learners' copy contains part of a solution or of the grader.
+    Raises `InvalidInput` if the folder is not empty, `ServiceUnavailable` outside of a checkout, and `GradingError`
+    if the learners' copy contains part of a solution or of the grader.
     """
     _refuse(folder)
     solutions = _solutions()
@@ -76,8 +76,8 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook with its name and version in the metadata, and with the given solutions instead of their
-    stubs.
+    """Return a notebook's JSON with the name and version in its metadata, and with solutions in place of empty
+    answer cells.
     """
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
@@ -93,12 +93,12 @@ def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
 
 
 def solved(notebook: Path) -> str:
-    """Return a notebook as JSON, with the solutions instead of the stubs."""
+    """Return the JSON of a notebook with the solutions of its exercises filled in."""
     return _signed(notebook.read_text(encoding="utf-8"), notebook.stem, _solutions())
 
 
 def _solutions() -> dict[str, str]:
-    """Return the solution of every exercise, from the sources of the notebooks."""
+    """Return the source of every exercise's solution, by exercise, from the sources of the notebooks."""
     tool = _build_tool()
     return {name: solution for source in tool.sources(ROOT) for name, (_, solution) in tool.exercises(source).items()}
 
@@ -142,7 +142,7 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Yield the lines that would give a solution away: long ones except signatures, docstrings, imports and
+    """Yield the lines of a solution that would give it away: long ones except signatures, docstrings, imports and
     comments.
     """
     for line in source.splitlines():
@@ -152,7 +152,10 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file; for a notebook that of its cells, since JSON would escape quotes."""
+    """Return the text of a file in which to search for solutions.
+
+    For a notebook it is the text of the cells, because JSON escapes quotes.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text

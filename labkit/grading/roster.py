@@ -1,4 +1,4 @@
-"""The roster of a class: its students with groups and deadlines, and the matching of submissions to students.
+"""Reads the roster of a class (students with groups and deadlines), and finds the student of each submission.
 
 A submission matches a student by number, account or e-mail address; by name only if no other student could be
 meant. A submission that matches two students is assigned to neither, and is reported as a doubt.
@@ -29,12 +29,12 @@ _DEADLINE = ("deadline", "due", "due date")
 _EXTENSION = ("extension", "extension days", "extra days")
 _MOODLE = re.compile(r"\D*(\d+)")
 _BY_ID = {Platform.PLAIN, Platform.BLACKBOARD, Platform.GRADESCOPE, Platform.GITHUB}
-"""The platforms whose accounts are the school's own numbers or names, so a roster can contain them."""
+"""The platforms that identify students by the school's own numbers or names, which a roster may contain."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A student in the roster."""
+    """A student in the roster, with group, deadline, and the ids by which submissions are recognised."""
 
     place: str
     name: str
@@ -50,7 +50,7 @@ class Member:
 
     @property
     def id(self) -> str:
-        """The text that identifies the student if a name is not enough."""
+        """The student's first id, or the e-mail address without an id, to tell students of the same name apart."""
         return self.ids[0] if self.ids else self.email
 
 
@@ -75,7 +75,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Return whether a line is not a student but one of the additional lines in a Canvas export."""
+    """Return whether a line of the roster is no student but one that a Canvas export adds."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -142,21 +142,23 @@ def _extension(row: Row) -> timedelta | None:
 
 
 def same_name(name: str) -> str:
-    """Return a name in a form for comparison, which ignores Unicode composition, case and extra blanks."""
+    """Return a name in a form for comparing names, which ignores Unicode composition, case and extra blanks."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @dataclass(frozen=True)
 class Matches:
-    """The submissions of each student in the roster."""
+    """The submissions of each student in the roster, and the questions that the matching leaves open."""
 
     owners: Mapping[int, Sequence[str]]
-    """The keys of each student's submissions, alone or in a group, by the student's index in the roster."""
+    """For each student, by the index in the roster, the keys of the submissions made alone or in a group."""
     doubts: Sequence[str]
 
 
 def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
-    """Find the students who own each key of the records; a group's submission belongs to all members of the group."""
+    """Find the student in the roster to whom each submission belongs; a group's submission belongs to all its
+    members.
+    """
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -185,7 +187,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
 
 
 def _by_account(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the students whom a number, account or e-mail address of a submission identifies."""
+    """Return the indices of the students whom a submission's number, account or e-mail address identifies."""
     ids = {person.id.casefold() for person in record.people if person.id}
     emails = {person.email.casefold() for person in record.people if person.email}
     platform = Platform(record.platform)
@@ -203,7 +205,7 @@ def _by_account(members: Sequence[Member], record: Record) -> list[int]:
 
 
 def _by_group(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the members of a group that handed in under the group's name."""
+    """Return the indices of the members of the group under whose name a submission was handed in."""
     name = same_name(record.student)
     return [number for number, member in enumerate(members) if member.group and same_name(member.group) == name]
 
@@ -211,7 +213,10 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Add students whom the name alone identifies to `members_of`; return a sentence for each ambiguous name."""
+    """Match the submissions that are left by the student's name, if only one student can be meant.
+
+    The matches are added to `members_of`, by submission key; the result has a sentence for each ambiguous name.
+    """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)
     for number, member in enumerate(members):

@@ -28,7 +28,7 @@ from labkit.grading.platforms import text
 
 _SECTIONS = {"weights", "late", "partial", "rubric", "export"}
 _EXPORT = {"canvas", "blackboard"}
-"""The platforms for which a rule can give the title of a column."""
+"""The platforms for whose tables a rule can give the column's title."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
 """The keys of the section `late`, each with its largest value."""
 
@@ -39,13 +39,13 @@ class Rules:
 
     weights: Mapping[str, float] = field(default_factory=dict)
     percent_a_day: float = 0.0
-    """The percentage taken off for each day after the deadline, including the current one."""
+    """The percentage of points taken off for each day after the deadline, also for the day that has only begun."""
     most_percent: float = 100.0
     grace: timedelta = timedelta()
     partial: Mapping[str, float] = field(default_factory=dict)
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     export: Mapping[str, str] = field(default_factory=dict)
-    """For each platform, the title of the column that it already has for these points."""
+    """For each platform, the title of the column that these points have there already."""
 
     def weight(self, exercise: str) -> float:
         """Return the factor by which an exercise's points are multiplied."""

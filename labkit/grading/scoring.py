@@ -1,4 +1,4 @@
-"""Makes the gradebook from the records, the marks given by hand and the rules of a course.
+"""Computes the gradebook from the records of submissions, the points given by hand and the instructor's rules.
 
 Points are never read from a page or table that was written earlier. A question that the files leave open is
 reported as a doubt, together with the way to settle it. Two students are never merged on a doubt.
@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import Exercise
 
 @dataclass(frozen=True)
 class Policy:
-    """An instructor's settings for a class, in addition to the submissions."""
+    """An instructor's settings for a class: deadline, roster, points given by hand, and rules."""
 
     deadline: datetime | None = None
     members: Sequence[Member] = ()
@@ -35,17 +35,17 @@ class Score:
 
     exercise: Exercise
     item: ItemRecord | None
-    """The grader's item, or None if nothing was handed in."""
+    """The grader's result for the exercise, or None if the student handed nothing in."""
     hand: HandMarks
     points: float | None
-    """The points before weight and penalty, or None while nobody has given any."""
+    """The points before the exercise's weight and the late penalty apply, or None while nobody has given any."""
     by_hand: bool
     """Whether a person gave the points."""
 
 
 @dataclass
 class Row:
-    """The row of one student, who may have handed in nothing."""
+    """A student's row in the gradebook; a student who has handed in nothing has one as well."""
 
     key: str
     name: str
@@ -55,23 +55,23 @@ class Row:
     scores: dict[str, Score] = field(default_factory=dict)
     """The scores by exercise."""
     penalties: dict[str, float] = field(default_factory=dict)
-    """The share of the points that lateness costs, by notebook."""
+    """The share of the points, from 0 to 1, that lateness costs, by notebook."""
     total: float = 0.0
     most: float = 0.0
     open: float = 0.0
-    """The largest number of points that a person still has to give."""
+    """The largest number of points that the student can still get when a person grades the rest."""
     late: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
     def id(self) -> str:
-        """The text that identifies the student if a name is not enough."""
+        """The student's id in the roster, or otherwise the row's key, to tell students of the same name apart."""
         return (self.member.id if self.member else "") or self.key
 
 
 @dataclass
 class Gradebook:
-    """The rows of a whole class."""
+    """The gradebook of a whole class: a row for each student, and the questions left to the instructor."""
 
     rows: list[Row]
     exercises: list[Exercise]
@@ -85,7 +85,7 @@ class Gradebook:
 
 
 def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Gradebook:
-    """Return the gradebook of all students."""
+    """Return the gradebook of a class from its records of submissions and the instructor's settings."""
     notebooks = {record.notebook for record in records}
     exercises = [one for one in course.exercises.values() if one.notebook in notebooks]
     doubts = _doubts_of(records)
@@ -104,7 +104,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _doubts_of(records: Iterable[Record]) -> list[str]:
-    """Return the doubts in the records, each sentence once and with the names of at most three students."""
+    """Return the questions for the instructor in all records, each once with the names of at most three students."""
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
         for doubt in record.doubts:
@@ -113,7 +113,10 @@ def _doubts_of(records: Iterable[Record]) -> list[str]:
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return all rows (students in the roster and others), those without a submission, and those not in the roster."""
+    """Return three lists of rows: of all students, of those who handed in nothing, and of those not in the roster.
+
+    Questions about who is who are added to `doubts`.
+    """
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -151,7 +154,7 @@ def _make_unique(rows: Iterable[Row]) -> None:
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Return the newest record of each notebook in a group, and a note on each older one."""
+    """Return the newest record of each notebook that a student or group handed in, and a note on each older one."""
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
@@ -164,9 +167,7 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Return a doubt for each name that several rows share apart from case or spelling details; the rows stay
-    separate.
-    """
+    """Return a question for each name that several rows share, apart from case or spelling; the rows stay separate."""
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -180,12 +181,14 @@ def _alike(rows: Sequence[Row]) -> list[str]:
 
 
 def _is_settled(row: Row) -> bool:
-    """Return whether the roster identifies this student by more than a name."""
+    """Return whether the roster identifies this student by an id or account and not only by a name."""
     return row.member is not None and bool(row.member.id or row.member.accounts)
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
-    """Add an id, account or key to equal names."""
+    """Add an id, account or key to the names of students with equal names, so that every name in the table is
+    unique.
+    """
     names = Counter(_as_seen(row.name) for row in rows)
     labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:
@@ -200,14 +203,19 @@ def _as_seen(name: str) -> str:
 
 
 def _apart(row: Row) -> str:
-    """Return the text that distinguishes a row: an id or account, or the key with invisible characters escaped."""
+    """Return a text that tells a row from others of the same name: an id or account, or the key with its invisible
+    characters escaped.
+    """
     record = row.records[0] if row.records else None
     account = (row.member.id if row.member else "") or (record.account if record else "")
     return account or ascii(row.key)
 
 
 def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> dict[str, dict[str, list[Mark]]]:
-    """Return the marks by row and exercise; a mark that fits no student, or several, becomes a doubt."""
+    """Return the points given by hand, by row key and exercise.
+
+    A mark that fits no student, or several, is added to `doubts` as a question.
+    """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
     group_rows: dict[str, set[str]] = defaultdict(set)
@@ -242,7 +250,10 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
 def _score(
     row: Row, exercises: Sequence[Exercise], marks: Mapping[str, Sequence[Mark]], policy: Policy, doubts: list[str]
 ) -> None:
-    """Fill the scores, penalties and sums of one row."""
+    """Compute the scores, penalties and sums of one row.
+
+    `marks` are the student's points given by hand, by exercise; questions for the instructor are added to `doubts`.
+    """
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
         share = _lateness(row, record, policy, doubts)
@@ -266,8 +277,8 @@ def _score(
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """Return the score of one exercise: a person's points if given, otherwise the partial credit or the grader's
-    points.
+    """Return the score of one exercise: a person's points if given, otherwise the partial credit, otherwise the
+    grader's points.
     """
     hand = together(marks, rules)
     if hand.points is not None:
@@ -282,7 +293,9 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 
 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
-    """Return the share of the points that a submission loses, and note in the row whether it is late."""
+    """Return the share of the points (0 to 1) that a submission loses by lateness, and note in the row whether it
+    is late.
+    """
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
     if row.member is not None:

@@ -1,4 +1,4 @@
-"""Cuts a batch into shards: selects the submissions of each shard, merges the results, and runs the shards on Spark.
+"""Cuts a batch of submissions into shards: grades each separately, merges the results, and can run them on Spark.
 
 A shard is an ordinary batch that grades only its own submissions into its own output folder. The merge is an
 ordinary batch that takes over every valid record and grades the remaining submissions. So a shard that died, or
@@ -22,13 +22,18 @@ from labkit.host.processes.own_python import own_python
 
 SCRATCH = ".scratch-"
 _OURS = re.compile(r"\d{5}-of-\d{5}\.\d+|\.scratch-\w+")
-"""The names that Spark's tasks and the driver create in the folder of the shards."""
+"""The pattern of the names that Spark's tasks and the driver create in the folder of the shards."""
 FINE = (0, 70)
-"""The exit codes of a finished shard; the merge tries the submissions again that the shard could not grade."""
+"""The exit codes of a shard that has finished.
+
+With 70 it could not grade some submissions, which the merge tries again.
+"""
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """Return the common seed of these folders, or `seed` without folders. Raises `InvalidInput` if seeds differ."""
+    """Return the seed that the shards' folders share, or `seed` if there are none. Raises `InvalidInput` if they
+    differ.
+    """
     for part in parts:
         try:
             head = msgspec.json.decode((part / HEAD).read_bytes(), type=Head)
@@ -49,7 +54,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copy every valid record that `out` does not contain yet; return the number of copied records."""
+    """Copy into `out` every valid record from the shards' folders that it does not have yet; return how many."""
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):
@@ -70,7 +75,7 @@ def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission
 
 
 def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Path:
-    """Grade on Spark in `count` shards; return the folder that contains their output folders; `drop` removes it
+    """Grade a batch on Spark in `count` shards; return the folder with their output folders, which `drop` removes
     later.
 
     `words` is the command of every shard, without --shard, --out and --records. If an executor dies, only the
@@ -96,12 +101,16 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
 
 
 def folder_of(out: Path) -> Path:
-    """Return the folder of a batch's shards on Spark, next to the batch's own folder so that executors see it."""
+    """Return the folder for the shards of a batch, next to the batch's output folder so that Spark's executors see
+    it.
+    """
     return out.absolute().with_name(f"{out.absolute().name}.shards")
 
 
 def _check_ours(parts: Path) -> None:
-    """Raise `InvalidInput` if the folder contains foreign files, because the grader removes the folder later."""
+    """Raise `InvalidInput` if the folder of the shards contains foreign files, because the grader deletes it at the
+    end.
+    """
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
@@ -111,10 +120,10 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of batches among these paths and directly below them.
+    """Return the output folders of shards among these paths and directly below them.
 
-    Raises `InvalidInput` if a path is no folder, or if it contains no output. The latter is allowed for one of
-    several shards (`alone=False`), which may be the first to write there.
+    Raises `InvalidInput` if a path is no folder, or if it contains no output of `labkit grade`. A path without
+    output is allowed for one of several shards (`alone=False`), which may be the first to write there.
     """
     folders: list[Path] = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Finds similar submissions: identical files, and answers with the same computation under different names.
+"""Finds similar submissions: identical files, and answers that compute the same under different names.
 
 Similarity proves nothing, since short answers have few possible forms. So answers that are too short are not
 compared, and a person decides about the others.
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from labkit.grading.records import Record
 
 FEWEST = 30
-"""The smallest number of parts of a syntax tree for which an answer is compared."""
+"""The smallest number of parts that the syntax tree of a compared answer has."""
 _MOST_SOURCE = 50_000
 
 
 @dataclass(frozen=True)
 class Alike:
-    """Students whose submissions, or answers to one exercise, are the same."""
+    """A group of students whose files are identical, or whose answers to one exercise have the same structure."""
 
     what: str
     """Either `the same file` or the name of an exercise."""
@@ -49,8 +49,9 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """Append the parts of a syntax tree in order, with names numbered by first use, without docstrings and
-    annotations.
+    """Append a syntax tree to `parts` in a form that ignores names: they are numbered by first use.
+
+    Docstrings and annotations are left out.
     """
     parts.append(type(node).__name__)
     for field, value in ast.iter_fields(node):

@@ -1,8 +1,8 @@
-"""Judges answers that need Spark in a separate process, which may crash without harming anything else.
+"""Judges answers that need Spark in a separate process, so that a crash there harms nothing else.
 
-The answer is a constant that the sandbox has already returned, so no learner's code runs in this process. The
-same answer is judged only once per variant, and all variants of an exercise may be judged together in shared
-drivers. Every judgement has its own empty folder, and so its own checkpoint and store.
+The answer is a constant that the sandbox has already returned, so no learner's code runs in this process. The same
+answer is judged only once per variant, and all variants of an exercise may be judged together in shared drivers.
+Every judgement has its own empty folder, and so its own checkpoint and store.
 
     python -m labkit.grading.spark_judging FOLDER [FILE]
 """
@@ -39,7 +39,7 @@ _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """An exercise, an answer, and some of the exercise's variants with their parameters."""
+    """A request to judge an answer (`value`) to an exercise by some of its variants, each with its parameters."""
 
     exercise: str
     variants: list[tuple[str, list[tuple[str, object]]]]
@@ -47,7 +47,7 @@ class Question(msgspec.Struct):
 
 
 class Judgement(msgspec.Struct):
-    """The finding of a judge, or the reason why there is none."""
+    """The result of a request: the judge's finding, or the reason why there is none."""
 
     finding: Finding | None = None
     error: str = ""
@@ -56,11 +56,12 @@ class Judgement(msgspec.Struct):
 
 
 class SparkJudge:
-    """Judges in a worker process, which is started for the first question and again if it has died."""
+    """Has answers judged in a worker process, which starts at the first request and again if it has died."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """Only this judge uses the folder `work`, and `close` removes it. All judges of a batch share their
-        findings in `shared`.
+        """Judge the course of `file` (None for the lab's own), with the folder `work` for this judge alone.
+
+        `close` removes that folder. All judges of a batch share their findings in the folder `shared`.
         """
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
@@ -68,7 +69,10 @@ class SparkJudge:
         self._judgements: dict[bytes, Judgement] = {}
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-        """Return the finding. Raises `GradingError` if the judge fails, and `Unanswered` if the answer is at fault."""
+        """Return the finding about an answer for one variant.
+
+        Raises `GradingError` if the judge fails, and `Unanswered` if the answer is at fault.
+        """
         question = _question(exercise, answer, [variant])
         if not self._knows(question):
             [judgement] = self._ask(question, 1)
@@ -81,7 +85,9 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Judge several variants at once and keep their findings for later calls; if one of them fails, keep none."""
+        """Judge an answer by several variants at once, and keep the findings for later calls; if one of them fails,
+        keep none.
+        """
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -93,7 +99,7 @@ class SparkJudge:
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
-        """Return whether this judge, or another one of the batch, has already judged the question."""
+        """Return whether this judge, or another one of the batch, has already judged this encoded request."""
         if question not in self._judgements and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()
@@ -101,8 +107,9 @@ class SparkJudge:
         return question in self._judgements
 
     def _keep(self, question: bytes, judgement: Judgement) -> None:
-        """Keep a judgement for this judge; share it with the others only if it is a finding, since errors may be
-        temporary.
+        """Keep a judgement for later calls of this judge.
+
+        Other judges get it only if it is a finding, because errors may be temporary.
         """
         self._judgements[question] = judgement
         if self._shared is not None and judgement.finding is not None:
@@ -165,7 +172,7 @@ def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -
 
 
 def main(work: str, file: str | None = None) -> int:
-    """Judge until the grader closes the connection."""
+    """Judge the grader's requests until it closes the connection; `work` is a folder for temporary files."""
     end_with_parent()
     course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))

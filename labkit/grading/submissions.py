@@ -1,7 +1,7 @@
-"""Collects submissions: for every student and notebook the file that counts, and notes on the files that do not.
+"""Collects submissions: finds for every student and notebook the file that counts, and notes on the other files.
 
-The newest file counts, by the platform's date. A file that cannot be graded is a submission as well and carries
-the reason; it never affects another student.
+The newest file counts, by the platform's date. A file that cannot be graded is a submission as well and carries the
+reason; it never affects another student.
 """
 
 from collections import Counter, defaultdict
@@ -19,14 +19,14 @@ from labkit.grading.uploads import Upload, Uploads
 from labkit.teach.exercises.moved import now
 
 _NAMED = 3
-"""The largest number of files that a sentence names."""
+"""The largest number of file names in one sentence of a note."""
 MOST_STORED = 256 * 1024**2
-"""The largest number of bytes of one student's notebooks that a batch keeps."""
+"""The largest size in bytes of one student's notebooks that a batch keeps."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One file of one student."""
+    """The file of one student that counts for one notebook, with its date and the notes on it."""
 
     key: str
     """The student's unique key."""
@@ -35,7 +35,7 @@ class Submission:
     file: str
     """The file's location in the words that a person would use."""
     path: Path | None
-    """The path of the stored contents, or None if there is nothing to grade."""
+    """The path of the copy to grade, or None if there is nothing to grade."""
     when: datetime
     late: bool = False
     """Whether the platform marked the file as late, or it came after the common deadline."""
@@ -47,7 +47,7 @@ class Submission:
     problem: str = ""
     notes: tuple[str, ...] = field(default=())
     doubts: tuple[str, ...] = field(default=())
-    """Questions that only the instructor can settle, each with the way to do so."""
+    """Questions about this submission that only the instructor can answer, each with the way to do so."""
     platform: Platform = Platform.PLAIN
     account: str = ""
     upload: str = ""
@@ -55,12 +55,12 @@ class Submission:
     people: tuple[Person, ...] = field(default=())
     """All people who handed the file in together, if the platform states them."""
     dated: bool = True
-    """Whether the date comes from another source than the student."""
+    """Whether somebody other than the student states the date, so that it can prove lateness."""
 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A file that may count, with the facts that decide whether it does."""
+    """A file that may be a student's submission, with the facts that decide which of several files counts."""
 
     upload: Upload
     notebook: str
@@ -68,11 +68,13 @@ class _Candidate:
     sha256: str = ""
     problem: str = ""
     touched: bool = False
-    """Whether at least one cell differs from its release."""
+    """Whether the student has changed at least one cell of the released notebook."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """Return the sort key, of which the largest counts: files in named places first, then by date, then edited
-        ones.
+        """Return a sort key: of a student's files the one with the largest key counts.
+
+        Files in places that the user named come before others; then the date decides, then whether the file was
+        edited.
         """
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
@@ -83,7 +85,8 @@ def collect(
 ) -> list[Submission]:
     """Return the submission that counts for each student and notebook, sorted by student. Raises `InvalidInput`.
 
-    Contents are stored in the folder `work`; files in the folder `skipped` are not submissions.
+    `places` are the folders and archives that the user named. Notebooks are copied into the folder `work`; files in
+    the folder `skipped` are not submissions.
     """
     uploads = Uploads(_notebooks(course), skipped)
     reader = _Reader(course, work)
@@ -103,7 +106,7 @@ def collect(
 
 
 class _Reader:
-    """Reads one file after the other and stores those that parse; a bad file affects only its own student."""
+    """Reads uploaded files and stores those that are notebooks; a bad file affects only its own student."""
 
     def __init__(self, course: Course, work: Path) -> None:
         self._course, self._work = course, work
@@ -115,7 +118,7 @@ class _Reader:
         """The files that are not notebooks, by student."""
 
     def add(self, upload: Upload) -> None:
-        """Read one file."""
+        """Read one uploaded file, and note it as a candidate or as no notebook."""
         key = upload.origin.key
         candidate = None if upload.other else self._candidate(upload)
         if candidate is None:
@@ -167,7 +170,7 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return the notebooks that the student worked on, and the names of those unchanged since their release."""
+    """Return the files of the notebooks that the student worked on, and the names of unchanged notebooks."""
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -182,7 +185,7 @@ def _released_note(names: Sequence[str]) -> list[str]:
 
 
 def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
-    """Return a note on the files that are not a notebook of the course, or nothing without such files."""
+    """Return a note on a student's files that are no notebook of the course, or no note without such files."""
     if not unknown_files:
         return []
     last = max(unknown_files, key=_Candidate.order)
@@ -191,7 +194,7 @@ def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """Return the submission of a student who handed in no notebook of the course."""
+    """Return a submission without a notebook, for a student who handed in files but no notebook of the course."""
     if unknown_files:
         return _submission(unknown_files, "", ())
     newest = max(others, key=lambda upload: (upload.when, upload.file))
@@ -200,7 +203,7 @@ def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> S
 
 
 def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]) -> Submission:
-    """Return the file that counts, with notes on the others and doubts about the choice."""
+    """Return the submission made of the last of a student's files for a notebook, with notes on the other files."""
     *older, last = sorted(files, key=_Candidate.order)
     upload, origin = last.upload, last.upload.origin
     passed = [one.upload.file for one in reversed(older)]
@@ -231,7 +234,7 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
 
 
 def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
-    """Yield the questions about the choice that the files alone do not answer."""
+    """Yield questions for the instructor about which file counts, if the files alone do not decide it."""
     for one in (*older, last):
         if one.upload.doubt:
             yield one.upload.doubt
@@ -261,14 +264,14 @@ def _differ(older: Sequence[_Candidate], last: _Candidate) -> bool:
 
 
 def _listed(files: Sequence[str]) -> str:
-    """Return at most `_NAMED` names, and the number of the others."""
+    """Return a list of file names in words: at most `_NAMED` of them, and the number of the others."""
     names = ", ".join(file[:300] for file in files[:_NAMED])
     more = len(files) - _NAMED
     return f"{names} and {more:,} more" if more > 0 else names
 
 
 class _Released:
-    """The cells of the course's notebooks as they were released."""
+    """Tells whether a student has changed a notebook, by the cells of the course's notebooks as they were released."""
 
     def __init__(self, course: Course) -> None:
         self._course = course
@@ -283,7 +286,7 @@ class _Released:
 
 
 def _bare(source: str) -> str:
-    """Return the text of a cell without whitespace that opening and saving a notebook may change."""
+    """Return a cell's text for comparison, without whitespace that opening and saving a notebook may change."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
@@ -293,9 +296,7 @@ def _notebooks(course: Course) -> list[str]:
 
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
-    """Return the course's notebook to which most of the marked cells belong, or an empty string if no cell is
-    marked.
-    """
+    """Return the name of the course's notebook to which most of a file's marked cells belong, or an empty string."""
     named = [named_exercise(cell) or "" for cell in notebook.cells]
     exercises = [course.exercises.get(now(name, course.exercises)) for name in named]
     owners = [exercise.notebook for exercise in exercises if exercise is not None]

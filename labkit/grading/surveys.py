@@ -1,6 +1,7 @@
-"""Derives facts from all names of a download: where a student's part of a name begins, and who submitted together.
+"""Derives facts from all file names of a download together, such as where a student's name begins in them.
 
-Platforms add lists and notes to the files; only those at the outermost level are trusted.
+Platforms add lists and notes to the files. Only those at the outermost level are trusted, because students can
+create deeper ones.
 """
 
 import re
@@ -16,7 +17,7 @@ from labkit.grading.platforms import BLACKBOARD, NO_CONTEXT, Context, Person, pl
 METADATA = "submission_metadata.yml"
 """The file name of Gradescope's list of submissions."""
 MOST_BESIDE = 64 * 1024**2
-"""The largest number of bytes read from a platform's list."""
+"""The largest size in bytes of a list or note from a platform that is read."""
 _NOTE = re.compile(r"^Name:\s*(?P<name>.+?)\s*\((?P<id>[^()\r\n]+)\)\s*$", re.MULTILINE)
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -27,9 +28,9 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return the context that all names in a folder or archive provide together.
+    """Return the facts that follow only from all names in a folder or archive together.
 
-    `paths` are relative to it, `above` is its own name, `repositories` are its folders that are clones, and
+    `paths` are relative to it, `above` is its own name, `repositories` are its folders that are Git clones, and
     `read` returns the beginning of a file.
     """
     listed = list(paths)
@@ -46,8 +47,9 @@ def survey(
 
 
 def _shaped(paths: Iterable[PurePath]) -> bool:
-    """Return whether a platform named one of the outermost folders or files; a number in a folder's name is not
-    enough.
+    """Return whether a learning platform, and not a person, named one of the outermost folders or files.
+
+    A number in a folder's name is not enough.
     """
     for path in paths:
         top, folder = path.parts[0], len(path.parts) > 1
@@ -78,7 +80,9 @@ def _context(
 
 
 def _common_words(names: Iterable[str]) -> int:
-    """Return the number of leading words, separated by `_`, that all names share; never all words of a name."""
+    """Return the number of leading words, separated by `_`, that all names share, but at most all except the last
+    word of a name.
+    """
     split = [name.split("_") for name in names]
     shortest = min((len(words) for words in split), default=1) - 1
     if len(split) == 1:
@@ -90,14 +94,15 @@ def _common_words(names: Iterable[str]) -> int:
 
 
 def _noted(content: bytes) -> Person | None:
-    """Return the person in a note that Blackboard adds to each attempt, or None if it names none."""
+    """Return the person whom a note names that Blackboard added to an attempt, or None if it names nobody."""
     note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
     return None if note is None else Person(note["name"], note["id"])
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """Return the user of each folder: GitHub Classroom clones `assignment-user`, all of them into
-    `assignment-submissions`.
+    """Return the GitHub user of each cloned folder.
+
+    GitHub Classroom clones `assignment-user`, all of them into `assignment-submissions` (`above`).
     """
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
@@ -118,7 +123,9 @@ def _common_prefix(names: Sequence[str]) -> str:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return, by folder, the people who submitted together and the dates, from Gradescope's list of submissions."""
+    """Return two mappings by folder from Gradescope's list of submissions: the people who submitted together, and
+    the date.
+    """
     if len(content) > MOST_BESIDE:
         return {}, {}
     try:

@@ -1,4 +1,4 @@
-"""CSV tables as instructors and platforms write and read them.
+"""Reads and writes CSV tables as instructors and platforms use them.
 
 A table may come from any spreadsheet program, so its separator and encoding are detected. A table that labkit
 writes contains no formula and is read correctly even if the program splits lines at semicolons.
@@ -35,8 +35,9 @@ class Row:
 
 
 def read(path: Path, what: str) -> list[Row]:
-    """Return the rows of a table whose first line contains the titles. Raises `InvalidInput`, which calls the file
-    `what`.
+    """Return the rows of a CSV file whose first line has the column titles.
+
+    Raises `InvalidInput`, whose message calls the file `what`, such as `the roster`.
     """
     name = text(str(path))
     try:
@@ -83,7 +84,7 @@ def written(lines: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a value that every spreadsheet program reads as one cell and does not compute, whatever its separator."""
+    """Return a value as a CSV cell that every spreadsheet program reads as one cell and does not compute."""
     plain = amount(value) if isinstance(value, float) else str(value)
     if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):
         plain = f"'{plain}"

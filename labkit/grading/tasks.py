@@ -1,4 +1,4 @@
-"""Messages between the process of a batch and its workers: plain values over a socket."""
+"""Messages between the process of a grading batch and its worker processes: plain values over a socket."""
 
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ MOST = 1 << 20
 
 
 class Setting(msgspec.Struct):
-    """The settings that all submissions of a worker share."""
+    """The settings of a batch that each worker receives before the first submission."""
 
     course: str | None
     """The file of the course, or None for the lab's own course."""
@@ -30,11 +30,11 @@ class Setting(msgspec.Struct):
     """The folder with the copy of the lab."""
     out: str
     exercises: list[str] = []
-    """The exercises to grade again; empty for all."""
+    """The names of the exercises to grade again; empty for all."""
 
 
 class SubmissionOutcome(msgspec.Struct):
-    """The outcome of one submission."""
+    """A worker's reply after one submission: the name of its record, its points, and whether it could be graded."""
 
     name: str
     points: int = 0

@@ -19,12 +19,12 @@ from labkit.grading.surveys import MOST_BESIDE, survey
 
 _NEVER = datetime.fromtimestamp(0).astimezone()
 _HANDED_OUT = "notebooks"
-"""The name of the notebooks' folder in the learners' copy of the lab."""
+"""The name of the folder with the notebooks in the lab's copy for learners."""
 
 
 @dataclass(frozen=True)
 class Upload:
-    """One uploaded file."""
+    """One uploaded file with its owner, its date, and its contents or the reason why they were not read."""
 
     origin: Origin
     file: str
@@ -34,29 +34,35 @@ class Upload:
     problem: str = ""
     """The reason why the file was not read; empty if it was."""
     changed: datetime = _NEVER
-    """The modification date that the file itself states; it only decides between one student's files with the same
-    date.
+    """The modification date that the file itself states.
+
+    Its author may have set it, so it only decides between files of one student with the same `when`.
     """
     named: bool = True
-    """Whether a person named the folder or archive whose entries identify the owner."""
+    """Whether the user named the folder or archive that holds the file; if not, it counts only if the student has
+    no other file.
+    """
     doubt: str = ""
-    """A question that only the instructor can settle, with the way to do so."""
+    """A question about the file's owner that only the instructor can answer, and how to do so; empty if there is
+    none.
+    """
     other: bool = False
     """Whether the file was not read because its name is not that of a notebook."""
 
 
 @dataclass(frozen=True)
 class Uploads:
-    """The files in the places that a person named."""
+    """Finds the uploaded files in the folders and archives that the user named."""
 
     notebooks: Collection[str]
-    """The names of the course's notebooks, to which students may add their own names."""
+    """The names of the course's notebooks, by which a student's name in a file name is recognised."""
     skipped: Path | None = None
     """A folder without submissions: the output folder with the grades."""
 
     def of(self, place: Path) -> Iterator[Upload]:
-        """Yield every file in a folder or archive, or the file itself. Raises `InvalidInput` if the place does not
-        exist.
+        """Yield every uploaded file in a folder or archive, or the file that `place` itself is.
+
+        Raises `InvalidInput` if `place` does not exist.
         """
         if place.is_symlink() or not place.exists():
             raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name a submission.")
@@ -101,8 +107,10 @@ class Uploads:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
-        """Return the owner of a whole folder or archive, by its name or because it contains the released folder;
-        or None.
+        """Return the student who owns a whole folder or archive, or None if several students may.
+
+        One student owns it if a platform named it so, or if it contains the `notebooks` folder that learners
+        received.
         """
         shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
@@ -113,7 +121,10 @@ class Uploads:
         return None
 
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
-        """Yield the files of an archive in a folder: a student's own, or a platform's download that nobody named."""
+        """Yield the files of an archive inside a folder.
+
+        It is one student's (`own`), or else perhaps a platform's download with files of many students.
+        """
         shown = text(str(inside))
         when = owner.when or _modified(path)
         try:
@@ -128,7 +139,9 @@ class Uploads:
             yield Upload(owner, shown, when, problem=str(error))
 
     def _in_named_archive(self, path: Path) -> Iterator[Upload]:
-        """Yield the files of an archive that a person named: the download of a class, or all files of one student."""
+        """Yield the files of an archive that the user named: the download of a whole class, or all files of one
+        student.
+        """
         shown, stem = text(path.name), plain_origin(path.stem)
         try:
             with opened(path, shown) as archive:
@@ -148,7 +161,7 @@ class Uploads:
             yield Upload(stem, shown, _NEVER, problem=str(error))
 
     def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
-        """Yield the files in an archive of many students, each with the owner that its name states."""
+        """Yield the files in an archive of many students, each with the owner whom its path states."""
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
             owner = origin(place, self.notebooks, inner)
@@ -167,8 +180,8 @@ _ONE_FOLDER = (
 
 
 def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
-    """Yield the files in an archive of one student with the archive's own date, since the dates inside are not
-    trusted.
+    """Yield the files in one student's archive, all with the archive's own date, because the student can set dates
+    inside.
     """
     count = 0
     for entry in archive.entries():
@@ -185,7 +198,7 @@ def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, owner: Origin, shown: str) -> Upload:
-    """Return a file on this disk as it is now, read up to the largest size that may be graded."""
+    """Return a file on this disk as an upload, read up to the largest size that may be graded."""
     try:
         when = _modified(path)
         with path.open("rb") as file:
@@ -208,13 +221,13 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
-    """Return whether a platform added this file to the submissions, such as a list of them."""
+    """Return whether a file comes from the platform itself, such as its list of submissions, and not from a student."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and owner.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether a platform named the outermost entries of an archive."""
+    """Return whether an archive is a platform's download, because the platform named its outermost entries."""
     for path in paths:
         parts = path.parts[names.wrapped :]
         if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
@@ -230,7 +243,7 @@ def _only_folder(paths: Sequence[PurePath]) -> str:
 
 
 class _Walk:
-    """Every file below a folder, without following links, and the paths that could not be read."""
+    """Lists every file below a folder, without following links, and the paths that could not be read."""
 
     def __init__(self, folder: Path, is_skipped: Callable[[Path], bool]) -> None:
         self._folder = folder
@@ -266,8 +279,9 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The outermost folders that are Git clones; if there is only one folder and it is no clone, the clones in
-        it.
+        """The names of the outermost folders that are Git clones.
+
+        If there is only one folder and it is no clone, these are the clones in it.
         """
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]

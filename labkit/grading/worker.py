@@ -1,8 +1,8 @@
-"""A process that grades one submission after the other, as the batch orders.
+"""A worker process that grades submissions one after the other, as the process of the batch sends them.
 
     python -m labkit.grading.worker
 
-The process ends with its parent. If a worker dies, the batch tries its submission once more in another process.
+The worker ends with its parent. If it dies, the batch tries its submission once more in another worker.
 """
 
 import importlib.metadata
@@ -39,7 +39,7 @@ _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 
 
 def main() -> int:
-    """Grade until the batch closes the connection."""
+    """Grade submissions until the batch's process closes the connection."""
     end_with_parent()
     connection = socket.socket(fileno=os.dup(0))
     try:
@@ -68,7 +68,7 @@ class Grader:
         )
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
-        """Write the record of a submission, even if grading fails, and return the outcome."""
+        """Grade a submission and write its record, even if grading fails; return the outcome for the batch."""
         begun = time.monotonic()
         name = records.file_name(submission.key, submission.notebook)
         path = self.out / "records" / f"{name}.json"
@@ -90,7 +90,9 @@ class Grader:
         return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded())
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """Return the earlier items that remain valid when only some exercises are graded again."""
+        """Return the results, by exercise, that remain valid from the record `before` when only some exercises are
+        graded again.
+        """
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):
@@ -99,7 +101,10 @@ class Grader:
         return {item.name: item for item in before.items if item.name not in self.setting.exercises}
 
     def _examine(self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]) -> str | None:
-        """Fill the items of a record; return the executed notebook, or None if nothing was executed."""
+        """Execute and judge a submission, and fill in the results of its record.
+
+        Results in `kept` are not judged again. Returns the executed notebook, or None if nothing was executed.
+        """
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
         if not problem and submission.path is not None:
@@ -166,7 +171,7 @@ class Grader:
 
 
 def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
-    """Return a record without items."""
+    """Return the record of a submission before it is graded, without any result."""
     return Record(
         course.name,
         submission.student,
@@ -222,7 +227,7 @@ def _nothing(exercise: Exercise, why: str) -> ItemRecord:
 
 
 def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None:
-    """Note for every exercise that grading itself failed."""
+    """Mark every exercise of a record as not graded, because grading itself failed for the reason `why`."""
     record.notes.append(f"Grading itself failed: {why}"[:1000])
     record.items = []
     for exercise in exercises:
@@ -232,9 +237,10 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
-    """Give no points, and report a doubt, if grading itself has failed in `MOST_TRIES` batches.
+    """After grading itself has failed in `MOST_TRIES` batches, give no points and tell the instructor.
 
-    Exercises that are not in `asked` keep their earlier items; an empty `asked` means all exercises.
+    `before` is the record of the previous batch. Exercises that are not in `requested` keep their results from
+    there; an empty `requested` means all exercises.
     """
     if record.graded():
         return

@@ -1,4 +1,5 @@
-"""Sandboxes, in which submitted code runs: their rights, their view of the machine, and the programs inside of them.
+"""Sandboxes for submitted code: they limit its rights and what it sees of the machine.
 
-Only the programs in `inside` run in the same sandbox as submitted code, and no module of this package judges answers.
+Only the programs in `inside` run in the same sandbox as submitted code, and no module of this package judges
+answers.
 """

@@ -1,4 +1,4 @@
-"""Finds the levels of isolation that this machine offers, by trying them, and chooses one.
+"""Chooses the level of isolation for submitted code, after trying which levels this machine offers.
 
 For a level that is not offered it reports the reason. The level `plain` is never chosen unless the user has agreed.
 """
@@ -26,14 +26,16 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Return the place of one worker's sandboxes, and create its root folder."""
+    """Return the settings of one worker's sandboxes (readable and hidden folders, user id), and create their root
+    folder.
+    """
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)
 
 
 def missing(level: Level, place: Place, lab: Path) -> str | None:
-    """Return the reason why this machine does not offer a level, or None if it does."""
+    """Return the reason why this machine does not offer a level of isolation, as a sentence, or None if it does."""
     if level is Level.PLAIN:
         return None
     if sys.platform != "linux":
@@ -44,7 +46,7 @@ def missing(level: Level, place: Place, lab: Path) -> str | None:
 
 
 def _tried(job: Job, lab: Path) -> str | None:
-    """Return the error when a sandbox of this level starts Python, as a sentence, or None if it works."""
+    """Try to start Python in a sandbox of this level; return the error as a sentence, or None if it works."""
     parent_end, child_end = socket.socketpair()
     command = own_python("-m", "labkit.grading.sandbox.inside.probe", str(child_end.fileno()), json.dumps(asdict(job)))
     with parent_end, tempfile.TemporaryFile() as errors:
@@ -65,9 +67,10 @@ def _tried(job: Job, lab: Path) -> str | None:
 
 
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
-    """Return the requested level, or the best one for `best`, with the reason why each better level is missing.
+    """Return the level of isolation to use, and for each better level the reason why this machine does not offer it.
 
-    Raises `InvalidInput` if the machine does not offer the level, or if `plain` would be used without `trust`.
+    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the level, or if `plain`
+    would be used although the user has not agreed (`trust`).
     """
     absent: dict[str, str] = {}
     if wanted != "best":

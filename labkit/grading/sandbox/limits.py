@@ -1,6 +1,6 @@
-"""Watches the resources that a whole sandbox uses, since the kernel's limits apply to each process separately.
+"""Kills a sandbox whose processes together use too much.
 
-If a sandbox uses too much, all its processes are killed.
+The kernel's own limits are not enough, because they apply to each process separately.
 """
 
 import os
@@ -19,14 +19,15 @@ _EVERY = 0.25
 _BUFFER = Path("/proc/sys/net/core/wmem_max")
 _USUAL_BUFFER = 212_992
 _FEWEST_SOCKETS = 128
-"""The number of sockets that a sandbox may always have; a kernel and its clients need about thirty."""
+"""The number of sockets that a sandbox may always have; a Jupyter kernel and its clients need about thirty."""
 _HEADROOM = 8
 """The number of processes that the sandbox itself needs in addition to those of the learner."""
 
 
 class Watch:
-    """Watches all descendants of a process within a `with` block, four times a second, and kills them if a limit
-    is exceeded.
+    """Kills all descendants of a process if together they exceed a limit; it checks them four times a second.
+
+    It works within a `with` block. Afterwards `breach` names the exceeded limit, or is None.
     """
 
     def __init__(self, pid: int, limits: Limits) -> None:
@@ -83,7 +84,10 @@ def _own(process: psutil.Process) -> int:
 
 
 def _most_sockets(limits: Limits) -> int:
-    """Return the number of sockets that a sandbox may have; the kernel doubles the requested size of a buffer."""
+    """Return the number of sockets that a sandbox may have, so that their buffers take at most a quarter of its memory.
+
+    The kernel doubles the requested size of a buffer.
+    """
     buffer = _USUAL_BUFFER
     with suppress(OSError, ValueError):
         buffer = max(buffer, int(_BUFFER.read_text(encoding="ascii")))

@@ -1,6 +1,7 @@
-"""The layout of a sandbox's root: Python and its packages, the system's programs, and a copy of the lab.
+"""Decides which files a sandbox can see: Python and its packages, the system's programs, and a copy of the lab.
 
-The copy contains no grader and no tests. A module that would give away the answer to an exercise is replaced by a stub.
+The copy contains no grader and no tests. A stub replaces each module that would give away the answer to an
+exercise.
 """
 
 import compileall
@@ -24,7 +25,7 @@ _KEPT = {
     "teach/exercises": {"__init__.py", "contract.py", "steps.py"},
     "teach/questions": {"__init__.py"},
 }
-"""The only files of these packages in the copy, which has no grader, no judges and no answers to questions."""
+"""For each of these packages, the only files that the lab's copy keeps: it has no grader, no judge and no answer."""
 _LEFT_OUT = {"teach/course", "cli/course.py"}
 """Modules that generate a course. No answer needs them, and submitted code must not find the grader's own course."""
 _WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
@@ -52,7 +53,7 @@ def __getattr__(name: str) -> object:
 
 
 def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
-    """Copy the package to `folder/labkit` without the grader, and with a stub for each module in `withheld`.
+    """Copy the lab's package to `folder/labkit`, without the grader and with a stub for each module in `withheld`.
 
     Raises `GradingError` if such a module does not exist.
     """
@@ -87,10 +88,9 @@ def _empty(folder: Path, module: str) -> None:
 
 
 def shown(lab: Path) -> tuple[str, ...]:
-    """Return the folders and files that every sandbox may read: those of the system and of Python, and the copy of
-    the lab.
+    """Return the folders and files that every sandbox may read: the system, Python, and the copy of the lab in `lab`.
 
-    A path within another one is listed separately if it must remain readable even when the outer one is hidden.
+    A folder inside another one is listed as well if it must remain readable even when the outer one is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab)])
@@ -107,8 +107,8 @@ def _there(names: Iterable[str]) -> set[Path]:
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Return the folders that must be hidden but would otherwise be visible, such as another installed copy of the
-    lab.
+    """Return the folders that a sandbox must not see although they are inside `visible` ones, such as another copy
+    of the lab.
 
     The whole checkout is hidden as well, because its history, its built files and an instructor's notes contain
     solutions.

@@ -35,7 +35,7 @@ _END_WORDS = {"timeout", "dead", "output", "no sandbox", "failed"}
 
 
 class SandboxMessage(msgspec.Struct):
-    """A message of a sandbox about its own progress."""
+    """A message of a sandbox to the grader: a cell starts, or the run has ended and how."""
 
     cell: int | None = None
     ended: str | None = None
@@ -45,7 +45,7 @@ class SandboxMessage(msgspec.Struct):
 
 
 class RunEnd(NamedTuple):
-    """The reason and the position at which a sandbox ended before the grader had all its answers."""
+    """How and at which cell a sandbox ended before the grader had all its answers."""
 
     how: str
     """One of `timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` and `failed`."""
@@ -55,7 +55,7 @@ class RunEnd(NamedTuple):
 
 
 class Sandbox:
-    """A process that forks sandboxes, one at a time, until it is closed. Raises `GradingError` if it cannot start."""
+    """Starts a process that forks sandboxes, one at a time, until `close`. Raises `GradingError` if it cannot start."""
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits) -> None:
         self.level, self.place, self.limits = level, place, limits
@@ -83,7 +83,11 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Execute a notebook whose last cell answers for each name. All its processes end with the `with` block."""
+        """Execute a notebook in a new sandbox and yield the run, whose `answers` has a connection for each name.
+
+        `names` are the Python names of the learner's answers, and `deadline` is a time of `time.monotonic`. All
+        processes of the sandbox end with the `with` block.
+        """
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
         home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
         job = Job(self.level, self.place, self.limits, tuple(names), environment(home))
@@ -115,7 +119,7 @@ class Sandbox:
             raise GradingError(f"A sandbox could not be stopped ({error}).") from None
 
     def close(self) -> None:
-        """End the process, and its sandbox if there is one."""
+        """End the process that forks sandboxes, and its sandbox if there is one."""
         self._control.close()
         try:
             self._server.wait(_END_SECONDS)
@@ -135,15 +139,16 @@ class Sandbox:
 
 
 class Run:
-    """One notebook under execution."""
+    """One notebook that a sandbox is executing, as the grader follows it."""
 
     def __init__(self, status: socket.socket, answers: Sequence[socket.socket], watch: Watch, deadline: float) -> None:
         self._status, self.answers, self._watch, self._deadline = (status, answers, watch, deadline)
         self.cell = -1
 
     def until_cell(self, last: int) -> RunEnd | None:
-        """Wait until the cell with that number starts and return None, or return the end of the run if it ends
-        before.
+        """Wait until the cell with the number `last` starts, then return None.
+
+        If the sandbox ends earlier, return how.
         """
         while self.cell < last:
             message = self._receive(self._deadline)
@@ -159,7 +164,7 @@ class Run:
         return message.executed if isinstance(message, SandboxMessage) else None
 
     def ended(self) -> RunEnd | None:
-        """Return the end of a sandbox that exceeded a limit, or None while it has not."""
+        """Return how the sandbox ended if it has exceeded a limit, otherwise None."""
         return self._over("dead") if self._watch.breach else None
 
     def _receive(self, deadline: float) -> SandboxMessage | RunEnd:
@@ -181,7 +186,9 @@ class Run:
 
 
 def environment(home: str, lab: Path | None = None) -> dict[str, str]:
-    """Return the complete environment of a sandbox; with `lab`, that of a process which imports the copy of the lab."""
+    """Return all environment variables of a sandbox; with `lab` also those that let Python import the lab's copy
+    there.
+    """
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),
         "HOME": home,

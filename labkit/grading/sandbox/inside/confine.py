@@ -1,4 +1,4 @@
-"""Confines a process before a learner's code runs in it: its root folder, namespaces, limits and rights.
+"""Confines a process before a learner's code runs in it: gives it a root folder, namespaces, limits and few rights.
 
 The process was forked for one notebook. Its confinement cannot be undone, so it must not do any other work afterwards.
 """
@@ -21,7 +21,11 @@ _NAME = "learner"
 
 
 def separate(job: Job) -> None:
-    """Leave the machine's namespaces; the next child becomes the first process of a new one. Raises `OSError`."""
+    """Give this process namespaces of its own (network, processes, mounts), if the job's level has them. Raises
+    `OSError`.
+
+    Its next child becomes the first process of the new process namespace.
+    """
     if job.level is Level.USER_NAMESPACES:
         user, group = os.geteuid(), os.getegid()
         _own_users(user, group)
@@ -53,7 +57,7 @@ def confine(job: Job) -> None:
 
 
 def _own_users(user: int, group: int) -> None:
-    """Enter a user namespace that contains one user and one group, under their own numbers."""
+    """Enter a user namespace with only one user and one group, which keep their numbers."""
     linux.unshare(linux.NEWUSER)
     linux.hide_memory(hidden=False)  # otherwise root owns these files, and this process cannot open them
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
@@ -107,7 +111,8 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """Return the paths to mount, outer folders first, each with whether it is shown (True) or empty (False).
+    """Return the paths to mount for a sandbox, outer folders first, each with whether it is readable (True) or
+    empty (False).
 
     Shown and hidden folders can be nested, such as Python's packages in a checkout. A folder in both lists is
     hidden. A path that its enclosing folder already shows or hides needs no mount and is left out.

@@ -79,7 +79,7 @@ def _import_ahead() -> None:
 
 
 def _until_ended(pid: int, control: socket.socket) -> int:
-    """Wait until the sandbox and all its processes have ended, and return its exit code.
+    """Wait until the sandbox and all its processes have ended, and return the exit code of process `pid`.
 
     The next message ends the sandbox. If the sandbox ends first, the function still reads that message.
     """
@@ -104,7 +104,7 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Reap adopted processes of a sandbox, and kill those that still run (possible only without a namespace)."""
+    """Reap the orphans that a sandbox has left, and kill those that still run (possible only without a namespace)."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -124,7 +124,7 @@ def _end_children() -> None:
 
 
 def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
-    """Run in a forked process: leave the machine's namespaces and wait for the process that runs the notebook."""
+    """Set up a sandbox in a forked process: leave the machine's namespaces, fork `_inside`, and wait for its end."""
     from labkit.grading.sandbox.inside import confine, running
 
     try:
@@ -148,7 +148,7 @@ def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket])
 
 
 def _inside(job: Job, telling: "Telling", answers: list[socket.socket]) -> NoReturn:
-    """Run as the first process of the sandbox: confine it, fork the kernel, and run papermill."""
+    """Run a notebook as the first process of the sandbox: confine it, fork the Jupyter kernel, and run papermill."""
     from labkit.grading.sandbox.inside import confine, running, serving
     from labkit.grading.sandbox.inside.kernels import Waiting
 

@@ -11,11 +11,11 @@ _HEADER = 4
 
 
 class FrameError(Exception):
-    """The other side closed the connection, sent too much, or was too late; the message says which."""
+    """The other side of the connection closed it, sent too much, or was too late; the message says which."""
 
 
 def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:
-    """Send one message before `deadline` (of `time.monotonic`). Raises `FrameError`."""
+    """Send one message before `deadline`, a time of `time.monotonic`. Raises `FrameError`."""
     connection.settimeout(_left(deadline))
     try:
         connection.sendall(len(payload).to_bytes(_HEADER, "big") + payload)
@@ -26,7 +26,9 @@ def send(connection: socket.socket, payload: bytes, deadline: float | None = Non
 
 
 def receive(connection: socket.socket, most: int, deadline: float | None = None) -> bytes:
-    """Return the next message, which has at most `most` bytes. Raises `FrameError`."""
+    """Return the next message. Raises `FrameError`, also if it has more than `most` bytes or arrives after
+    `deadline`.
+    """
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
     if length > most:
         raise FrameError(f"a message has {length:,} bytes, but at most {most:,} are allowed")

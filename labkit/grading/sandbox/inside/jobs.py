@@ -1,4 +1,4 @@
-"""The requests to a sandbox: plain values sent before a learner's code runs, none of which must be hidden from it."""
+"""The requests that the grader sends to a sandbox: plain values, none of which a learner's code must not see."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,7 +11,9 @@ class Level(StrEnum):
     NAMESPACES = "namespaces"
     """Own network, processes, mounts, IPC and host name, as an unprivileged user without any rights. Needs root."""
     USER_NAMESPACES = "user-namespaces"
-    """The same in a user namespace, as the grading user, who may only read the shown folders there."""
+    """The same namespaces, created by the grading user without root; there this user may only read the shown
+    folders.
+    """
     PLAIN = "plain"
     """A separate process with limits. It has access to the network and to every file that the grading user may read."""
 
@@ -42,32 +44,32 @@ class Limits:
 
 @dataclass(frozen=True)
 class Place:
-    """The part of the machine that a sandbox can see."""
+    """The part of the machine that a sandbox can see, and its user id."""
 
     root: str
-    """An empty folder on which the sandbox mounts its root."""
+    """An empty folder that becomes the sandbox's root."""
     shown: tuple[str, ...]
     """The folders and files that the sandbox may read."""
     masked: tuple[str, ...] = ()
     """The folders within `shown` that appear empty."""
     user: int = 0
-    """The user id under which a sandbox started by root runs."""
+    """The user id of a sandbox that root starts."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of one notebook."""
+    """A request to run one notebook in a sandbox."""
 
     level: Level
     place: Place
     limits: Limits
     names: tuple[str, ...]
-    """The Python names of the answers, in the order of the connections sent along."""
+    """The Python names of the learner's answers; each has a connection, which is sent along in the same order."""
     environment: dict[str, str] = field(default_factory=dict)
 
 
 def job_of(fields: dict[str, Any]) -> Job:
-    """Return the job in a parsed JSON message."""
+    """Return the request in a parsed JSON message."""
     shown = fields["place"]
     place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
     return Job(Level(fields["level"]), place, Limits(**fields["limits"]), tuple(fields["names"]), fields["environment"])

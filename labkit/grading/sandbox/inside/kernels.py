@@ -1,7 +1,7 @@
-"""A kernel that is forked from a process with all imports done, instead of being started as a new program.
+"""Starts a Jupyter kernel by forking a process that has done all imports, because a new program would take longer.
 
 The fork must happen before Jupyter's client starts its threads, because a process with threads cannot be forked
-safely. The forked process then waits for its arguments. One kernel serves exactly one notebook.
+safely. The forked process then waits for the kernel's arguments. One kernel serves exactly one notebook.
 """
 
 import json
@@ -24,7 +24,7 @@ class Waiting:
     stdin = stdout = stderr = None
 
     def __init__(self, first: Callable[[], None]) -> None:
-        """Fork; the new process calls `first` immediately."""
+        """Fork the process that will become the kernel; it calls `first` immediately."""
         reader, self._tell = os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
@@ -33,7 +33,7 @@ class Waiting:
         os.close(reader)
 
     def start(self, arguments: list[str]) -> None:
-        """Send the arguments, with which the process becomes a kernel."""
+        """Send the kernel's command-line arguments to the process, which then becomes the kernel."""
         os.write(self._tell, json.dumps(arguments).encode())
         os.close(self._tell)
 
@@ -86,7 +86,7 @@ def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
 
 
 class _Forked(LocalProvisioner):
-    """A provisioner that gives Jupyter's kernel manager the forked process instead of a new one."""
+    """Gives Jupyter's kernel manager the forked process instead of starting a new one (a kernel provisioner)."""
 
     waiting: Waiting
     process: Any
@@ -99,7 +99,7 @@ class _Forked(LocalProvisioner):
 
 
 def manager_class(waiting: Waiting) -> type[AsyncKernelManager]:
-    """Return a class of kernel managers for Jupyter's client whose kernel is the forked process."""
+    """Return a kernel manager class for Jupyter's client that uses the forked process as its kernel."""
 
     class Manager(AsyncKernelManager):
         async def _async_pre_start_kernel(self, **kw: Any) -> Any:

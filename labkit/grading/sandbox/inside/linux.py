@@ -25,7 +25,9 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces named by the flags for new ones; a new process namespace applies to children only."""
+    """Give this process new namespaces of the kinds in `flags`; a new process namespace applies to its children
+    only.
+    """
     _call("unshare", ctypes.c_int(flags))
 
 
@@ -52,7 +54,7 @@ def _control(option: int, value: int) -> None:
 
 
 def die_with_parent(signal: int) -> None:
-    """Ask the kernel for a signal when the parent dies. A change of user cancels the request."""
+    """Ask Linux to send this process a signal when its parent dies. A change of user cancels the request."""
     _control(_SET_PDEATHSIG, signal)
 
 

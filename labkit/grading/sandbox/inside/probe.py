@@ -19,7 +19,9 @@ _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, job: str) -> int:
-    """Build the sandbox in a child process, which sends the result."""
+    """Build the sandbox that `job` (JSON) describes in a child process, which sends the result to the connection
+    `number`.
+    """
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace
     if pid == 0:
@@ -30,7 +32,10 @@ def main(number: str, job: str) -> int:
 
 
 def _tried(job: Job) -> str:
-    """Return `works` or the error, in the child; the first process of the sandbox reports through a pipe."""
+    """Build the sandbox and start Python in it; return `works` or the error.
+
+    It runs in the child, and the first process of the sandbox reports to it through a pipe.
+    """
     reader, writer = os.pipe()
     try:
         confine.separate(job)
@@ -51,7 +56,7 @@ def _tried(job: Job) -> str:
 
 
 def _python(environment: dict[str, str]) -> str:
-    """Return `works`, or the error of a Python process that is started in the sandbox."""
+    """Start Python in this sandbox; return `works` or the error."""
     import subprocess
 
     try:

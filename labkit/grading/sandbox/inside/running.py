@@ -1,7 +1,7 @@
-"""Executes one prepared notebook with papermill and reports its progress.
+"""Executes one prepared notebook with papermill and reports its progress to the grader.
 
-Messages are `{"cell": n}` when a cell starts, and finally `{"ended": ...}`: `done` with the executed notebook,
-or the reason of an early end, which is `timeout`, `dead` (the kernel), `output` or `failed`.
+The messages are `{"cell": n}` when a cell starts, and finally `{"ended": ...}`: `done` with the executed notebook,
+or the reason of an early end, which is `timeout`, `dead` (the kernel), `output` (too much of it) or `failed`.
 """
 
 import json
@@ -34,8 +34,8 @@ class Telling:
         self.notebook: Any = None
         """The notebook under execution."""
         self.executed = ""
-        """The notebook as it was before the first question, because later questions may appear in any of its
-        outputs.
+        """The executed notebook as JSON, before the grader's first question, because outputs could show later
+        questions.
         """
 
     def starts(self, cell: object, cell_index: int) -> None:
@@ -54,13 +54,13 @@ class Telling:
             os._exit(1)
 
     def end(self, how: str, **details: object) -> NoReturn:
-        """Send the last message and end this process, and with it all processes that it started."""
+        """Send the last message, which says how the run ended, and end this process and all that it started."""
         self.tell({"ended": how, "at": self.cell, **details})
         os._exit(0)
 
 
 def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
-    """Receive a notebook, execute it, and end this process."""
+    """Receive a notebook from the grader, execute it with the waiting kernel, and end this process."""
 
     class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
         """Papermill's client with two additions: it measures the output of cells, and ends the process after the

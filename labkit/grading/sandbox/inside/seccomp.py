@@ -1,4 +1,4 @@
-"""Forbids system calls that use memory which no limit counts, and calls that only help to attack the kernel.
+"""Forbids system calls that take memory which no limit counts, and those that only help to attack the kernel.
 
 The filter of seccomp(2) applies to this process and all its children and cannot be removed. Installing it needs
 `no_new_privs` or the right CAP_SYS_ADMIN.
@@ -11,9 +11,9 @@ from labkit.grading.sandbox.inside import linux
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
-"""Verdicts of a filter: allow the call, fail with EPERM, end the process."""
+"""The results of a seccomp filter for a system call: allow it, make it fail with EPERM, or kill the process."""
 _OTHER_NUMBERS = 0x40000000
-"""The first call number of another calling convention on x86-64."""
+"""The smallest system call number of the x32 calling convention on x86-64, which the filter refuses."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _FORBIDDEN = {
@@ -34,11 +34,11 @@ _FORBIDDEN = {
 }
 _SOCKETS = {"socket": {"x86_64": 41, "aarch64": 198}, "socketpair": {"x86_64": 53, "aarch64": 199}}
 _FAMILIES = {"unix": 1, "inet": 2, "inet6": 10, "netlink": 16}
-"""The families of sockets that stay within a sandbox's network namespace; others, such as vsock, lead out of it."""
+"""The socket families that stay within a sandbox's network namespace; others, such as vsock, could leave it."""
 _FIRST_ARGUMENT = 16
-"""The offset of a call's first argument in the filter's data on little-endian machines."""
+"""The offset in bytes of a system call's first argument in the filter's input on little-endian machines."""
 _NO_FAMILY = 0x00050061
-"""The verdict to fail with EAFNOSUPPORT."""
+"""The filter's result that makes a system call fail with EAFNOSUPPORT."""
 
 
 class _Program(ctypes.Structure):
@@ -46,8 +46,9 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Install the filter. Raises `OSError`. On an unknown processor it does nothing, but the other limits still
-    apply.
+    """Forbid these system calls to this process and its children. Raises `OSError`.
+
+    On an unknown processor the function does nothing, but all other limits still apply.
     """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
@@ -67,8 +68,10 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Return filter steps that refuse these calls for all other families of sockets; allowed calls continue after
-    them.
+    """Return filter instructions that refuse to create sockets of any family not in `_FAMILIES`.
+
+    `calls` are the numbers of the two system calls; if the family is allowed, the filter goes on after these
+    instructions.
     """
     families = list(_FAMILIES.values())
     look = [(_LOAD, 0, 0, _FIRST_ARGUMENT)]

@@ -28,11 +28,16 @@ MOST_QUESTION = 1 << 20
 _MOST_REASON = 300
 
 connections: list[tuple[str, socket.socket]] = []
-"""The Python name of each exercise's answer with the connection for its questions, set before the kernel starts."""
+"""For each exercise the Python name of its answer and the connection for the grader's questions about it.
+
+They are set before the kernel starts.
+"""
 
 
 def serve() -> None:
-    """Answer for one exercise after the other until the grader has closed the connection of each."""
+    """Answer the grader's questions about one exercise after the other, until the grader has closed every
+    connection.
+    """
     names: Mapping[str, Any] = get_ipython().user_ns
     for name, connection in connections:
         dead, alive = os.pipe()
@@ -71,7 +76,7 @@ def _serve_one(names: Mapping[str, Any], name: str, connection: socket.socket) -
 
 
 def _silence() -> None:
-    """Discard output: a function that is asked may print its arguments, which must not appear in the notebook."""
+    """Discard all further output, because a learner's function may print its arguments, which may be hidden."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
