@@ -19,7 +19,10 @@ from labkit.host.processes.sessions import session_members
 
 @dataclass(frozen=True)
 class Identity:
-    """The query of a checkpoint. Every checkpoint has a new `query`, because its batch ids start at 0 again."""
+    """The identity of a checkpoint's query: its name, and the settings that no later driver may change.
+
+    Every checkpoint has a new `query` name, because its batch ids start at 0 again.
+    """
 
     query: str
     strategy: str
@@ -49,24 +52,24 @@ class Checkpoint:
         return max(self.commit_log(), default=None)
 
     def incarnation(self) -> int:
-        """Return how many drivers have run the query so far."""
+        """Return the number of drivers that have run the query so far."""
         path = self.log / "query.json"
         return _read_identity(path)[1] if path.exists() else 0
 
     def check(self) -> None:
-        """Refuse damaged logs before a recovery uses them. Raises `InvalidInput`."""
+        """Check that the engine's logs are undamaged before a recovery uses them. Raises `InvalidInput`."""
         for name, batches in (("offsets", self.offset_log()), ("commits", self.commit_log())):
             for batch in batches:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the planned batches with their ranges, from the offset log of the lab's own source."""
+        """Return the planned batches with their ranges of offsets, from the offset log of the lab's own source."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
         return [PlannedBatch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]
 
     def files(self) -> list[str]:
-        """Return every file that affects recovery, as a person would list it."""
+        """Return the names of all files that affect recovery, for a listing that a person reads."""
         kept = ("offsets", "commits", "labkit/handles", "labkit/wal")
         return [
             f"{name}/{path.name}"
@@ -94,7 +97,10 @@ class Checkpoint:
 
 
 def _check_entry(path: Path) -> None:
-    """Check an entry of either log: a version, then lines of JSON (OffsetSeqLog, CommitLog)."""
+    """Check a file of either log: a line with the version, then lines of JSON (OffsetSeqLog, CommitLog).
+
+    Raises `InvalidInput`.
+    """
     try:
         version, *lines = path.read_text(encoding="utf-8").splitlines()
         for line in lines:
@@ -114,7 +120,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 class DriverLock:
-    """A file lock that a checkpoint's one driver holds until it dies."""
+    """A file lock that the only driver of a checkpoint holds until it dies."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._path = checkpoint.log / "driver.lock"
@@ -139,15 +145,16 @@ class DriverLock:
         self._is_held = True
 
     def release(self) -> None:
-        """Let another driver run the query. A second call does nothing, because the descriptor may be another
-        file's by then.
+        """Release the lock, so that another driver may run the query.
+
+        A second call does nothing, because the file descriptor may belong to another file by then.
         """
         if self._is_held:
             self._is_held = False
             os.close(self._descriptor)
 
     def _refuse_leftovers(self) -> None:
-        """Refuse while workers of a dead driver live: its lock is free, but they may still write for a moment."""
+        """Raise `InvalidInput` while workers of a dead driver live: its lock is free, but they may still write."""
         session = self._read().get("session")
         living = [] if session in (None, os.getsid(0)) else session_members(int(session))
         if living:
@@ -173,7 +180,7 @@ class DriverLock:
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
-    """Register one more driver of the query and return the query's identity and the driver's incarnation.
+    """Register one more driver of the query, and return the query's identity and the driver's incarnation.
 
     Call it while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint belongs to another query.
     """

@@ -21,10 +21,10 @@ EXECUTOR_MEMORY = "512m"
 """The memory of one executor, slightly above Spark's minimum (UnifiedMemoryManager: 450 MB)."""
 
 SLOT_SECONDS = 90.0
-"""Seconds within which enough executors must register; starting one takes a few seconds."""
+"""Seconds within which enough executors must register with the driver; starting one takes a few seconds."""
 
 _HANDED_ON = ("LABKIT_", "XDG_CACHE_HOME")
-"""Environment variables by which a store finds its server; executors need them like the driver."""
+"""Prefixes of the environment variables by which a store finds its server; executors need them like the driver."""
 
 _ON_ONE_HOST = frozenset({"sqlite"})
 """Stores whose locks do not work on a shared disk."""
@@ -100,7 +100,7 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """Return the JVM's SparkContext, which knows the executors, unlike PySpark's."""
+    """Return the JVM's own SparkContext, because PySpark's does not know the executors."""
     return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 

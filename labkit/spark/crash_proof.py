@@ -1,8 +1,8 @@
-"""The proof of a crash: one rule for the word-count runs and for the crash test.
+"""The proof that a crash happened as planned: one rule for the word-count runs and for the crash test.
 
-A crash counts only with its proof: the supervisor killed the driver with signal 9, nothing of its session is
-left, the process that reached the point was among the killed, and the engine's logs show the batch in the state
-that the point implies.
+A crash counts only with this proof: the supervisor killed the driver with signal 9, nothing of its session is left, the
+process that reached the failpoint was among the killed, and the engine's logs show the batch in the state that the
+failpoint implies.
 """
 
 import signal
@@ -16,17 +16,17 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The process that reached the point, as it recorded itself before it waited for its death."""
+    """The identity of the process that reached the failpoint, which it recorded before it waited to be killed."""
 
     pid: int
     session: int
 
 
 def check_death(where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False) -> Proof:
-    """Return the proof that the driver was killed where it had reached the point. Raises `JobFailed` without one.
+    """Return the proof that the driver was killed at its failpoint. Raises `JobFailed` if any part of it is missing.
 
-    `in_executor` means that the point was in an executor of a cluster. An executor has its own session, so it
-    is not among the killed: it ends by itself, and the proof records whether it has.
+    `in_executor` means that the failpoint was in an executor of a cluster. An executor has its own session, so it is
+    not among the killed: it ends by itself, and the proof records whether it has.
     """
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
@@ -45,7 +45,7 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
 
 
 def _check_executors(where: object, proof: Proof) -> None:
-    """Check that the last executor on this host has ended, because only then a crash on a cluster is over."""
+    """Raise `JobFailed` if an executor on this host still lives, because only its end completes the crash."""
     left = [] if proof.executors is None else proof.executors.left
     if left:
         raise JobFailed(
@@ -64,24 +64,24 @@ def check_dead(ending: Ending) -> None:
 
 
 class BatchLogs(NamedTuple):
-    """The batches whose `offsets/N` and `commits/N` were durable at one moment."""
+    """The batches whose `offsets/N` and `commits/N` were durable at a certain time."""
 
     offsets: tuple[int, ...]
     commits: tuple[int, ...]
 
     @classmethod
     def read(cls, checkpoint: Checkpoint) -> "BatchLogs":
-        """Read both logs as they are now."""
+        """Return the batches that both logs contain now."""
         return cls(tuple(checkpoint.offset_log()), tuple(checkpoint.commit_log()))
 
 
 def check_logs(
     where: object, batch: int, expected: EngineLogs, checkpoint: Checkpoint, *, killed_at: float | None = None
 ) -> None:
-    """Raise `JobFailed` unless `offsets/N` and `commits/N` exist, or do not, exactly as expected at the point.
+    """Raise `JobFailed` unless this batch's `offsets/N` and `commits/N` exist or are absent as `expected`.
 
-    `killed_at` (seconds since the epoch) is set if the driver outlived the crash because an executor was
-    killed: a file that is younger than the kill did not exist when the point was reached.
+    `killed_at` (seconds since 1970) is set if the driver outlived the crash because an executor was killed: a file that
+    is younger than the kill did not exist when the failpoint was reached.
     """
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
@@ -101,7 +101,7 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
-    """Raise `JobFailed` unless recovery left the engine's logs as they were when its driver started."""
+    """Raise `JobFailed` unless recovery left the engine's logs as they were when its driver started (`before`)."""
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(

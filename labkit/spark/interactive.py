@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     Session = SparkSession
-    """The type of a session, for modules that must not import PySpark."""
+    """The type of a session, for modules that must not import PySpark themselves."""
 
 CORES = 2
-"""The session's threads, and the partitions of a shuffle: enough to see that there are several."""
+"""The number of the session's threads and of a shuffle's partitions: the smallest that shows parallel work."""
 
 ATTEMPTS = 2
-"""How often a task is tried before its query fails; Spark's default is one here, and four on a cluster."""
+"""How often a task is tried before its query fails. Spark's own default is 1 with local threads, and 4 on a cluster."""
 
 _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The guard's message that it has started."""
+    """The guard's message that it has started and watches the process."""
 
     jvm: int
 
@@ -104,7 +104,7 @@ def _engine() -> _Engine:
 
 @contextmanager
 def _environment_kept() -> Iterator[None]:
-    """Restore the environment after a block."""
+    """Restore the environment variables after a block."""
     before = dict(os.environ)
     try:
         yield
@@ -114,7 +114,7 @@ def _environment_kept() -> Iterator[None]:
 
 
 def main(folder: str, jvm: str) -> None:
-    """Wait for the end of the asking process, then end the JVM and delete its folder."""
+    """Be the guard: wait for the end of the process that started it, then end the JVM and delete its folder."""
 
     def end() -> None:
         empty_session(int(jvm), _END_SECONDS)

@@ -1,4 +1,7 @@
-"""The computations of the streaming queries. A job knows neither its sink nor where it will be killed."""
+"""The computations of the streaming queries.
+
+A job does not know its sink, nor the failpoint at which it will be killed.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,17 +26,17 @@ SCHEMA = "offset long, key string, value long"
 
 
 class RunningCount(StatefulProcessor):
-    """Counts one word, and emits (offset, word, count so far) for every record.
+    """A stateful operator that counts one word, and emits (offset, word, count so far) for every record.
 
-    Rows are sorted by offset first, because the order within a batch is not fixed and a replay must count alike.
+    Rows are sorted by offset first, because their order within a batch may vary, but a replay must count alike.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the word's count in the state store."""
+        """Prepare access to the word's count in the state store."""
         self._count = handle.getValueState("count", "count long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Count all rows of this word in this batch."""
+        """Yield the running count for each of this word's rows in this batch, and store the last count."""
         state = self._count.get()
         count = 0 if state is None else state[0]
         for row in sorted(rows, key=lambda row: row.offset):
@@ -42,7 +45,7 @@ class RunningCount(StatefulProcessor):
         self._count.update((count,))
 
     def close(self) -> None:
-        """Do nothing: the processor holds nothing open."""
+        """Do nothing, because the processor holds nothing open."""
 
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -51,12 +54,12 @@ PROVIDERS = {State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider", State.HDFS: f
 
 
 def keep_state(spark: "SparkSession", state: State) -> None:
-    """Set the state store provider of every query that this session starts from now on."""
+    """Set the state store provider for every query that this session starts from now on."""
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[state])
 
 
 def shuffle_into(spark: "SparkSession", tasks: int) -> None:
-    """Set the number of shuffle tasks of every query that this session starts from now on."""
+    """Set the number of shuffle tasks for every query that this session starts from now on."""
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
 
 
@@ -83,7 +86,7 @@ def running_on_topic(records: "DataFrame") -> "DataFrame":
 
 
 WORD = r"[\p{L}\p{N}']+"
-"""A maximal run of letters, numbers and apostrophes, as a regular expression of the JVM."""
+"""The regular expression (of the JVM) for a word: the longest run of letters, numbers and apostrophes."""
 
 
 def totals(lines: "DataFrame") -> "DataFrame":
@@ -105,13 +108,13 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return one row (offset, item, price) for every order; the task that handles it sends a mail."""
+    """Return one row (offset, item, price) for every order; the task that handles the order also sends a mail."""
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
 
 
 def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
-    """Handle the orders of one task of the shop: look up a price, send a mail, yield a row."""
+    """Handle the orders of one task of the shop: for each, look up its price, send a mail, yield a row."""
     import pyarrow as pa
 
     for batch in orders:
@@ -128,19 +131,19 @@ def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[Record
 
 @dataclass(frozen=True)
 class Plan:
-    """One job: the source of its lines, its computation, and the output mode of its rows."""
+    """The definition of one job: the source of its lines, its computation, and the output mode of its rows."""
 
     source: type[DataSource] | None
-    """The lab's own source; None if the job reads with a source of Spark."""
+    """The lab's own source class; None if the job reads with a source of Spark."""
     compute: "Callable[[DataFrame, Path], DataFrame]"
-    """Computes the result from the lines and the folder of the outside world (`labkit.spark.outside`)."""
+    """Computes the result from the lines and the folder with prices and mails (`labkit.spark.outside`)."""
     output_mode: str
     endless: bool = False
     """Whether the source cannot tell when all records are read, so that the query must be stopped."""
 
 
 def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Wrap a job that uses nothing but its lines."""
+    """Turn a computation that uses only its lines into one that also accepts the outside folder."""
     return lambda lines, _outside: compute(lines)
 
 

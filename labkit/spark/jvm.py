@@ -1,8 +1,8 @@
-"""A driver's JVM, started directly, with settings for small runs or for bulk, and the session in it.
+"""The JVM of a driver, started directly, with settings for small runs or for bulk, and the Spark session in it.
 
-PySpark's launcher script starts a second JVM and polls; here the JVM starts at once while Python imports
-pyspark. The settings that make three records fast make five million slow (C1 only, no code generation), so a
-bulk run gets none of them. This module knows none of the faster starts (`labkit.spark.fast`).
+PySpark's launcher script starts a second JVM and polls; here the JVM starts at once while Python imports pyspark. The
+settings that make three records fast make five million slow (C1 only, no code generation), so a bulk run gets none of
+them. This module does not depend on the faster starts (`labkit.spark.fast`).
 """
 
 import os
@@ -72,25 +72,25 @@ _EVERY_RUN = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.log.structuredLogging.enabled": "false",
 }
-"""The configuration of every driver: no web page, no batch without data."""
+"""The configuration of every driver: no web page, and no batch when there is no new data."""
 
 NO_ZYGOTE: Mapping[str, str] = {}
-"""Spark starts this interpreter for whatever it needs."""
+"""The environment without a zygote: Spark starts this interpreter for each of its Python processes."""
 
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""Nothing on the network, unless executors are elsewhere."""
+"""The configuration by which only this host can reach the driver; used unless executors are on other hosts."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The setup of a driver's JVM: its options, and Spark's configuration beyond that of every run."""
+    """A named setup of a driver's JVM: its options, and Spark's configuration in addition to that of every run."""
 
     options: tuple[str, ...]
     configuration: dict[str, str]
     forks: bool = False
     """Whether Spark's Python processes for a query are forked from a zygote."""
     connector: bool = False
-    """Whether it reads Kafka with Spark's own source, whose jars PySpark does not include."""
+    """Whether the profile includes the jars of Spark's Kafka source, which PySpark does not contain."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
         """Return this profile with additional JVM options."""
@@ -109,9 +109,10 @@ _SMALL = {
     "spark.python.daemon.module": _FAST_DAEMON,
 }
 _NO_CHECKSUMS = {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
-"""Writes no .crc file beside each file of a checkpoint: Hadoop starts a readlink and a chmod for every file that
-it creates, and those for the .crc files take an eighth of a small run. Files are renamed, and collide, as with
-Spark's own choice.
+"""The configuration by which Hadoop writes no .crc file beside each file of a checkpoint.
+
+Hadoop starts a readlink and a chmod for every file that it creates, and those for the .crc files take an eighth of a
+small run. Files are renamed, and an existing name is refused, as with Spark's own choice.
 """
 
 PROFILES = {
@@ -125,10 +126,12 @@ _CRASHTEST = {
     "spark.sql.files.minPartitionNum": "2",
 }
 PROFILES["crashtest"] = replace(PROFILES["small"], configuration=_SMALL | _CRASHTEST)
-"""`small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: like `bulk`,
-for a few records on separate executors, which would inherit the settings of `small`. `kafka`: `small` with
-Spark's Kafka source. `crashtest`: `small` for a user's own sink: its workers record effects, two small files
-are two partitions, and checkpoints have their checksums.
+"""The JVM setups by name.
+
+`small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: like `bulk`, for a few
+records on separate executors, which would inherit the settings of `small`. `kafka`: `small` with Spark's Kafka source.
+`crashtest`: `small` for a user's own sink: its workers record effects, two small files are two partitions, and
+checkpoints have their checksums.
 """
 
 
@@ -148,10 +151,10 @@ def start_jvm(
     python: Mapping[str, str] = NO_ZYGOTE,
     apart: bool = False,
 ) -> "subprocess.Popen[bytes]":
-    """Start a JVM with a gateway in it; it ends by itself when its standard input closes.
+    """Start a JVM with a gateway for PySpark in it; the JVM ends by itself when its standard input closes.
 
-    `python` is the environment in which Spark finds its Python, if not this one. `apart` gives the JVM its own
-    session, so that an interrupt from a terminal or a kernel does not reach it.
+    `python` is the environment in which Spark finds its Python, if not this one. `apart` gives the JVM its own session,
+    so that an interrupt from a terminal or a kernel does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Without it, Spark would look up the host's name, which may resolve to an address that nothing can reach.
@@ -165,7 +168,7 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Return the session in this JVM as soon as it answers. Raises `ServiceUnavailable` if it does not."""
+    """Return the Spark session in this JVM as soon as it answers. Raises `ServiceUnavailable` if it does not."""
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
@@ -187,8 +190,9 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    """Return the command line. JVMs that share an archive need the same class path, so it contains no folder of a
-    run.
+    """Return the command line that starts the JVM.
+
+    JVMs that share an archive need the same class path, so the class path contains no folder of a run.
     """
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
@@ -211,7 +215,10 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
 
 
 def worker_settings(scratch: Path) -> dict[str, str]:
-    """Return a SPARK_HOME without `python`: with the real one, workers import pyspark uncompiled from a zip file."""
+    """Return settings with a SPARK_HOME that lacks the folder `python`, so that workers import the installed pyspark.
+
+    With the real SPARK_HOME, they would import it uncompiled from a zip file.
+    """
     return {
         "SPARK_HOME": str(scratch / "home"),
         "PYSPARK_PYTHON": sys.executable,
@@ -233,7 +240,7 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 def own_interpreter(scratch: Path) -> dict[str, str]:
-    """The environment in which a JVM starts Python processes that import nothing from the working folder.
+    """Return the environment in which a JVM starts Python processes that import nothing from the working folder.
 
     Spark takes the name of a program and no options for it, so a script in `scratch` adds the option.
     """
@@ -250,7 +257,7 @@ def python_path() -> str:
 
 
 def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:
-    """Return port and secret, a length-prefixed pair that Spark's gateway writes and renames (PythonGatewayServer)."""
+    """Return the gateway's port and secret, once Spark has written them to `path` (PythonGatewayServer)."""
     end = time.monotonic() + START_PATIENCE
     while not path.exists():
         if process.poll() is not None:

@@ -1,4 +1,4 @@
-"""Validate where a job's tasks run (Spark's `--master`) and which process is killed there, before anything starts."""
+"""Check where a job's tasks run (Spark's `--master`) and which process is killed there, before anything starts."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def check_scheduler(master: str) -> None:
 
 
 class Victim(StrEnum):
-    """The processes that are killed at a failpoint."""
+    """Which processes are killed at a failpoint: those of the driver, or one executor."""
 
     DRIVER = "driver"
     """Every process of the driver's session; another driver continues from the checkpoint."""
@@ -52,10 +52,10 @@ def retries(master: str) -> bool:
 
 
 def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
-    """Raise `InvalidInput` for a master that is no cluster, or too small for a failpoint in a task.
+    """Raise `InvalidInput` for an unusable master, or one with too few slots for a failpoint in a task.
 
-    `slots` is how many tasks must run at once while such a point is armed. The size of a standalone cluster is
-    known only once its executors have registered.
+    `slots` is how many tasks must run at once for such a failpoint. The size of a standalone cluster is known only once
+    its executors have registered.
     """
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
@@ -70,7 +70,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of the sentence that refuses a master with too few slots, with the remedy."""
+    """Return the end of an error message: the master has `there` slots, `needed` are required; and the remedy."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
         "together if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"
@@ -78,10 +78,10 @@ def too_few(there: int, needed: int) -> str:
 
 
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
-    """Check that an executor can be killed: it must be a process of its own with a task that can wait. Raises
-    `InvalidInput`.
+    """Raise `InvalidInput` unless the chosen victim can be killed at each crash's failpoint.
 
-    `in_tasks` tells whether job and sink write in tasks.
+    An executor must be a process of its own, with a task that can wait at the failpoint. `in_tasks` is true if job and
+    sink write in tasks.
     """
     if victim is Victim.DRIVER:
         return

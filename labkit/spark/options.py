@@ -1,23 +1,23 @@
-"""The lab's jobs with their inputs, and the names of everything that can happen around them."""
+"""The options of a run: the lab's jobs with their inputs, state stores, and faults between crash and restart."""
 
 from enum import StrEnum
 from pathlib import Path
 
 
 def shipped(name: str) -> Path:
-    """Return a file of `data/`: inside an installed package, or beside the package in a checkout."""
+    """Return the path of a file of `data/`, in an installed package or in a checkout."""
     inside = Path(__file__).parents[1] / "data" / name
     return inside if inside.exists() else Path(__file__).parents[2] / "data" / name
 
 
 HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")
-"""The three records that every crash in the lab starts with."""
+"""The file with three records, `hello world hello`, that every crash in the lab starts with."""
 
 SIX_WORDS = shipped("six_words.jsonl")
 """The default input of the socket job."""
 
 TWELVE_WORDS = shipped("twelve_words.jsonl")
-"""Four words, three times: with Spark's hash, each has one of four partitions to itself."""
+"""A file with four words, three times each. With Spark's hash, each word has one of four partitions to itself."""
 
 THREE_ORDERS = shipped("three_orders.jsonl")
 """The default input of the shop: three items, once each."""
@@ -26,13 +26,12 @@ JABBERWOCKY = shipped("jabberwocky.txt")
 """A short real text: the default input of the job `totals`."""
 
 PARTITIONS = 3
-"""The shuffle partitions of the small job. With Spark's hash, `hello` and `world` share one of two and separate at
-three.
-"""
+"""The number of shuffle partitions of the small job. With two, Spark's hash would put `hello` and `world` together."""
 
 MOST_PARTITIONS = 16
-"""The largest number of partitions: while a point in a task is armed, all tasks of its batch run at once, each in
-a process.
+"""The largest number of partitions.
+
+While a failpoint in a task is armed, all tasks of its batch run at once, each in a process.
 """
 
 
@@ -52,7 +51,7 @@ class Job(StrEnum):
 
 
 class State(StrEnum):
-    """The provider that keeps the count's state."""
+    """The state store provider that keeps the counts of the word count."""
 
     ROCKSDB = "rocksdb"
     """RocksDBStateStoreProvider: a database per task, with its changes or snapshots in the checkpoint."""
@@ -72,7 +71,7 @@ class CheckpointFate(StrEnum):
 
 
 class Fault(StrEnum):
-    """What else happens between a crash and the next driver."""
+    """An additional event between a crash and the next driver, such as a restart of the server."""
 
     NOTHING = "nothing"
     KILL_SERVER = "kill-server"
@@ -80,22 +79,22 @@ class Fault(StrEnum):
     RESTART_SERVER = "restart-server"
     """The server is stopped and started, as for an upgrade."""
     EXPIRE = "expire"
-    """The next driver starts only after the server has aborted the open transactions because their time is over."""
+    """The next driver starts only after the server has aborted the open transactions because of their timeout."""
     ADD_PARTITION = "add-partition"
     """The input topic gets one more partition, which receives new words; the lines after the crashed batch are
     written now.
     """
     FALSIFY_GROUP = "falsify-group"
-    """The consumer group claims that everything is read; after every second crash, that nothing is."""
+    """The consumer group's offsets are changed to claim that all is read; after every second crash, that nothing is."""
     EDIT_PRICES = "edit-prices"
     """Somebody edits the shop's list of prices: every item costs 1 more."""
 
 
 OF_THE_SOURCE = (Fault.ADD_PARTITION, Fault.FALSIFY_GROUP)
-"""The faults that affect the job's input rather than its store."""
+"""The faults that change the job's input rather than its store."""
 
 ON_THIS_MACHINE = (Fault.NOTHING, Fault.EDIT_PRICES)
-"""The faults that need no server."""
+"""The faults that need no server: they happen on this machine."""
 
 
 NOT_REPLAYABLE = (
@@ -106,13 +105,16 @@ NOT_REPLAYABLE = (
 
 
 def default_input(job: Job) -> Path:
-    """Return the input of a job if the user names none."""
+    """Return the input file that a job reads if the user names none."""
     own = {Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS, Job.SHOP: THREE_ORDERS}
     return own.get(job, HELLO_WORLD_HELLO)
 
 
 def default_state(job: Job) -> State:
-    """Return Spark's own default if the job allows it; the lab's stateful processor needs RocksDB."""
+    """Return the state store provider of a job if the user names none: Spark's default, unless the job needs RocksDB.
+
+    The lab's stateful processor needs it.
+    """
     return State.ROCKSDB if job in STATEFUL else State.HDFS
 
 

@@ -15,7 +15,7 @@ from labkit.host import durable
 
 
 class Mail(NamedTuple):
-    """One mail: its order and the price in it."""
+    """One mail that the shop sent: its order, and the price that it states."""
 
     offset: int
     item: str
@@ -24,18 +24,18 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The prices and the mails of one run, in a folder that its checkpoint does not know."""
+    """The list of prices and the sent mails of one run, in a folder that is no part of the checkpoint."""
 
     folder: Path
 
     @property
     def prices(self) -> Path:
-        """Return the list of prices: one JSON object of items and whole numbers."""
+        """Return the path of the list of prices: one JSON object from items to whole numbers."""
         return self.folder / "prices.json"
 
     @property
     def mails(self) -> Path:
-        """Return the post office's book, with one line for every mail sent."""
+        """Return the path of the file with one line for every mail sent."""
         return self.folder / "mails.jsonl"
 
     def open(self, items: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Register formats and explain errors of any streaming query, whatever its sink."""
+"""Helpers for any streaming query, whatever its sink: register data formats and explain errors."""
 
 from typing import TYPE_CHECKING
 
@@ -8,12 +8,11 @@ if TYPE_CHECKING:
 
 
 def register(spark: "SparkSession", source: "type[DataSource]") -> None:
-    """Register a format for the next query; call this once for every query.
+    """Register a source's format with the session; call this anew before every query.
 
-    Spark gives the registered format to every query that names it, with one unsynchronised HashMap of
-    environment variables in it, and fills that map when a query first runs. Two queries that do so at once can
-    damage it, and then every task of the session fails with an OptionalDataException. A separate registration
-    gives each query its own map.
+    Spark gives the registered format to every query that names it, with one unsynchronised HashMap of environment
+    variables in it, and fills that map when a query first runs. Two queries that do so at once can damage it, and then
+    every task of the session fails with an OptionalDataException. A separate registration gives each query its own map.
     """
     spark.dataSource.register(source)
 

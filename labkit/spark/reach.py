@@ -1,7 +1,7 @@
-"""Reach a failpoint: write the evidence, make it durable, and wait to be killed.
+"""Reach a failpoint: write the evidence to a file, make it durable, and wait to be killed.
 
-A process that reaches a point must not kill, because the killer would be among the killed and would run on for
-a moment after its own signal. `labkit.host.processes.supervisor` kills from outside.
+A process that reaches a point must not kill, because the killer would be among the killed and would run on for a moment
+after its own signal. `labkit.host.processes.supervisor` kills from outside.
 """
 
 import itertools
@@ -25,35 +25,33 @@ from labkit.host import durable
 from labkit.host.processes.parking import park
 
 PATIENCE = 120.0
-"""Seconds that a task waits for earlier tasks if an armed point needs them in order."""
+"""Seconds that a task waits for the earlier tasks of its batch, if an armed failpoint needs the tasks in order."""
 
 _SHORTEST, _LONGEST = 0.002, 0.05
-"""Seconds between two polls."""
+"""The shortest and the longest pause between two polls, in seconds."""
 
 
 class Reaction(StrEnum):
-    """The behaviour of a process at the armed point, after it has left its evidence."""
+    """What a process does at the armed failpoint, after it has written the evidence."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
-    """It waits forever; the whole driver is killed."""
+    """It waits forever, until the whole driver is killed."""
     WAIT_FOR_ITS_OWN_DEATH = "executor"
-    """It waits forever; its executor is killed, the driver continues, and later attempts pass the point."""
+    """It waits forever, until its executor is killed; the driver continues, and later attempts pass the failpoint."""
     STOP = "stop"
-    """It stops itself (SIGSTOP) and continues from there when somebody wakes it: a zombie, if it was replaced
-    meanwhile.
-    """
+    """It stops itself (SIGSTOP) and continues when somebody wakes it; if it was replaced meanwhile, it is a zombie."""
 
 
 @dataclass(frozen=True)
 class Armed:
-    """The one point at which one driver should die, and the file that proves that it was reached."""
+    """The armed failpoint: where this driver should die, and the file that proves that the point was reached."""
 
     crash: Crash
     evidence: Path
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """React as `then` says if this is the armed point and batch; otherwise return at once."""
+        """Wait or stop as `then` says if this is the armed failpoint and batch; otherwise return at once."""
         if point is not self.crash.point or batch != self.crash.batch:
             return
         first = self._leave_evidence(point, batch)
@@ -65,7 +63,7 @@ class Armed:
             park()
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
-        """Write the evidence. Returns False if somebody has done so before."""
+        """Write the evidence file, unless it exists already. Returns whether it was written."""
         # Another task or a second attempt may pass the point again; the first evidence counts.
         if self.evidence.exists():
             return False
@@ -77,12 +75,12 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """Return the file that records how a task ended that stopped itself and was continued."""
+        """Return the path of the file that records how a task ended that stopped itself and was woken."""
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Wrap one task, and record how it ended if it is the task that stopped itself."""
+        """Wrap one task, and record how it ended if it stopped itself at the failpoint and was woken."""
         try:
             yield
         except Exception as error:
@@ -93,14 +91,14 @@ class Armed:
             self._note("ended")
 
     def _was_continued(self) -> bool:
-        """Return whether this very process stopped at the point and was continued."""
+        """Return whether this process stopped at the failpoint and was woken."""
         return self.afterwards.exists() and json.loads(self.afterwards.read_text(encoding="utf-8"))[0] == os.getpid()
 
     def _note(self, words: str) -> None:
         durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data for another process."""
+        """Return this object as plain data, for another process."""
         plain = {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
         return {**plain, "then": self.then.value}
 
@@ -113,7 +111,7 @@ class Armed:
 
 
 def executor() -> int | None:
-    """Return the nearest JVM among this process's ancestors, which is a task's executor; None if there is none."""
+    """Return the process id of the nearest JVM among this process's ancestors (a task's executor), or None."""
     above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
     return next(above, None)
 
@@ -121,9 +119,9 @@ def executor() -> int | None:
 class Turn:
     """Makes the tasks of one batch write one after the other, in partition order.
 
-    An armed point in a task needs that order, since only then is it certain what the other tasks have written.
-    All tasks must run at once, because each announces whether it has rows before any can know that it is the
-    last one with rows.
+    An armed failpoint in a task needs that order, since only then is it certain what the other tasks have written. All
+    tasks must run at once, because each announces whether it has rows before any can know that it is the last one with
+    rows.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -134,18 +132,18 @@ class Turn:
         self._behind = range(partition + 1, partitions)
 
     def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
-        """Wait until every earlier task has finished, then return the rows."""
+        """Wait until every earlier task of the batch has finished, then return the rows."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
         self._wait(lambda: all(self._has_reported(other, "done") for other in self._before), "the earlier tasks")
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
-        """Let the next task write."""
+        """Announce that this task has finished, so that the next one may write."""
         self._say("done")
 
     def is_last(self) -> bool:
-        """Return whether no later task has rows, after all tasks have announced it."""
+        """Return whether no later task has rows; wait until each has announced whether it has any."""
         spoken = ("empty", "rows")
         self._wait(
             lambda: all(any(self._has_reported(other, word) for word in spoken) for other in self._behind),
@@ -154,7 +152,7 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for the condition, or for the kill once the point has been reached.
+        """Wait for the condition; once another task has reached the failpoint, wait for the kill.
 
         If only an executor is killed, the batch continues: the earlier task runs again and finishes.
         """
@@ -174,7 +172,7 @@ class Turn:
 
 
 class FreeTurn(Turn):
-    """The turn in a batch without an armed point in its tasks: everybody writes at once."""
+    """The turn of a task in a batch whose tasks may write in any order, because no failpoint in them is armed."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)
@@ -187,13 +185,14 @@ class FreeTurn(Turn):
         """Do nothing, because nobody waits."""
 
     def is_last(self) -> bool:
-        """Never called."""
+        """Return False; never called, because without an armed failpoint nobody asks for the last task."""
         return False
 
 
 IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
-"""The points at which it matters who wrote first. A log shows records in order, so half a commit is visible if it
-came first.
+"""The failpoints at which the order of the tasks matters.
+
+In a log, readers see records in order, so half a commit is visible only if that half came first.
 """
 
 
@@ -205,7 +204,7 @@ def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """Return `reach` for one task: only the last task with rows passes the middle of a write."""
+    """Return the `Reach` callback of one task: only the last task with rows passes the middle of a write."""
 
     def reach(point: FailPoint, batch: int) -> None:
         if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
@@ -218,7 +217,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Poll until the condition holds. Raises `JobFailed` after `patience` seconds."""
+    """Poll until the condition holds. Raises `JobFailed` after `patience` seconds; `what` names the missing event."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""Use Spark to schedule commands: one task per command, retried if an executor dies.
+"""Run commands as Spark tasks: one task per command, retried if an executor dies.
 
 A command must be safe to run again, even while an earlier attempt is still running, and stores its results itself.
 """
@@ -16,11 +16,11 @@ from labkit.spark.master import is_local
 from labkit.spark.session import start_session
 
 LONGEST_MESSAGE = 2000
-"""The number of characters kept from a failed command's last output."""
+"""The number of characters of a failed command's output, from its end, that its error repeats."""
 
 
 class Task(NamedTuple):
-    """A command. In each attempt, `{attempt}` in its words is replaced by 0, then 1, and so on."""
+    """A command to run as a Spark task. In attempt n (from 0), `{attempt}` in its words is replaced by n."""
 
     words: tuple[str, ...]
     fine: tuple[int, ...] = (0,)
@@ -61,7 +61,7 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Run a command that ends together with this process, so that a killed executor leaves none behind."""
+    """Run a command and return its exit code; the command is killed if this process dies, as an executor may."""
     done = subprocess.run(
         words,
         check=False,
@@ -78,7 +78,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 
 def _reason(text: str) -> str:
-    """Extract the task's own exception from Spark's many lines."""
+    """Return the task's own exception out of Spark's long error text."""
     errors = [line.strip() for line in text.splitlines() if "RuntimeError: " in line]
     last = errors[0].partition("RuntimeError: ")[2] if errors else text.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

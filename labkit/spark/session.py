@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 END_PATIENCE = 30.0
-"""Seconds within which a JVM must end by itself when nobody needs it any longer."""
+"""Seconds within which a JVM must end by itself after its session has stopped."""
 
 
 def start_session(
@@ -69,7 +69,7 @@ def session_for_a_block(
 
 @contextmanager
 def failures_in_one_sentence(what: str) -> Iterator[None]:
-    """Turn Spark's errors inside a block into `JobFailed`; `what` begins the sentence."""
+    """Turn Spark's errors inside a block into `JobFailed`; `what` is the beginning of the message."""
     from py4j.protocol import Py4JError
 
     try:
@@ -80,7 +80,7 @@ def failures_in_one_sentence(what: str) -> Iterator[None]:
 
 
 def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:
-    """End a session with its JVM and forget both, so that another one can start."""
+    """Stop a session, end its JVM, and make PySpark forget both, so that another session can start."""
     context = type(spark.sparkContext)
     with suppress(Exception):  # a dead JVM cannot be asked to stop
         spark.stop()
@@ -107,7 +107,7 @@ def _started(
     archive: bool = True,
     apart: bool = False,
 ) -> "tuple[subprocess.Popen[bytes], SparkSession]":
-    """Start a JVM and return it with its session."""
+    """Start a JVM, and return its process and the Spark session in it."""
     allowed, java = fast_start(), find_java()
     # Executors are started from SPARK_HOME, so there must be jars in it.
     if not is_local(master):
@@ -127,10 +127,10 @@ def _started(
 
 
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
-    """Start a session in the usual way, for comparison, with PySpark's own launcher and settings.
+    """Start a session in the usual way, with PySpark's own launcher and settings, for comparison.
 
-    Only the necessary is set: the workers' interpreter, where they find the lab, the number of partitions of
-    the lab's own sessions, and `scratch` for temporary files.
+    Only the necessary is set: the workers' interpreter, where they find the lab, the number of partitions of the lab's
+    own sessions, and `scratch` for temporary files.
     """
     os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}

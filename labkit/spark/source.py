@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 STRIDE = 1_000
-"""The number of lines between two remembered byte positions, so that a batch is found without reading from the
-start.
-"""
+"""The number of lines between two remembered byte positions, so that reading can start near any line."""
 
 
 class LogSource(DataSource):
-    """`spark.readStream.format("labkit_log").option("path", FILE)`: columns offset, word."""
+    """The format `labkit_log`: `spark.readStream.format("labkit_log").option("path", FILE)`; columns offset, word."""
 
     @classmethod
     def name(cls) -> str:
@@ -46,7 +44,10 @@ class LogSource(DataSource):
 
 @dataclass
 class Span(InputPartition):
-    """The lines [start, end); the line `STRIDE * (start // STRIDE)` begins at byte `position`."""
+    """One task's lines [start, end) of the file.
+
+    The line `STRIDE * (start // STRIDE)`, near which reading begins, starts at byte `position`.
+    """
 
     start: int
     end: int
@@ -54,7 +55,7 @@ class Span(InputPartition):
 
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans and reads ranges of lines."""
+    """A reader that plans a batch as a range of lines, and reads those lines."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._path = Path(options["path"])
@@ -67,18 +68,18 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bytes = 0
 
     def initialOffset(self) -> dict[str, int]:
-        """Return the first line."""
+        """Return the offset of the first line."""
         return {"offset": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Do nothing, because the log of a run does not grow."""
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit of records per batch."""
+        """Return the limit of records per batch that the reader's options set."""
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Return the end of the next batch. Planning it means that the previous batch's `commits/` entry is durable."""
+        """Return the end of the next batch. When Spark calls this, the previous batch's `commits/` entry is durable."""
         self._pass_commit_log()
         self._index()
         end = self._lines
@@ -87,7 +88,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": max(end, start["offset"])}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Return one range, or several if each has enough lines for a task."""
+        """Return the batch as one range of lines, or as several if each has enough lines for a task."""
         first, last = start["offset"], end["offset"]
         self._index()
         # Rounded up, so that a batch never has more ranges than tasks were allowed.
@@ -97,7 +98,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
-        """Yield the records of one range."""
+        """Yield (offset, word) for each line of one range."""
         for offset, raw in self._raw(partition):
             yield offset, decode_line(raw, self._path, offset)
 
@@ -133,7 +134,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class TextSource(DataSource):
-    """`spark.readStream.format("labkit_text").option("path", FILE)`: columns offset, line."""
+    """The format `labkit_text`: `spark.readStream.format("labkit_text").option("path", FILE)`; columns offset, line."""
 
     @classmethod
     def name(cls) -> str:
@@ -150,7 +151,7 @@ class TextSource(DataSource):
 
 
 class TextReader(LogReader):
-    """Passes lines to Spark by the thousand, because one by one they would cost more than their words."""
+    """A reader that passes lines to Spark by the thousand, because one by one would cost more than their words."""
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
         """Yield the lines of one range in Arrow's format."""

@@ -1,4 +1,4 @@
-"""Starting a query on the lab's sinks: lock its checkpoint, recover, then start; usable outside the lab.
+"""Start a query on the lab's sinks: lock its checkpoint, recover, then start; usable outside the lab.
 
     query = start(df, checkpoint, sink="two_phase", store="files", location=folder)
     query.await_end()
@@ -47,14 +47,14 @@ COLUMNS = ["offset", "key", "value"]
 
 @dataclass
 class OpenCheckpoint:
-    """A checkpoint that this process has locked, with everything in doubt still unresolved."""
+    """A checkpoint that this process has locked, before `recover` has resolved undecided transactions."""
 
     checkpoint: Checkpoint
     options: SinkOptions
     lock: DriverLock
 
     def recover(self) -> list[str]:
-        """Resolve the remains of earlier drivers and return one sentence per step."""
+        """Finish or abort what earlier drivers left, and return one sentence per step."""
         coordinator = self.options.coordinator()
         try:
             return list(coordinator.recover(self.checkpoint.decided()))
@@ -74,9 +74,10 @@ def open_checkpoint(
     armed: Armed | None = None,
     query: str | None = None,
 ) -> OpenCheckpoint:
-    """Lock the checkpoint for this process. Raises `InvalidInput` if it is in use or belongs to another query.
+    """Lock the checkpoint for this process and register a new driver. Call `recover` on the result next.
 
-    `query` names the query in handles and markers; None chooses a name that is new with every checkpoint.
+    Raises `InvalidInput` if the checkpoint is in use or belongs to another query. `query` names the query in handles
+    and markers; None chooses a name that is new with every checkpoint.
     """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
@@ -94,7 +95,7 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running query, and the notifications that its commit log has grown."""
+    """A running query, which commits each batch when it learns that `commits/N` exists."""
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
         self.query = query
@@ -106,13 +107,17 @@ class LabQuery:
         self._delivering.start()
 
     def notify(self, batch: int) -> None:
-        """Take the engine's notification that it has finished a batch, and return at once; delivery is best effort."""
+        """Receive the engine's notification that it has finished a batch, and return at once.
+
+        The notification may get lost.
+        """
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """Delivers the last decision after the query's end, or its last batch would stay pending; frees the lock.
+        """Commit the last decided batch after the query's end, then release the lock.
 
-        The lock is free even if the delivery fails: the next start of the query recovers.
+        Without this call the last batch would stay pending. The lock is released even if the commit fails, because the
+        next start of the query recovers.
         """
         try:
             decided = self._opened.checkpoint.decided()
@@ -123,9 +128,9 @@ class LabQuery:
             self._free()
 
     def await_end(self) -> None:
-        """Waits for the query's end and finishes it. Raises `JobFailed` with the query's error.
+        """Wait for the query's end, and then call `finish`. Raises `JobFailed` with the query's error.
 
-        A query that failed can be started again at once, in this process too: its lock is free.
+        A query that failed can be started again at once, in this process too, because its lock is released.
         """
         try:
             self.query.awaitTermination()
@@ -137,7 +142,7 @@ class LabQuery:
         self.finish()
 
     def _free(self) -> None:
-        """Frees the lock once no commit of this query is under way: the next driver may commit the same batch."""
+        """Release the lock once no commit of this query runs, because the next driver may commit the same batch."""
         self._notified.put(None)
         self._delivering.join()
         self._opened.lock.release()
@@ -153,7 +158,7 @@ class LabQuery:
                 print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
 
     def _drop_losers(self, batch: int) -> None:
-        """An attempt that lost may have ended after the last commit."""
+        """Abort what task attempts without a vote left; they may have ended only after the last commit."""
         if self._opened.options.retries:
             sink = self._opened.options.coordinator().sink
             with closing(sink.store):
@@ -171,20 +176,20 @@ class LabQuery:
 
 
 class Notifier(StreamingQueryListener):
-    """Notifies every query of one session when the engine has finished one of its batches."""
+    """A listener that tells each query of a session when the engine has finished one of its batches."""
 
     def __init__(self) -> None:
         self._queries: dict[str, LabQuery] = {}
 
     def watch(self, query: LabQuery) -> None:
-        """Forward progress of this query to it from now on."""
+        """Notify this query of its batches from now on."""
         self._queries[str(query.query.runId)] = query
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Do nothing, because no batch has ended."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Forward the end of a batch to a thread, because one waiting query must not delay the others."""
+        """Notify the query of a finished batch in a thread of its own, so that no query delays the others."""
         query = self._queries.get(str(event.progress.runId))
         if query is not None:
             query.notify(event.progress.batchId)
@@ -198,11 +203,11 @@ class Notifier(StreamingQueryListener):
 
 
 _notifiers: dict[int, Notifier] = {}
-"""The notifier of every session in this process, by the session's identity, since Spark keeps listeners per session."""
+"""The notifier of every session in this process, by the session's `id()`, since Spark keeps listeners per session."""
 
 
 def notifier(spark: "SparkSession") -> Notifier:
-    """Return the session's one notifier; the first call registers it."""
+    """Return the session's one notifier; the first call creates and registers it."""
     if id(spark) not in _notifiers:
         _notifiers[id(spark)] = Notifier()
         spark.streams.addListener(_notifiers[id(spark)])
@@ -212,10 +217,9 @@ def notifier(spark: "SparkSession") -> Notifier:
 def launch(
     frame: "DataFrame", opened: OpenCheckpoint, output_mode: str = "append", *, every: int | None = None
 ) -> LabQuery:
-    """Start the query of a recovered checkpoint on all data available now.
+    """Start the query of a recovered checkpoint, on all data available now.
 
-    `every` makes it look for new data every so many seconds instead (0: all the time), until the query is stopped.
-
+    With `every`, it looks for new data every so many seconds instead (0: all the time), until the query is stopped.
     Append mode uses the Data Source and every other mode foreachBatch, because a Python Data Source supports no other.
     """
     listener = notifier(frame.sparkSession)
@@ -233,8 +237,9 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Record in the options whether tasks may run more than once. Raises `InvalidInput` if the sink does not
-    support that.
+    """Return the checkpoint with the fact, in its options, whether Spark may run a task more than once.
+
+    Raises `InvalidInput` if the sink does not support that.
     """
     context, strategy = spark.sparkContext, opened.options.strategy
     check_speculation(SINKS[strategy].bears_speculation, strategy.value, context.getConf().get)
@@ -280,7 +285,7 @@ def start(
 
 
 def _member(kind: type[Word], name: str, value: str) -> Word:
-    """Returns the member of an enumeration with this value. Raises `InvalidInput` with the values that there are."""
+    """Return the member of an enumeration with this value. Raises `InvalidInput` that lists the allowed values."""
     values = [each.value for each in kind]
     if value not in values:
         raise InvalidInput(f"start({name}={value!r}): unknown; {nearest(str(value), values)}")

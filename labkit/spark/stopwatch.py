@@ -1,7 +1,7 @@
-"""Measure the phases of each batch that a foreachBatch sink writes: collect, write, pre-commit, commit.
+"""Measure how long each phase of a batch takes that a foreachBatch sink writes: collect, write, pre-commit, commit.
 
-A sink measures only if somebody has created the file `times.jsonl` in the lab's folder of the checkpoint; it
-appends one line per batch to that file. Measuring changes nothing else about the sink.
+A sink measures only if somebody has created the file `times.jsonl` in the lab's folder of the checkpoint; it appends
+one line per batch to that file. Measuring changes nothing else about the sink.
 """
 
 import json
@@ -15,7 +15,7 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """Seconds of one batch, by phase: collect, write, pre_commit, commit."""
+    """The seconds that one batch spends in each phase: collect, write, pre_commit, commit."""
 
     def __init__(self, log: Path, batch: int) -> None:
         self._path, self._batch = log / NAME, batch
@@ -23,18 +23,18 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the duration of the block to one phase."""
+        """Add the duration of the block to the named phase."""
         begun = time.perf_counter()
         yield
         self.seconds[name] += time.perf_counter() - begun
 
     def move(self, seconds: float, *, out_of: str, to: str) -> None:
-        """Move seconds from one phase to the one that they belong to."""
+        """Move seconds from one phase, in which they were measured, to the one to which they belong."""
         self.seconds[out_of] -= seconds
         self.seconds[to] += seconds
 
     def keep(self) -> None:
-        """Write the line of this batch, if anybody asked for it."""
+        """Append the times of this batch to the file if `ask` has created it."""
         # Only measurements use it, so a normal run pays only for one look at the folder.
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
@@ -42,13 +42,13 @@ class Stopwatch:
 
 
 def ask(log: Path) -> None:
-    """Time the batches of this checkpoint from now on."""
+    """Create the file that makes sinks measure the batches of this checkpoint from now on."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 
 
 def read(log: Path) -> dict[int, dict[str, float]]:
-    """Return seconds by batch and phase, summing up several lines of one batch."""
+    """Return the seconds of each batch by phase; several lines of a batch are summed up."""
     batches: dict[int, defaultdict[str, float]] = {}
     for line in (log / NAME).read_text(encoding="utf-8").splitlines():
         seconds = json.loads(line)

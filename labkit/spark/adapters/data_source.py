@@ -27,7 +27,7 @@ from labkit.spark.reach import Armed, reach_in_task, take_turns
 from labkit.stores.contract import Handle
 
 OPTION = "labkit_query"
-"""The option with which `labkit.spark.start` passes all `SinkOptions` as JSON."""
+"""The name of the Data Source option in which `labkit.spark.start` passes all `SinkOptions` as JSON."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,10 @@ class SinkOptions:
     """Whether Spark may run a task more than once in one driver, so that its attempts must be distinguished."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
-        """Return the query's coordinator in this process; `reach` replaces the armed one (in a task)."""
+        """Return the query's coordinator in this process; `reach` replaces the failpoint callback of `armed`.
+
+        A task passes its own `reach`, because only one of a batch's tasks may be killed at a point.
+        """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
             self.strategy,
@@ -61,7 +64,10 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a block around one task, which records how the task ended if it stopped itself at its failpoint."""
+        """Return a block around one task.
+
+        If the task stops itself at its failpoint, the block records how it ended later.
+        """
         return nullcontext() if self.armed is None else self.armed.followed()
 
     def to_text(self) -> str:
@@ -111,13 +117,13 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """A task's vote on its way to the driver."""
+    """The message in which Spark carries a task's vote to the driver."""
 
     vote: Vote | None
 
 
 class StrategyWriter(DataSourceStreamWriter):
-    """Passes Spark's calls to the strategy."""
+    """Spark's writer for one query: it passes Spark's calls to the sink strategy."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -159,7 +165,7 @@ class StrategyWriter(DataSourceStreamWriter):
                 coordinator.sink.drop_losers(batchId, votes)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Do nothing: Spark also calls this after a commit that failed half-way, while tasks may still write.
+        """Do nothing, because Spark also calls this after a commit that failed half-way, while tasks may still write.
 
-        The next start of the query resolves the remains by name.
+        The next start of the query finishes or aborts what is left.
         """

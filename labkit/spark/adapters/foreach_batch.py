@@ -1,8 +1,8 @@
 """The foreachBatch adapter: a sink strategy in the driver, called by `writeStream.foreachBatch`.
 
-Update mode uses this adapter because a Python Data Source does not support it, and most people write their
-sinks this way. The rows of a batch go to participants in the order of their keys, so that a commit has a
-middle. Start queries with `labkit.spark.start`, which locks the checkpoint and recovers first.
+Update mode uses this adapter because a Python Data Source does not support it; most people also write their sinks this
+way. The rows of a batch are divided among two transactions in the order of their keys, so that a crash can happen
+between the two commits. Start queries with `labkit.spark.start`, which locks the checkpoint and recovers first.
 """
 
 import time
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTICIPANTS = 2
-"""The number of transactions per batch: the smallest number whose commit has a middle, since each one is synced."""
+"""The number of transactions per batch: at least two are needed for a crash between commits, and each costs a sync."""
 
 
 class ForeachBatchAdapter:
@@ -64,8 +64,9 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the rows of one participant; only the last one passes the failpoint in the middle
-        of the write.
+        """Write and pre-commit the rows of one participant, and return its vote; None if there is nothing to commit.
+
+        Only the last participant passes the failpoint in the middle of the write.
         """
         written: list[float] = []
 
@@ -85,6 +86,6 @@ class ForeachBatchAdapter:
 
 
 def deal(rows: Sequence[Observation]) -> list[Sequence[Observation]]:
-    """Split the rows into at most `PARTICIPANTS` non-empty runs of nearly equal length."""
+    """Split the rows, in order, into at most `PARTICIPANTS` non-empty lists of nearly equal length."""
     ends = [len(rows) * part // PARTICIPANTS for part in range(PARTICIPANTS + 1)]
     return [rows[begin:end] for begin, end in pairwise(ends) if begin < end]

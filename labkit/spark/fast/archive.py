@@ -1,12 +1,11 @@
-"""Create the class-data archive: run a short session with a query of every job in it, and end it properly.
+"""Create the class-data archive (CDS) of a JVM: run a short session with a query of every job, and end it properly.
 
-Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet,
+Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet machine,
 two cores).
 
-A JVM writes its archive when it ends by itself, whereas the lab's drivers are killed, so this is a driver of
-its own kind, under a supervisor like the others. The archive gets its real name by one rename once it is
-complete. Its maker holds a lock, so that two makers do not duplicate the work, and removes what a killed maker
-left.
+A JVM writes its archive when it ends by itself, whereas the lab's drivers are killed, so this is a driver of its own
+kind, under a supervisor like the others. The archive gets its real name by one rename once it is complete. The process
+that makes it holds a lock, so that two do not duplicate the work, and removes what a killed one left.
 """
 
 import fcntl
@@ -31,20 +30,20 @@ from labkit.host.processes.protocol import Launch
 from labkit.spark.options import PARTITIONS, Job
 
 PATIENCE = 600.0
-"""Seconds without progress after which the making is abandoned; another maker may be at work."""
+"""Seconds without progress after which making an archive, or waiting for another process to make it, is given up."""
 
 REMEDY = "everything works without an archive, only some seconds slower"
 
 
 class ArchiveTask(msgspec.Struct, frozen=True):
-    """The driver's instructions."""
+    """The instructions for the driver that makes an archive."""
 
     anew: bool
     """Whether to replace an existing archive."""
 
 
 def make_archive(*, anew: bool = False) -> Path:
-    """Return the archive of this Java and this PySpark, creating it if necessary. Raises `ServiceUnavailable`.
+    """Return the archive for this Java and this PySpark, after making it if there is none. Raises `ServiceUnavailable`.
 
     `anew` replaces an existing archive.
     """
@@ -78,7 +77,7 @@ def _last_words(log: Path) -> str:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process makes an archive in this folder, and keep others waiting."""
+    """Hold the folder's lock for a block, so that only one process at a time makes an archive there."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -92,7 +91,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def write_archive(scratch: Path, *, anew: bool) -> None:
-    """Create the archive in the driver, unless another maker has done so meanwhile."""
+    """Make the archive, in its own driver, unless another process has done so meanwhile."""
     java = java_for_spark()
     path = archive_path(java)
     if path is None:
@@ -132,7 +131,7 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
 
 
 def _check(java: Java, unfinished: Path) -> None:
-    """Start a JVM that must use the archive or fail."""
+    """Start a JVM that must use the new archive or fail."""
     strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
     command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -144,7 +143,7 @@ def _check(java: Java, unfinished: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Create the archive in the driver, then wait for the kill."""
+    """Make the archive as `launch` says, then wait for the supervisor to kill this driver."""
     from labkit.host.processes.supervised import report
 
     task = wire.decode(launch.task, ArchiveTask)

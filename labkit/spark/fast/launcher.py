@@ -1,8 +1,7 @@
-"""The interpreter that Spark starts: it asks a zygote to fork programs with slow imports, and runs the rest as
-plain Python.
+"""The program that Spark starts as Python: it lets a zygote fork programs with slow imports, and runs others plainly.
 
-Spark runs it by path, isolated and without site-packages, because it must start in milliseconds; so it imports
-nothing of the lab. The process that Spark holds lives as long as the forked one.
+Spark runs it by path, isolated and without site-packages, because it must start in milliseconds; so it imports nothing
+of the lab. The process that Spark holds lives as long as the forked one.
 """
 
 import json
@@ -12,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    """Pass environment and streams to the zygote and wait for its child; become plain Python if no zygote answers."""
+    """Pass environment and streams to the zygote and wait for its child; if no zygote answers, become plain Python."""
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
         folder = os.getcwd()  # noqa: PTH109 - pathlib takes time to import

@@ -1,10 +1,11 @@
-"""A warm standby: a driver that has run a scratch query of the same shape and waits for a dead driver's work.
+"""A warm standby: a driver that has run a scratch query of the same kind and waits for a dead driver's work.
 
-Switch: `--standby`, off by default. A batch is committed 1.0 s after the crash instead of 6 s (quiet, two cores).
+Switch: `--standby`, off by default. A batch is committed 1.0 s after the crash instead of 6 s (quiet machine, two
+cores).
 
-The standby starts before the crash, under its own supervisor. It receives its queries only with the proof that
-the old driver was killed and that its session is empty, and only then opens the checkpoint and recovers: a
-standby that looked earlier could resolve transactions that a living driver still writes. The checkpoint's lock
+The standby starts before the crash, under its own supervisor. It receives its queries only with the proof that the old
+driver was killed and that its session is empty, and only then opens the checkpoint and recovers: a standby that looked
+earlier could resolve transactions that a living driver still writes. The checkpoint's lock
 (`labkit.spark.checkpoint.DriverLock`) is a second guard against that.
 """
 
@@ -24,7 +25,7 @@ from labkit.spark.crash_proof import check_dead
 
 
 class Standby:
-    """One waiting driver. Leaving the block ends it, whether or not it was used."""
+    """One waiting standby driver. Leaving the block ends it, whether or not it was used."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self.log = Path(launch.log)
@@ -41,7 +42,7 @@ class Standby:
         self.driver.__exit__(kind, error, trace)
 
     def await_ready(self) -> None:
-        """Wait until it is warm. Raises `JobFailed` if it ends instead."""
+        """Wait until the standby is warm. Raises `JobFailed` if it ends instead."""
         for event in self.events:
             if isinstance(event, Ready):
                 return
@@ -50,19 +51,22 @@ class Standby:
         raise JobFailed(f"the standby driver ended without being killed; see {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Give it queries that no driver has run, and return their events from now on."""
+        """Let the standby run new queries, which no driver has run before, and return their events."""
         self.driver.order(order)
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """Give it the queries of a driver that is proven dead. Raises `JobFailed` without that proof."""
+        """Let the standby continue the queries of a driver that is proven dead.
+
+        Raises `JobFailed` without that proof.
+        """
         # The last check before the hand-over: whatever was proven earlier, no process of the old driver may exist now.
         check_dead(dead)
         return self.hand(order)
 
 
 def check_memory(standbys: int) -> None:
-    """Raise `ServiceUnavailable` if one driver and `standbys` standbys do not fit into the free memory."""
+    """Raise `ServiceUnavailable` if one driver and this number of standbys do not fit into the free memory."""
     available, needed = (psutil.virtual_memory().available, (1 + standbys) * MEMORY_NEEDED)
     if available < needed:
         raise ServiceUnavailable(

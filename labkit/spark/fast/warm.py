@@ -1,11 +1,10 @@
-"""Run a scratch query of the same shape as a real one: it loads its classes, starts its Python processes, and
-touches no run.
+"""Run a scratch query of the same kind as a real one, so that its classes are loaded and its Python processes started.
 
-It belongs to `--standby` and has no switch of its own. A standby that has not run it takes over in 4.1 s
-instead of 1.0 s.
+It belongs to `--standby` and has no switch of its own. A standby that has not run it takes over in 4.1 s instead of 1.0
+s.
 
-The query goes the whole way, with a checkpoint, a recovery and a sink in the driver's scratch folder. It makes
-a standby driver warm, and collects classes for an archive.
+The query goes the whole way, with a checkpoint, a recovery and a sink, but in the driver's scratch folder, so no run is
+affected. It warms up a standby driver, and collects classes for an archive.
 """
 
 from pathlib import Path
@@ -20,8 +19,9 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Run one small query of this job to its end; the job `running` replaces jobs with Spark's own source or an
-    outside effect.
+    """Run one small query of this job to its end.
+
+    A job that reads with Spark's own source, or acts outside of Spark, is replaced by the job `running`.
     """
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.queries import register

@@ -33,17 +33,17 @@ RUNNERS = (
 )
 DAEMONS = ("pyspark.daemon", "labkit.spark.fast.daemon", "labkit.crashtest.instrument.daemon")
 FORKED = (*RUNNERS, *DAEMONS)
-"""The modules that a zygote runs in a fork; the launcher runs every other module in a plain interpreter."""
+"""The modules that a zygote runs in a fork of itself; the launcher runs every other module in a plain interpreter."""
 
 LONGEST = 100
-"""The longest path of a socket in bytes; the kernel allows 108."""
+"""The longest path of the zygote's socket in bytes; the kernel allows 108."""
 
 SOCKET = "LABKIT_ZYGOTE"
-"""The environment variable with the socket's path."""
+"""The environment variable that contains the path of the zygote's socket."""
 
 
 def interpreter(scratch: Path) -> dict[str, str]:
-    """Start a zygote and return the environment with which Spark's JVM starts its Python processes through it.
+    """Start a zygote, and return the environment with which Spark's JVM starts its Python processes through it.
 
     The result is empty if the folder's name is too long for a socket: everything works without, half a second slower.
     """
@@ -80,7 +80,7 @@ def _quoted(path: str | Path) -> str:
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork on request until standard input closes."""
+    """Fork a child for every connection, until standard input closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for a child's exit code
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -98,7 +98,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """Take over environment, streams and working folder in the child, and run the program to its end."""
+    """Run the launcher's program in the forked child, with the launcher's environment, streams and working folder."""
     # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
@@ -126,7 +126,7 @@ def _become(connection: socket.socket) -> None:
 
 
 def _seed_anew() -> None:
-    """Seed NumPy's generator, because it would produce the same numbers in every fork; Python reseeds its own."""
+    """Seed NumPy's generator in a fork, which would otherwise repeat the parent's numbers; Python reseeds its own."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()

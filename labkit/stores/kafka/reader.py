@@ -67,8 +67,7 @@ class Reader:
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Yield every record from offset `start` up to the present end at this isolation level; none without a topic.
-        """
+        """Yield every record from an offset up to the present end at this isolation level; none without a topic."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return

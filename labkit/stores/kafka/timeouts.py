@@ -183,8 +183,7 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait until `moment` seconds of the attempt have passed, and until Kafka has aborted an expired transaction.
-        """
+        """Wait until `moment` seconds of the attempt have passed and Kafka has aborted any expired transaction."""
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
             self._is_aborted(store, handle)
