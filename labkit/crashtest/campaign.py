@@ -3,8 +3,8 @@
     from labkit.crashtest.campaign import crash_test
     report = crash_test("sink.py:write_batch", quick=True)
 
-This module chooses the runs and their order; `labkit.crashtest.harness.runs` makes them and `labkit.core.judge`
-judges them.
+Variants are runs with another fault than a crash, such as an older copy of the checkpoint. This module chooses the runs
+and their order; `labkit.crashtest.harness.runs` performs them, and `labkit.core.judge` judges the rows.
 """
 
 import uuid
@@ -57,18 +57,18 @@ SLOW_STARTS = (
 
 
 class Campaign:
-    """One test of a sink. Call `healthy` first; afterwards the jobs of `jobs` can run in any order."""
+    """One crash test of a sink. Call `healthy` first; afterwards the jobs of `jobs` can run in any order."""
 
     def __init__(self, wanted: Settings, adapter: Adapter, harness: Harness, folder: Path, tell: Tell) -> None:
         self.settings, self.adapter, self.harness = wanted, adapter, harness
         self.shape = Shape.ROWS
         self.first: Healthy | None = None
-        """The run without a crash; None until `healthy` has made it."""
+        """The findings of the run without a crash; None until `healthy` has performed it."""
         self.log: list[Effect] = []
         self.points_total = 0
         self.pairs_total = 0
         self.directed: frozenset[str] = frozenset()
-        """The ids of the pairs that a complete test tries."""
+        """The ids of the pairs of crashes that a complete test must try."""
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self.ledger = Ledger(wanted.budget, tell)
         self._large_log: list[Effect] = []
@@ -82,7 +82,7 @@ class Campaign:
         return self.ledger.results
 
     def healthy(self) -> Result:
-        """Make and judge the run without a crash.
+        """Perform the run without a crash, and return its judged result.
 
         Raises `InvalidInput` if the sink or the reader fails even without a crash.
         """
@@ -98,7 +98,7 @@ class Campaign:
         return healthy
 
     def jobs(self) -> list[Job]:
-        """Return the jobs that are known after the healthy run: all except second crashes and large batches."""
+        """Return the jobs that are known after the run without a crash: all except second crashes and large batches."""
         batches = self.settings.batches
         plan = choose(self.log, batches, quick=self.settings.quick)
         if self.harness.lines:
@@ -113,7 +113,7 @@ class Campaign:
         return jobs
 
     def _lines(self) -> Sequence[Point]:
-        """Return the points before source lines at which the job is to be killed."""
+        """Return the crash points before source lines that the test tries."""
         beside = self.first.beside if self.first is not None else ()
         if self.settings.lines and not self.settings.only:
             return line_points(self._recorded(), beside)
@@ -123,15 +123,16 @@ class Campaign:
         return self.first.recorded if self.first is not None else self.log
 
     def second_crashes(self) -> list[Job]:
-        """Return jobs with two crashes; their second points come from the recoveries of single crashes that have
-        run.
+        """Return the jobs with two crashes, whose second crash point lies in the recovery from the first.
+
+        Call this after the jobs with single crashes, because only their runs show the recoveries.
         """
         found = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
         self.pairs_total, self.directed = found.total, found.directed
         return [pair_job(pair) for pair in found.chosen]
 
     def run(self, job: Job) -> Result:
-        """Run one job and return its result. A run that never reached its point is made once more."""
+        """Run one job and return its result. A run that never reached its crash point is repeated once."""
         self.ledger.planned += 1
         if self.ledger.is_over():
             return self.ledger.skip(job)
@@ -159,15 +160,15 @@ class Campaign:
         return self._judged(job, run)
 
     def _rows_of(self, job: Job) -> Rows | None:
-        """Return the input rows of a job that needs its own; None if it uses the rows that every run uses."""
+        """Return the input rows of a job that needs its own; None if it uses the same rows as every run."""
         if job.group is Group.LARGE:
             return self.harness.large_rows()
         return both(self.harness) if job.id in TWO else None
 
     def large_jobs(self) -> Iterator[Job]:
-        """Yield a run with one large batch, then crashes at points that only the large batch has.
+        """Yield the job of a run with one large batch, then jobs with crashes at points that only the large batch has.
 
-        Yields nothing with `--rows`, because the user's own rows are used as they are, or if no time is left.
+        Yield nothing if no time is left, or with `--rows`, because the user's own rows are used as they are.
         """
         if self.settings.rows is not None or self.ledger.is_over():
             return
@@ -190,7 +191,7 @@ class Campaign:
         return replace(result, story=text(self._stories[job.id]))
 
     def everything(self) -> Report:
-        """Make every requested run and return the report."""
+        """Run the whole test as the settings ask, and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -201,7 +202,9 @@ class Campaign:
         return self.report()
 
     def _count(self, jobs: Sequence[Job]) -> int:
-        """Estimate the number of runs after the healthy one; pairs and large batches are not known yet."""
+        """Estimate the number of runs after the one without a crash, since pairs and large batches are not
+        known yet.
+        """
         only = self.settings.only
         if only:
             return sum(1 + ("+" in name) for name in only)
@@ -209,7 +212,9 @@ class Campaign:
         return len(jobs) + pairs_tried + (self.settings.rows is None)
 
     def _drivers(self, jobs: Sequence[Job]) -> int:
-        """Estimate how many drivers all runs take: one for each kill, and one for each run that leaves none behind."""
+        """Estimate how many drivers all runs need: one for each kill, and one for each run that leaves no driver for
+        the next.
+        """
         only = self.settings.only
         if only:
             return sum(1 + 2 * ("+" in name) for name in only)
@@ -238,7 +243,7 @@ class Campaign:
                     yield job
 
     def _rest(self) -> Iterator[Job]:
-        """Yield the points that the whole test has left out as repetitions, as long as there is time."""
+        """Yield jobs for the crash points that a whole test first left out as repetitions, as long as there is time."""
         tried = {each.id for each in self.results}
         for point in points(self.log, range(self.settings.batches)) if not self.settings.quick else ():
             if self.ledger.is_over():
@@ -269,7 +274,9 @@ class Campaign:
             yield pair_job(Pair(point, other))
 
     def _one_large(self, name: str) -> Iterator[Job]:
-        """Yield the large batch without a crash, which shows its points, and then the job with the requested id."""
+        """Yield the job of the large batch without a crash, which shows its crash points, and then the job with the id
+        `name`.
+        """
         jobs = self.large_jobs()
         first = next(jobs, None)
         if first is None:
@@ -300,7 +307,10 @@ class Campaign:
 
 @contextmanager
 def campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
-    """Prepare drivers, reader and store for a test of a sink, for a `with` block; end every process at its end."""
+    """Prepare drivers, reader and store for the test of a sink within a `with` block, and end every process afterwards.
+
+    Without a `folder` for the logs of the runs, a temporary one is used.
+    """
     with ExitStack() as stack:
         place = folder or stack.enter_context(own_folder())
         place.mkdir(parents=True, exist_ok=True)
@@ -334,9 +344,10 @@ def _reset(reader: Reader) -> None:
 
 
 def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
-    """Test the sink `FILE:NAME` and return the report; `more` are keywords of `labkit.crashtest.settings.settings`.
+    """Run the crash test of the sink `FILE:NAME`, and return the report.
 
-    Raises `InvalidInput` with one sentence if the file, the name, the reader or the store cannot be tested.
+    `more` are options by keyword, as in `labkit.crashtest.settings.settings`. Raises `InvalidInput` with one sentence
+    if the file, the name, the reader or the store cannot be tested.
     """
     with campaign(settings(subject, **more), folder, tell) as running:
         return running.everything()

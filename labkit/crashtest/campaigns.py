@@ -1,4 +1,4 @@
-"""Chooses the test for given settings: a sink's with instruments, a sink's by its system calls, or a pipeline's."""
+"""Chooses the test for given settings: that of a sink by wrappers or by its system calls, or that of a pipeline."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -14,29 +14,29 @@ from labkit.crashtest.verdict import Result
 
 
 class Tests(Protocol):
-    """The test of a sink or of a pipeline, as a whole or run by run."""
+    """The crash test of a sink or of a pipeline, which can be run as a whole or run by run."""
 
     @property
     def results(self) -> list[Result]:
         """The results of the runs so far."""
 
     def everything(self) -> Report:
-        """Make every run and return the report."""
+        """Perform every run of the test and return the report."""
 
     def healthy(self) -> Result:
-        """Make the run without a crash, which must come first, and return its result."""
+        """Perform the run without a crash, which must come first, and return its judged result."""
 
     def jobs(self) -> list[Job]:
         """Return the jobs that are known after the run without a crash."""
 
     def second_crashes(self) -> list[Job]:
-        """Return the jobs that are known only after the runs of `jobs`."""
+        """Return the jobs that are known only after the jobs of `jobs` have run."""
 
     def large_jobs(self) -> Iterator[Job]:
-        """Yield the jobs whose batches have more rows than those of other runs."""
+        """Yield the jobs whose batches have more rows than those of all other runs."""
 
     def run(self, job: Job) -> Result:
-        """Make the run of one job and return its result."""
+        """Perform the run of one job and return its judged result."""
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
@@ -45,7 +45,7 @@ class Tests(Protocol):
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent
 ) -> AbstractContextManager[Tests]:
-    """Return the test for these settings as a context manager.
+    """Return the crash test for these settings as a context manager.
 
     Each kind of test is imported only when it is used, because only sinks need Spark.
     """

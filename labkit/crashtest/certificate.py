@@ -1,4 +1,4 @@
-"""Prints a test on one page: what was tested, what was measured and how often, and what was not measured.
+"""Formats the result of a test as one page to print: what was tested and measured, how often, and what was not.
 
 The page repeats the sentences of the report unchanged.
 """
@@ -15,7 +15,7 @@ from labkit.view.card import code, document, items, para, section, table, tag
 from labkit.view.signs import LOOKS
 
 MOST_RUNS = 24
-"""The number of runs that the page lists by name, the weakest first; its table counts all of them."""
+"""The number of runs that the page lists by name, beginning with the weakest; its table counts all of them."""
 
 STYLE = """
 @page{size:A4;margin:14mm}
@@ -52,7 +52,7 @@ def certificate(report: Report) -> str:
 
 
 def _under(report: Report) -> Iterator[str]:
-    """Yield the sentences that belong directly under the guarantee."""
+    """Yield the sentences that the page shows directly below the guarantee."""
     weakest = report.summary.weakest
     if weakest is not None:
         yield f"Weakest: {weakest.title}: {weakest.because}."
@@ -133,7 +133,7 @@ def _unmeasured(report: Report) -> Iterator[str]:
 
 
 def _again(report: Report) -> str:
-    """Return the shortest command that repeats the test; with `--only`, one command for each of its runs."""
+    """Return the shortest command that repeats the test; with `--only`, one command for each of the selected runs."""
     return "\n".join(map(report.settings.command, report.settings.only or ("",)))
 
 

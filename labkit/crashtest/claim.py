@@ -1,8 +1,8 @@
-"""States what a test may claim: the guarantee, and how much of what could refute it was tried.
+"""States what a test may claim: the guarantee, and how much of what could refute the guarantee was tried.
 
-One run can refute a guarantee. Only all runs together can support one, so `exactly-once` is claimed without a
-qualifier only if the job was killed at every point and at every directed pair of points, and every run proved
-something.
+One run can refute a guarantee. Only all runs together can support one. So `exactly-once` is claimed without a qualifier
+only if the job was killed at every crash point and at every directed pair of crash points (those with a reason of their
+own), and if every run proved something.
 """
 
 from dataclasses import dataclass
@@ -14,20 +14,22 @@ from labkit.crashtest.verdict import Coverage, Group, Summary
 from labkit.view.signs import LOOKS, Look
 
 SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
-"""The look of a claim that nothing refuted while not everything was tried: a circle of which a quarter is filled."""
+"""The sign and colours of a claim that no run refuted although not everything was tried: a circle, a quarter filled."""
 
 
 class Strength(StrEnum):
-    """How much a test knows."""
+    """How much of what could refute the guarantee a test has tried."""
 
     COMPLETE = "complete"
-    """Every point and every directed pair was tried, and every run proved something; or nothing is left to lose."""
+    """Every crash point and every directed pair was tried and every run proved something, or there is no guarantee at
+    all.
+    """
     SAMPLED = "sampled"
-    """No run was weaker than exactly-once, and not everything was tried."""
+    """No run was weaker than exactly-once, but not everything was tried."""
     REFUTED = "refuted"
-    """A run was weaker than exactly-once. What is left may be weaker still, because not everything was tried."""
+    """A run was weaker than exactly-once. The guarantee may be weaker still, because not everything was tried."""
     UNKNOWN = "unknown"
-    """No run was weaker than exactly-once, and some run that could have been proves nothing."""
+    """No run was weaker than exactly-once, but a run that might have been weaker proves nothing."""
 
 
 class Goal(StrEnum):
@@ -35,29 +37,29 @@ class Goal(StrEnum):
 
     EXACTLY_ONCE = Guarantee.EXACTLY_ONCE.value
     NOT_REFUTED = "not-refuted"
-    """No run that was tried is weaker than exactly-once; a quick test can reach this."""
+    """No run of the test is weaker than exactly-once; a quick test can show this."""
     AT_LEAST_ONCE = Guarantee.AT_LEAST_ONCE.value
     AT_MOST_ONCE = Guarantee.AT_MOST_ONCE.value
     NONE = Guarantee.NONE.value
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee that no run may fall below."""
+        """The weakest guarantee that any run may have if the goal is to be reached."""
         return Guarantee.EXACTLY_ONCE if self is Goal.NOT_REFUTED else Guarantee(self.value)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The claim of one test. As text it is the guarantee, qualified unless the strength is complete."""
+    """What one test claims. As text it is the guarantee, with a qualifier unless everything was tried."""
 
     strength: Strength
     at_best: Guarantee
-    """The guarantee that holds if nothing beyond the observed violations is wrong."""
+    """The guarantee that holds if the runs that were not made would show no further violation."""
     coverage: Coverage
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee if it is claimed without a qualifier; otherwise unknown."""
+        """The guarantee if it is claimed without a qualifier; otherwise `unknown`."""
         return self.at_best if self.strength is Strength.COMPLETE else Guarantee.UNKNOWN
 
     def __str__(self) -> str:
@@ -69,13 +71,13 @@ class Claim:
 
     @property
     def look(self) -> Look:
-        """The sign and the shades of the claim. Only an unqualified exactly-once looks right."""
+        """The sign and colours of the claim. Only exactly-once without a qualifier has those of a correct result."""
         if self.strength is Strength.SAMPLED:
             return SAMPLED
         return LOOKS[self.at_best if self.strength is Strength.REFUTED else self.guarantee]
 
     def reaches(self, goal: Goal) -> bool | None:
-        """Return whether the claim is at least the goal; None if the test does not know."""
+        """Return whether the claim is at least as strong as the user's goal; None if the test does not know."""
         if not satisfies(self.at_best, goal.guarantee):
             return False
         if goal is Goal.NOT_REFUTED:
@@ -88,7 +90,7 @@ class Claim:
 
 
 def claim(summary: Summary) -> Claim:
-    """Return what a test with these results may claim."""
+    """Return the claim that a test with these results may make."""
     at_best, coverage = summary.at_best(), summary.coverage
     return Claim(_strength(summary, at_best), at_best, coverage)
 

@@ -1,4 +1,4 @@
-"""Reads `[tool.labkit.crashtest]` of pyproject.toml and joins it with the options of a command line or of pytest.
+"""Reads `[tool.labkit.crashtest]` of pyproject.toml, and merges it with the options of a command line or of pytest.
 
 The keys are the fields of `Settings`, `PipelineSettings` and `Demand`; each value has the type of its option.
 """
@@ -16,13 +16,13 @@ from labkit.crashtest.options import Demand, SharedOptions
 from labkit.crashtest.settings import Settings
 
 KINDS: tuple[type[Settings], type[PipelineSettings]] = (Settings, PipelineSettings)
-"""The kinds of tests. An option that several of them have is the same option."""
+"""The kinds of tests: of a sink, and of a pipeline. If both have an option, it is the same object in both."""
 
 OPTIONS: dict[str, Option[Any]] = {each.keyword: each for of in (*KINDS, Demand) for each in options_of(of)}
 """Every option of a crash test by its keyword."""
 
 KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
-"""Every key that the table in pyproject.toml may have."""
+"""Every key that the table in pyproject.toml may have, with its option."""
 
 
 def configured(path: Path) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the settings of the test: options of the command line (`given`) win over those of the project (`said`).
+    """Return the settings of the test; options of the command line win over those of the project's pyproject.toml.
 
     Raises `InvalidInput` if options exclude each other.
     """
@@ -70,18 +70,21 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the demanded result, from the command line or else from the project. Raises `InvalidInput`."""
+    """Return the result that the user demands, by the command line or else by the project.
+
+    Raises `InvalidInput` for a goal that does not exist.
+    """
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 
 def names_subject(words: Mapping[str, Any]) -> bool:
-    """Return whether the options name a sink or a pipeline."""
+    """Return whether the options name something to test, a sink or a pipeline."""
     return _kind(words) is not None
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the kind of test that alone has this option; None if several kinds or none have it."""
+    """Return the only kind of test that has this option; None if both kinds or neither have it."""
     owners = [kind for kind in KINDS if option in options_of(kind)]
     return owners[0] if len(owners) == 1 else None
 
@@ -92,7 +95,10 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the kind of test whose subject the options name; if they name a sink and a pipeline, the pipeline's."""
+    """Return the kind of test whose sink or pipeline the options name.
+
+    If they name both, return the pipeline's; None if they name neither.
+    """
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind
@@ -100,7 +106,9 @@ def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] |
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` if an option belongs only to the other kind of test."""
+    """Raise `InvalidInput` if an option belongs only to the other kind of test; `written` returns the option as the
+    user wrote it.
+    """
     for option in (OPTIONS[name] for name in words):
         other = owner(option)
         if other in (None, kind):

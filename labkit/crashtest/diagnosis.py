@@ -1,7 +1,7 @@
 """Explains why a sink is weaker than exactly-once, by lines of its own code, and names a repair.
 
-The harmful crash points of one batch lie between two effects. If these two effects were atomic, no crash could
-come between them. This module reads results and a log of effects only.
+The harmful crash points of one batch lie between two effects. If these two effects were atomic, no crash could come
+between them. This module only reads results and a log of effects.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ FORGIVE = Recipe(
 
 
 class Diagnosis(NamedTuple):
-    """The kind of a weakness, the reason for it, and the repair."""
+    """An explanation of a weak result: a short name for the kind of weakness, the reason, and the repair."""
 
     code: str
     why: str
@@ -76,7 +76,10 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis | None:
-    """Return the diagnosis of the weakest result, or of a call that returned too early; None if neither exists."""
+    """Return the diagnosis of the weakest result, or else of a call that returned too early; None if nothing is wrong.
+
+    `log` are the effects of the run without a crash, `shape` the form of the reader's rows.
+    """
     weakest = summary.weakest
     if weakest is None:
         return _late(log)
@@ -90,7 +93,7 @@ def diagnose(summary: Summary, log: Sequence[Effect], shape: Shape) -> Diagnosis
 
 
 def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
-    """Return the diagnosis of an anomaly that no single crash of a small batch has shown."""
+    """Return the diagnosis of a violation that no single crash of a batch of usual size has shown."""
     if weakest.group is Group.LARGE:
         return _large(weakest)
     if weakest.group is Group.RETRY:
@@ -102,7 +105,7 @@ def _alone(weakest: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
 
 
 def _late(log: Sequence[Effect]) -> Diagnosis | None:
-    """Return the diagnosis of an effect that came after its call had returned; None if there was none."""
+    """Return the diagnosis of an effect that happened after its call had returned; None if there was none."""
     late = first_late(log)
     if late is None:
         return None
@@ -111,7 +114,7 @@ def _late(log: Sequence[Effect]) -> Diagnosis | None:
 
 
 def _large(result: Result) -> Diagnosis:
-    """Return the diagnosis of an anomaly that only a large batch has shown."""
+    """Return the diagnosis of a violation that only a large batch has shown."""
     if not result.points:
         why = f"{result.title}: {result.because}"
         return Diagnosis("wrong with a large batch", why, MARKER)
@@ -144,7 +147,7 @@ def _identity(result: Result, axis: str) -> Diagnosis:
 
 
 def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis:
-    """Return the diagnosis of an anomaly that only a second crash, during the recovery, has shown."""
+    """Return the diagnosis of a violation that only a second crash, during the recovery, has shown."""
     second = result.points[-1]
     tried = any(_same_place(each.points[0], second) for each in crashes)
     where = f"after {second.kind} by line {second.line}" if second.line else f"at {second}"
@@ -162,7 +165,7 @@ def _recovery(result: Result, axis: str, crashes: Sequence[Result]) -> Diagnosis
 
 
 def _same_place(point: Point, other: Point) -> bool:
-    """Return whether both points are on the same side of the same effect of a call, in any two batches."""
+    """Return whether both crash points are on the same side of the same effect of a call, in whatever batches."""
     return (point.where, point.side, point.file, point.line, point.nth) == (
         other.where,
         other.side,
@@ -173,7 +176,10 @@ def _same_place(point: Point, other: Point) -> bool:
 
 
 def _window(axis: str, crashes: Sequence[Result], log: Sequence[Effect], shape: Shape) -> Diagnosis:
-    """Return the diagnosis from the window of one batch in which a crash is harmful: the effects at its two ends."""
+    """Return the diagnosis of harm by single crashes, from the two effects between which these crashes lie.
+
+    The batch in which most crashes violate the property `axis` is used.
+    """
     batch = max({each.points[0].batch for each in crashes}, key=lambda number: (_harm(axis, crashes, number), -number))
     violating = [each for each in crashes if each.points[0].batch == batch and each.rows_of(axis)]
     lasting = lasting_of(log, batch)
@@ -198,7 +204,9 @@ def _harm(axis: str, crashes: Sequence[Result], batch: int) -> int:
 
 
 def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
-    """Return the durable effects of a batch in the order in which they happened."""
+    """Return the effects of a batch that make rows durable or prepare a transaction, in the order in which they
+    happened.
+    """
     return [
         each
         for each in log
@@ -207,7 +215,7 @@ def lasting_of(log: Sequence[Effect], batch: int) -> list[Effect]:
 
 
 def _reached(effect: Effect, point: Point) -> bool:
-    """Return whether the effect has happened by the time the job reaches the point."""
+    """Return whether the effect has already happened when the job reaches the crash point."""
     if point.kind is Kind.COMMITS:
         return True
     at_point, at_effect = ((place(point.where), point.place), (place(effect.where), effect.place))

@@ -1,7 +1,7 @@
-"""Reads the pipelines of real engines that the lab ships: a description, the expected result, and a recorded test.
+"""Reads the shipped pipelines of real engines: each has a description, an expected result, and a recorded test.
 
-The programs, `engines.toml` and the records are in `data/pipelines/engines`, whose README says how they were
-made. This module reads them only; it runs no pipeline.
+The programs, `engines.toml` and the records are in `data/pipelines/engines`, whose README says how they were made. This
+module only reads them; it runs no pipeline.
 """
 
 import tomllib
@@ -14,15 +14,15 @@ from labkit.core.errors import InvalidInput
 from labkit.spark.options import shipped
 
 ENGINES = shipped("pipelines/engines")
-"""The folder of the programs, their readers and their input."""
+"""The folder of the pipelines' programs, their readers and their input."""
 RECORDS = ENGINES / "records"
 PROJECT = "project"
-"""The name of the lab's own environment."""
+"""The name of labkit's own Python environment in `engines.toml`."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One entry of engines.toml, which explains the fields."""
+    """A pipeline of a real engine, as an entry of `engines.toml`, which explains the fields."""
 
     name: str
     does: str
@@ -46,7 +46,9 @@ class Pipeline:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the pipeline runs in the lab's own Python environment; then nothing but jars is downloaded for it."""
+        """Whether the pipeline runs in labkit's own Python environment, so that nothing but jars is
+        downloaded for it.
+        """
         return {self.environment, self.read_environment} == {PROJECT}
 
 
@@ -65,7 +67,7 @@ def named(name: str) -> Pipeline:
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The record of a pipeline's test: the command that repeats it, the versions, and the effects seen."""
+    """The record of a pipeline's test: the command that repeats it, the versions of the programs, and the effects."""
 
     command: str
     versions: list[str]
@@ -78,7 +80,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def kept(name: str) -> Kept:
-    """Return the record of a pipeline, or of the pipeline with the same program.
+    """Return the recorded test of a pipeline, or that of another pipeline with the same program.
 
     Raises `InvalidInput` if there is no record.
     """

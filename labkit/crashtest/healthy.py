@@ -1,7 +1,8 @@
-"""Makes the run without a crash, which shows the sink's effects, the reader's row shape, and unrecorded writes.
+"""Performs the run without a crash, which shows the sink's effects, the form of the reader's rows, and unrecorded
+writes.
 
-If rows change without a recorded effect, the run is repeated with each source line recorded, so that the job
-can later be killed next to the statement that writes.
+If rows change without a recorded effect, the run is repeated with each source line recorded, so that the test can kill
+the job next to the statement that writes.
 """
 
 from collections.abc import Callable
@@ -20,24 +21,27 @@ from labkit.crashtest.subject import BY_NAME, IN_JVM, Adapter
 
 @dataclass(frozen=True)
 class Healthy:
-    """The findings of the run without a crash."""
+    """The findings of a sink's run without a crash."""
 
     run: Run
     shape: Shape
     recorded: tuple[Effect, ...]
-    """All recorded effects, including source lines about to be executed."""
+    """All recorded effects, including those for source lines about to be executed."""
     log: tuple[Effect, ...]
-    """The recorded effects without source lines, plus an unseen write for each line next to which rows changed."""
+    """The recorded effects without source lines, plus an inferred write for each line next to which rows changed."""
     beside: tuple[Point, ...]
-    """The points before source lines between which rows changed without a recorded effect."""
+    """The crash points before those source lines between which rows changed without a recorded effect."""
     doubts: tuple[str, ...]
-    """The reasons why the test can claim no guarantee, a sentence each."""
+    """The reasons why the test can claim no guarantee, each as a sentence."""
     slow: tuple[str, ...]
-    """A note if the reader is too slow to answer at every point; empty otherwise."""
+    """A note if the reader is too slow to answer at every crash point, in a tuple that is empty otherwise."""
 
 
 def healthy_run(wanted: Settings, adapter: Adapter, harness: Harness, tell: Callable[[str, str], None]) -> Healthy:
-    """Make the run without a crash and return its findings. Raises `InvalidInput` if the sink or its reader fails."""
+    """Perform the run without a crash and return its findings.
+
+    Raises `InvalidInput` if the sink or its reader fails.
+    """
     tell("run", "a run without a crash, to find the points")
     run, shape = _recorded(wanted, harness, "healthy")
     unexplained = _gaps(run)
@@ -106,7 +110,7 @@ def _beside(unexplained: list[Gap]) -> tuple[Point, ...]:
 
 
 def _with_unseen(log: tuple[Effect, ...], unseen: list[Effect]) -> tuple[Effect, ...]:
-    """Return the log with each unseen write inserted after the last earlier effect of its call."""
+    """Return the log with each inferred write inserted after the last earlier effect of its call."""
     effects = list(log)
     for effect in unseen:
         before = [

@@ -1,4 +1,4 @@
-"""The jobs of a test: the runs that it is to make, each with a name, a title, a group and its crash points."""
+"""The jobs of a test: the runs to perform, each with an id, a title, a group and its crash points."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from labkit.crashtest.points import Pair
 from labkit.crashtest.verdict import Group, Result
 
 NEVER_REACHED = "the point was never reached"
-"""The reason why a run proves nothing if its job ended without reaching its crash point."""
+"""The beginning of the reason why a run proves nothing if its job ended without reaching the crash point."""
 
 
 class Job(NamedTuple):
-    """One run to be made."""
+    """The description of one run that a test is to perform."""
 
     id: str
     title: str
@@ -20,11 +20,11 @@ class Job(NamedTuple):
 
 
 def unknown(job: Job, why: str) -> Result:
-    """Return the result of a job whose run proves nothing, with the reason."""
+    """Return the result of a job whose run proves nothing; `why` is the reason."""
     return Result(job.id, job.title, job.group, job.points, unknown=why)
 
 
 def pair_job(pair: Pair) -> Job:
-    """Return the job of a crash and of a second crash during its recovery, or in the next batch."""
+    """Return the job of a run with a crash, and a second crash during its recovery or in the batch after it."""
     when = "in the recovery" if pair.second.batch == pair.first.batch else "after the recovery"
     return Job(pair.id, f"{pair.first}; then, {when}, {pair.second}", Group.PAIR, (pair.first, pair.second))

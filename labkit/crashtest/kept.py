@@ -1,4 +1,4 @@
-"""Writes the files that a test leaves for builds and people: report, pages, badge, and a picture of the weakest run."""
+"""Writes the files that a test leaves behind: report, pages, badge, and a picture of the weakest run."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from labkit.crashtest.report import Report
 
 
 def keep(report: Report, out: Path) -> None:
-    """Write the report in every format into the folder `out`, next to logs and evidence."""
+    """Write the report in every format into the folder `out`, which also contains the logs and the evidence."""
     (out / "report.txt").write_text(report.text() + "\n", encoding="utf-8")
     (out / "report.json").write_text(json.dumps(report.to_json(), indent=2), encoding="utf-8")
     (out / "report.html").write_text(page(report), encoding="utf-8")

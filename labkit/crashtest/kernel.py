@@ -2,7 +2,8 @@
 
     labkit crashtest sink.py:write_batch --eyes kernel
 
-This module only writes the job's description; `labkit.crashtest.blackbox` finds the points, runs the job and reports.
+This module only writes the description of the job; `labkit.crashtest.blackbox` finds the crash points, runs the job and
+reports.
 """
 
 import shlex
@@ -26,21 +27,23 @@ from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
-"""Files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
+"""Patterns of files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
 
 START_SECONDS = 120.0
-"""The least number of seconds that a job may take without progress, because Spark starts slowly on a busy machine."""
+"""The minimum seconds that a job may take without progress, because Spark starts slowly on a busy machine."""
 
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The settings of a sink's test by a plain job."""
+    """The settings of a sink's test by its system calls: those of a pipeline, whose command is a plain job with the
+    sink.
+    """
 
     sink: Settings | None = None
 
     @property
     def subject(self) -> str:
-        """The sink's name."""
+        """The name of the sink, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
 
     def command(self, only: str = "") -> str:
@@ -48,7 +51,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Write the job and its rows into the folder `place`, and return the settings of its test.
+    """Write a plain job with the sink, and its input rows, into the folder `place`; return the settings of its test.
 
     `jars` includes the resolved jars of the user's packages.
     """
@@ -97,9 +100,9 @@ def _words(verb: str, job: Path) -> str:
 
 @contextmanager
 def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
-    """Prepare the test of a sink by its system calls, for a `with` block.
+    """Prepare the test of a sink by its system calls, within a `with` block.
 
-    Raises `InvalidInput` if there is no `reset`.
+    Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.

@@ -1,4 +1,4 @@
-"""Keeps the results of one test's runs, the number of runs to come, and the time that is left."""
+"""Keeps the results of one test, the number of runs still to come, and the time that is left."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,36 +9,41 @@ from labkit.crashtest.jobs import Job, unknown
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 
 Tell = Callable[[str, str], None]
-"""A function that reports progress; it gets `run` or `done` and a sentence on the run that begins or has ended."""
+"""A function that reports progress: its arguments are `run` or `done`, and a sentence on the run that
+begins or ended.
+"""
 
 
 def silent(_what: str, _text: str) -> None:
-    """Report no progress."""
+    """Ignore a report of progress."""
 
 
 class Extent(NamedTuple):
-    """What a complete test would try."""
+    """The crash points, and pairs of crash points, that a complete test would try."""
 
     points: int
-    """The number of points of the run without a crash."""
+    """The number of crash points of the run without a crash."""
     pairs: int
-    """The number of pairs of a point and another one in the recovery from it."""
+    """The number of pairs of a crash point and a second crash point in the recovery."""
     directed: frozenset[str] = frozenset()
-    """The ids of the pairs that a complete test tries."""
+    """The ids of the pairs that a complete test must try."""
     selected: bool = False
     """Whether the user selected single runs with `--only`."""
 
 
 class Ledger:
-    """The results of a test and its time budget. The time begins when the ledger is created."""
+    """The results and the time budget of a test, whose clock starts when the ledger is created."""
 
     def __init__(self, budget: float, tell: Tell) -> None:
-        """Start the clock; `budget` is the number of seconds for all runs."""
+        """Start the clock.
+
+        `budget` is the number of seconds for all runs; `tell` is called with the progress.
+        """
         self.budget, self.tell = budget, tell
         self.results: list[Result] = []
         self.planned = 0
         self.side_by_side = 1
-        """The number of runs made in parallel."""
+        """The number of runs that go on in parallel."""
         self._under_way: set[str] = set()
         """The ids of runs that have begun and have no result yet."""
         self.total = 0
@@ -54,7 +59,7 @@ class Ledger:
         return max(self.budget - (time.monotonic() - self._begun), 0.0)
 
     def progress(self, job: Job) -> str:
-        """Return as text the number of the run that begins, the number of all runs, and the estimated seconds left."""
+        """Return a text such as "run 3 of 20, about 95 s left" for a run that begins; the numbers are estimates."""
         runs = [each for each in self.results if each.group is not Group.SEEING]
         number = len(runs) + len(self._under_way - {job.id}) + 1
         total = max(self.total, number)
@@ -69,12 +74,12 @@ class Ledger:
         self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
-        """Return and keep the result of a job that had no time left to run."""
+        """Store and return the result of a job that was not run because no time was left."""
         budget = f"{self.budget:.0f} s were over"
         return self.keep(replace(unknown(job, f"not run: {budget} (--seconds allows more)"), skipped=True))
 
     def keep(self, result: Result) -> Result:
-        """Keep the result of a run and report it."""
+        """Store the result of a run, report it as progress, and return it."""
         self.results.append(result)
         self._under_way.discard(result.id)
         violated = ", ".join(result.violated)
@@ -82,7 +87,10 @@ class Ledger:
         return result
 
     def summary(self, extent: Extent, unjudged: Sequence[str] = ()) -> Summary:
-        """Return the summary of all results. `unjudged` are the axes that this kind of test cannot judge."""
+        """Return the summary of all results.
+
+        `extent` is what a complete test would try; `unjudged` are the properties that this kind of test cannot judge.
+        """
         hit = sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING))
         proven = [each for each in self.results if not each.unknown]
         groups = [each.group for each in proven]

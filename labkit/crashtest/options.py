@@ -1,8 +1,8 @@
-"""The options that the tests of sinks and pipelines share, and those by which a user demands a result.
+"""The options that the tests of sinks and of pipelines share, and the options by which a user demands a result.
 
-Each option is a field (`labkit.core.options`). The command line, `[tool.labkit.crashtest]` in pyproject.toml,
-pytest's options, JSON, the printed command and every refusal are derived from it. Fields of `Settings` belong
-to sinks only, fields of `PipelineSettings` to pipelines only.
+Each option is a field (`labkit.core.options`). The command line, `[tool.labkit.crashtest]` in pyproject.toml, pytest's
+options, JSON, the printed command and every error message for an option are derived from the field. Fields of
+`Settings` belong to sinks only, fields of `PipelineSettings` to pipelines only.
 """
 
 from dataclasses import dataclass, replace
@@ -18,12 +18,16 @@ from labkit.host.path_kinds import Folder
 
 
 class Named(Kind[Subject]):
-    """A file and a name in it, as `sink.py:write_batch`, or a module and a name."""
+    """The kind of an option whose value is a file and a name in it, as `sink.py:write_batch`, or a module
+    and a name.
+    """
 
     metavar = "FILE:NAME"
 
     def read(self, word: object) -> Subject:
-        """Return the subject that the text names. Raises `Unfit` for another form, or if the file does not exist."""
+        """Return the file and name in the option's text. Raises `Unfit` for another form, or if the file does not
+        exist.
+        """
         if not isinstance(word, str):
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
         return Subject.read(word)
@@ -34,11 +38,11 @@ class Named(Kind[Subject]):
 
 @dataclass(frozen=True)
 class SharedOptions(Options):
-    """The settings that a test of a sink or a pipeline has."""
+    """The options that the test of a sink and the test of a pipeline have in common."""
 
     VERB = "labkit crashtest"
     KIND: ClassVar[str] = ""
-    """The kind of thing under test, and the form of its name."""
+    """The kind of test for messages: a sink or a pipeline, and how the user names it."""
 
     reader: Subject | None = option(
         Named(),
@@ -91,30 +95,30 @@ class SharedOptions(Options):
 
     @property
     def usual_reader(self) -> Subject | None:
-        """The reader if the user names none."""
+        """The default of `--reader`; None if there is none."""
         return None
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The watched folders if the user names none."""
+        """The default of `--watch`: the folders that are watched if the user names none."""
         return ()
 
     @property
     def may_watch(self) -> bool:
-        """Whether this kind of test watches folders."""
+        """Whether this kind of test watches folders, so that `--watch` is allowed."""
         return True
 
     def check_only(self) -> None:
-        """Raise `InvalidInput` if `--only` has a name that no run can have."""
+        """Raise `InvalidInput` if `--only` contains an id that no run can have."""
 
     def command(self, only: str = "") -> str:
-        """Return the command line that repeats the test, or only the run named `only`."""
+        """Return the command line that repeats the test, or only the run with the id `only`."""
         return super().command() if not only else replace(self, only=(only,), quick=False).command()
 
 
 @dataclass(frozen=True)
 class Demand(Options):
-    """The result that a user demands of a test."""
+    """The options by which a user demands a result of a test."""
 
     expect: Goal | None = option(
         Name(Goal, metavar="GUARANTEE"),

@@ -33,7 +33,7 @@ SEEN_BY = {
 
 
 def page(report: Report) -> str:
-    """Return the page as an HTML document. It quotes lines of the sink's file as the file is now."""
+    """Return the page as an HTML document. It quotes lines of the sink's file as the file is at that time."""
     title = f"Crash test of {report.settings.subject}"
     return document(
         title,
@@ -59,7 +59,7 @@ def _facts(report: Report) -> Iterator[str]:
 
 
 def verdict_mark(guarantee: Guarantee) -> Html:
-    """Return a guarantee with its colour and sign."""
+    """Return a guarantee with its colour and sign, as HTML."""
     return _mark(guarantee.value, LOOKS[guarantee])
 
 
@@ -84,7 +84,9 @@ def _why(report: Report) -> Iterator[Html]:
 
 
 def axis_table(report: Report) -> Html:
-    """Return a table of the axes that hold or are violated, followed by the conditions."""
+    """Return an HTML table of the checked properties, each with its outcome, followed by the outcomes of the
+    conditions.
+    """
     rows = [
         (axis, outcome, ", ".join(_violating(axis, report.summary.results))) for axis, outcome in report.axes.items()
     ]
@@ -109,12 +111,15 @@ def _runs(results: Iterable[Result]) -> Iterator[Html]:
 
 
 def _violations(result: Result) -> str:
-    """Return the violated axes in brackets; empty if there are none."""
+    """Return the properties that a run violates, in brackets; empty if there are none."""
     return f" ({', '.join(result.violated)})" if result.violated else ""
 
 
 def effects_and_kills(report: Report) -> str:
-    """Return the healthy run from top to bottom with the places of the kills, as SVG; empty for a pipeline."""
+    """Return an SVG picture of the run without a crash, from top to bottom, with the places of the kills.
+
+    It is empty for a pipeline.
+    """
     try:
         log = [Effect.from_json(dict(each)) for each in report.effects]
     except (KeyError, ValueError):
@@ -125,7 +130,7 @@ def effects_and_kills(report: Report) -> str:
 
 
 def _source(settings: Any) -> Mapping[int, str]:
-    """Return the lines of the sink's own file by number; empty if the file no longer exists."""
+    """Return the source lines of the file that defines the sink, by number; empty if the file no longer exists."""
     file = Path(getattr(settings.subject, "file", ""))
     try:
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
@@ -137,9 +142,10 @@ def _source(settings: Any) -> Mapping[int, str]:
 def effect_rows(
     log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str], *, is_whole: bool = True
 ) -> list[Row]:
-    """Return a row for each effect, call boundary and kill, in the order of batches, calls and effect numbers.
+    """Return a row of the picture for each effect, call boundary and kill, in the order of batches, calls and effects.
 
-    `whole`: whether the whole test ran; otherwise kills show no guarantee, only whether something was wrong.
+    `log` are the effects of the run without a crash and `source` the lines of the sink's file. `is_whole` says whether
+    the whole test ran; otherwise a kill is shown without its guarantee, only with whether something was wrong.
     """
     kills = {each.points[0]: each for each in results if each.points and each.group is Group.CRASH}
     ordered: list[tuple[tuple[Any, ...], Row]] = []

@@ -2,10 +2,10 @@
 
     pytest --crashtest sink.py:write_batch [--crashtest-quick]
 
-Without a name, `[tool.labkit.crashtest]` in pyproject.toml names the sink or pipeline and the expected
-guarantee (not-refuted by default). The last test compares the claim of all runs together with it. Every option
-of `labkit crashtest` is available as `--crashtest-OPTION`. The run without a crash takes place while pytest collects
-tests, because it shows the points. Without `--crashtest` the plugin imports nothing heavy.
+Without a name, `[tool.labkit.crashtest]` in pyproject.toml names the sink or pipeline and the expected guarantee
+(not-refuted by default). The last test compares that guarantee with the claim of all runs together. Every option of
+`labkit crashtest` is available as `--crashtest-OPTION`. The run without a crash takes place while pytest collects
+tests, because it shows the crash points. Without `--crashtest` the plugin imports nothing heavy.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _flag(option: "Option[Any]") -> str:
 
 
 def _taken(option: "Option[Any]") -> dict[str, Any]:
-    """Return argparse's keyword arguments for an option."""
+    """Return argparse's keyword arguments for an option of a crash test."""
     taken, many = option.kind.annotation, get_origin(option.kind.annotation) is list
     if taken is bool:
         return {"action": "store_true"}
@@ -57,7 +57,7 @@ def _taken(option: "Option[Any]") -> dict[str, Any]:
 
 
 def _command_line(config: pytest.Config) -> dict[str, Any]:
-    """Return the options on pytest's command line by keyword."""
+    """Return the options of the crash test on pytest's command line, by keyword."""
     from labkit.crashtest.configured import OPTIONS
 
     words = {each.keyword: config.getoption(_flag(each)) for each in OPTIONS.values() if not each.argument}
@@ -68,7 +68,7 @@ def _command_line(config: pytest.Config) -> dict[str, Any]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the tests if `--crashtest` is given. Raises `UsageError` together with pytest-xdist."""
+    """Register the tests if `--crashtest` is given. Raises `UsageError` if pytest-xdist would run them in parallel."""
     if config.getoption("--crashtest") is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
@@ -77,14 +77,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class CrashTests:
-    """The tests of one sink or pipeline, for one session of pytest."""
+    """The crash test of one sink or pipeline, as tests of one pytest session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
         self._running: Tests | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Make the run without a crash, and add a test for each point that it shows."""
+        """Perform the run without a crash, and add a pytest test for each crash point that it shows."""
         from labkit.core.errors import LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.claim import Goal
@@ -120,19 +120,19 @@ class CrashTests:
         return [*tests, pairs, large, whole]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the claim of all runs together."""
+        """Print the claim of all runs together at the end of pytest's report."""
         if self._running is not None and self._running.results:
             report = self._running.report()
             terminalreporter.section("labkit crashtest")
             terminalreporter.line(f"{report.settings.subject}: {report.claim}; {report.summary.coverage}")
 
     def pytest_sessionfinish(self) -> None:
-        """End every process of the test."""
+        """End every process of the crash test."""
         self._stack.close()
 
 
 class CrashTest(pytest.Item):
-    """A pytest test that makes one run, or all runs of one kind, and compares them with the expected guarantee."""
+    """A pytest test that performs one run, or all runs of one kind, and compares them with the expected guarantee."""
 
     def __init__(
         self, *, run: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...], **more: Any
@@ -141,7 +141,10 @@ class CrashTest(pytest.Item):
         self._run, self._expected, self._also = run, expected, also
 
     def runtest(self) -> None:
-        """Make the runs and raise `Weaker` if one is weaker than expected. A violated condition is only a skip."""
+        """Perform the runs, and raise `Weaker` if one of them is weaker than expected.
+
+        If a run only shows a condition of the guarantee, a violation skips the test instead.
+        """
         from labkit.crashtest.report import weaker
         from labkit.crashtest.verdict import Group
 
@@ -157,25 +160,25 @@ class CrashTest(pytest.Item):
                 pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the reason and the timeline instead of a traceback."""
+        """Return the reason of the failure and the run's timeline instead of a traceback."""
         if isinstance(excinfo.value, Weaker):
             return excinfo.value.text()
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return the place of the test in pytest's report."""
+        """Return the location of the test for pytest's report: its file, no line, and its name."""
         return self.path, None, self.name
 
 
 class ClaimTest(pytest.Item):
-    """A pytest test that compares the claim of all runs together with the user's goal."""
+    """A pytest test that compares the claim of all runs together with the guarantee that the user demands."""
 
     def __init__(self, *, running: "Tests", goal: "Goal", also: tuple[str, ...], **more: Any) -> None:
         super().__init__(**more)
         self._running, self._goal, self._also = running, goal, also
 
     def runtest(self) -> None:
-        """Fail if the claim is weaker than the goal, or if the test does not know."""
+        """Fail if the claim is weaker than the user's goal, or if nobody knows whether it is."""
         report = self._running.report()
         if report.reaches(self._goal, self._also) is not True:
             pytest.fail(
@@ -183,18 +186,18 @@ class ClaimTest(pytest.Item):
             )
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return the place of the test in pytest's report."""
+        """Return the location of the test for pytest's report: its file, no line, and its name."""
         return self.path, None, self.name
 
 
 class Weaker(Exception):
-    """A run is weaker than expected, or proves nothing."""
+    """Raised because a run is weaker than expected, or proves nothing."""
 
     def __init__(self, result: "Result", reason: str) -> None:
         super().__init__(reason)
         self.result, self.reason = result, reason
 
     def text(self) -> str:
-        """Return the run's title, the reason and the timeline for a person."""
+        """Return the run's title, the reason and the timeline as text for the user."""
         story = "\n".join(f"  {line}" for line in self.result.story)
         return f"{self.result.title}\n{self.reason}\n\n{story}"

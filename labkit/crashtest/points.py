@@ -1,4 +1,4 @@
-"""Finds the places at which the job is killed, in the effects that a run without a crash has logged."""
+"""Chooses the crash points, at which the job is killed, from the effects that a run without a crash has logged."""
 
 import json
 import random
@@ -11,26 +11,29 @@ from typing import NamedTuple
 from labkit.crashtest.instrument.effects import BOUNDS, DECISIVE, DURABLE, RECOVER, Effect, Kind, Point, Side
 
 PAIRS, QUICK_PAIRS, QUICK_POINTS = 16, 2, 20
-"""The most pairs of points to try, in a whole and in a quick test, and the most single points in a quick test."""
+"""The maximum number of pairs of crash points in a whole and in a quick test, and of single points in a quick test."""
 REPAIRS, QUICK_REPAIRS = 16, 6
-"""The most additional pairs, in a whole and a quick test, whose second crash follows an effect of recoveries only."""
+"""The maximum number of further pairs whose second crash follows an effect of recoveries only (whole, quick test)."""
 LARGE_POINTS = 2
-"""The most points to try within a large batch."""
+"""The maximum number of crash points within a large batch."""
 NEIGHBOURS, LINES = 8, 40
-"""The most points before source lines to try: next to an unseen write, and in all."""
+"""The maximum number of crash points before source lines: next to an unrecorded write, and in all."""
 
 SEED = 7
 
 
 class Plan(NamedTuple):
-    """The chosen crash points of a test, and the number of all points."""
+    """The chosen crash points of a test, and the number of all crash points."""
 
     chosen: tuple[Point, ...]
     total: int
 
 
 def read_log(path: Path) -> list[Effect]:
-    """Return the effects of one run in the order in which they ended, ignoring a line left incomplete by a kill."""
+    """Return the effects in the log of one run, in the order in which they ended.
+
+    A line that a kill left incomplete is ignored.
+    """
     effects = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         try:
@@ -41,10 +44,11 @@ def read_log(path: Path) -> list[Effect]:
 
 
 def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1, lines: bool = False) -> list[Point]:
-    """Return in order the points before and after every effect, at every call's boundaries, and after each
-    `commits/N`.
+    """Return the crash points of some batches in order.
 
-    `lines`: also return points before source lines, if the log has these.
+    They lie before and after every effect, at the begin and end of every call, and after each `commits/N`. With `lines`
+    they also lie before source lines, if the log has these. `driver` is the number of the driver in the run, 1 for the
+    first.
     """
     left_out = {Kind.UNSEEN} if lines else {Kind.UNSEEN, Kind.LINE}
     places: list[Point] = []
@@ -67,28 +71,33 @@ def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1, li
 
 
 def _sides(kind: Kind) -> tuple[Side, ...]:
-    """Return the sides of such an effect on which a job can be killed."""
+    """Return the sides of an effect of this kind, before or after it, at which a job can be killed."""
     if kind in BOUNDS:
         return (Side.AFTER,)
     return (Side.BEFORE,) if kind is Kind.LINE else (Side.BEFORE, Side.AFTER)
 
 
 def place(where: str) -> tuple[int, int]:
-    """Return the rank of a call in its batch: `recover`, then the tasks by number, then the calls on the driver."""
+    """Return a sort key for a call in its batch: `recover` comes first, then the tasks by number, then calls on the
+    driver.
+    """
     if where.startswith("task "):
         return 0, int(where.removeprefix("task "))
     return (-1, 0) if where == RECOVER else (1, 0)
 
 
 Neighbours = dict[Point, object]
-"""For each point the effect on its other side, which tells unlike gaps of one line apart."""
+"""For each crash point, a description of the neighbouring effect on its other side.
+
+It distinguishes crash points at the same source line that lie between different pairs of effects.
+"""
 
 
 def neighbours(log: Sequence[Effect]) -> Neighbours:
-    """Return for each point of the run without a crash the effect on its other side.
+    """Return for each crash point of the run without a crash a description of the effect on its other side.
 
-    Of that effect its line and kind count, and whether it changes the same target. So the gap between two writes of
-    one file differs from the gap between two files.
+    The description consists of that effect's kind, file and line, and whether it changes the same target. So a crash
+    point between two writes of one file differs from one between two files.
     """
     calls: dict[tuple[int, str], list[Effect]] = {}
     for each in log:
@@ -109,9 +118,9 @@ def neighbours(log: Sequence[Effect]) -> Neighbours:
 
 
 def thin(candidates: Sequence[Point], beside: Neighbours | None = None) -> list[Point]:
-    """Return the points without those of a line's repeated effects in one call.
+    """Return the crash points without most of those at repetitions of an effect of one source line in one call.
 
-    The first two and the last remain, and the first one next to each different effect (`neighbours`).
+    Of the repetitions, the first two and the last remain, and the first one next to each different effect (`beside`).
     """
     beside = beside or {}
     times = Counter(_line(point) for point in candidates)
@@ -132,14 +141,14 @@ def _line(point: Point) -> object:
 
 
 def with_lines(plan: Plan, log: Sequence[Effect], wanted: Iterable[Point], batches: int) -> Plan:
-    """Return the plan with the wanted points before source lines added; `log` includes source lines."""
+    """Return the plan with the wanted crash points before source lines added; `log` includes source lines."""
     every = points(log, range(batches), lines=True)
     both = {*plan.chosen, *wanted}
     return Plan(tuple(point for point in every if point in both), len(every))
 
 
 def line_points(log: Sequence[Effect], neighbours: Sequence[Point]) -> list[Point]:
-    """Return points before source lines: those next to unseen writes (`beside`), then others of the first batch."""
+    """Return crash points before source lines: first the `neighbours` of unrecorded writes, then others of batch 0."""
     every = [point for point in points(log, [0], lines=True) if point.kind is Kind.LINE]
     chosen = [point for point in neighbours if point.batch < 2][:NEIGHBOURS]
     others = [point for point in thin(every) if point not in chosen]
@@ -147,12 +156,12 @@ def line_points(log: Sequence[Effect], neighbours: Sequence[Point]) -> list[Poin
 
 
 def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
-    """Return the points of single crashes.
+    """Return the plan of single crashes, from the effects in `log`.
 
-    A quick test uses two batches: the points after durable effects, and in the first batch also the points
-    before each call's first and last effect, because unseen effects may lie next to the recorded ones. Of later
-    batches it uses the points of effects that no other batch has, as of a compaction. If there are too many, the
-    points of the most frequent effects are left out first.
+    A quick test uses two batches: the points after durable effects, and in the first batch also the points before each
+    call's first and last effect, because unrecorded effects may lie next to the recorded ones. Of later batches it uses
+    the points of effects that no other batch has, such as a compaction. If there are too many points, those of the most
+    frequent effects are left out first.
     """
     places = points(log, range(batches))
     beside = neighbours(log)
@@ -173,9 +182,10 @@ def choose(log: Sequence[Effect], batches: int, *, quick: bool) -> Plan:
 
 
 def _least(chosen: Sequence[Point], kept: set[Point], times: Sequence[int]) -> int:
-    """Return the index of the point to leave out first, which is not in `kept` if there is another one.
+    """Return the index of the chosen crash point to leave out first, one that is not in `kept` if there is any.
 
-    `times` says how often each point's family occurs. Of the most frequent families it is the middle point.
+    `times` says for each chosen point how often points like it occur. The result is in the middle of the most frequent
+    ones.
     """
     inner = [index for index, point in enumerate(chosen) if point not in kept]
     if not inner:
@@ -186,16 +196,16 @@ def _least(chosen: Sequence[Point], kept: set[Point], times: Sequence[int]) -> i
 
 
 def _family(point: Point, beside: Neighbours) -> tuple[object, ...]:
-    """Return what points of the same gap have in common in all batches and tasks."""
+    """Return a key that crash points of the same effect, next to the same effect, share in all batches and tasks."""
     where = "task" if point.where.startswith("task ") else point.where
     return where, point.kind, point.file, point.line, point.side, beside.get(point)
 
 
 def _rare(places: Sequence[Point], beside: Neighbours) -> set[Point]:
-    """Return the points of effects that only one batch has, and not the first batch, which creates its tables.
+    """Return the crash points of effects that occur in only one batch, other than the first, which creates tables.
 
-    At most half the points of a quick test: first of lines that no other batch executes, then up to a quarter of
-    gaps and of repetitions of a line that no other batch has.
+    They are at most half the points of a quick test: first those at lines that no other batch executes, then, up to a
+    quarter, those between effects, or at repetitions of a line, that no other batch has.
     """
     effects = [point for point in places if point.kind not in BOUNDS]
     of_line = _alone(effects, lambda point: _family(point, {})[:-1])
@@ -208,7 +218,9 @@ def _rare(places: Sequence[Point], beside: Neighbours) -> set[Point]:
 
 
 def _alone(places: Sequence[Point], family: Callable[[Point], object]) -> list[Point]:
-    """Return the points whose family occurs in one batch only, and not in batch 0."""
+    """Return the crash points whose family occurs in only one batch, other than batch 0; `family` returns a comparable
+    key.
+    """
     batches: dict[object, set[int]] = {}
     for point in places:
         batches.setdefault(family(point), set()).add(point.batch)
@@ -216,7 +228,11 @@ def _alone(places: Sequence[Point], family: Callable[[Point], object]) -> list[P
 
 
 def _telling(rare: Sequence[Point], places: Sequence[Point]) -> list[Point]:
-    """Return of rare points those after durable effects, one before the first effect, and the ends of their calls."""
+    """Return the most informative of rare crash points.
+
+    They are those after durable effects, the one before the first rare effect of each call, and the ends of these
+    calls.
+    """
     calls = {(point.batch, point.where) for point in rare}
     firsts = {
         next((point for point in rare if (point.batch, point.where) == call and point.side is Side.BEFORE), None)
@@ -231,7 +247,7 @@ def _telling(rare: Sequence[Point], places: Sequence[Point]) -> list[Point]:
 
 
 def _spread(places: Sequence[Point], most: int) -> list[Point]:
-    """Return at most so many points, without those in the middle."""
+    """Return at most `most` crash points, leaving out those in the middle."""
     kept = list(places)
     while len(kept) > most:
         del kept[len(kept) // 2]
@@ -239,7 +255,9 @@ def _spread(places: Sequence[Point], most: int) -> list[Point]:
 
 
 def _edges(places: Sequence[Point]) -> set[Point]:
-    """Return the points before the first and the last effect of each call; among a writer's tasks, only of task 0."""
+    """Return the crash points before the first and the last effect of each call; of a writer's tasks, only
+    of task 0.
+    """
     edges: set[Point] = set()
     for batch, where in {(point.batch, point.where) for point in places}:
         befores = [
@@ -257,10 +275,10 @@ def _matters(point: Point) -> bool:
 
 
 def large_points(log: Sequence[Effect], small: Sequence[Effect]) -> list[Point]:
-    """Return points that only a large batch has: after the first of several durable effects of one line.
+    """Return crash points that only a large batch has: after the first of several durable effects of one line.
 
-    `small` is the log of the healthy run. A line with several effects there is left out, because crashes
-    between them have been tried already.
+    `log` is that of the run with the large batch, `small` that of the usual run without a crash. A line with several
+    effects in the usual run is left out, because crashes between them have already been tried.
     """
     usual = _lasting_lines(small)
     return [
@@ -271,7 +289,7 @@ def large_points(log: Sequence[Effect], small: Sequence[Effect]) -> list[Point]:
 
 
 def _lasting_lines(log: Sequence[Effect]) -> dict[object, tuple[Effect, int]]:
-    """Return for each line of the first batch its first durable effect and the number of its durable effects."""
+    """Return for each source line of the first batch its first durable effect, and how many durable effects it has."""
     by_line: dict[object, tuple[Effect, int]] = {}
     for each in log:
         is_first_batch = each.batch == 0 and each.driver == 1 and not each.late
@@ -283,32 +301,37 @@ def _lasting_lines(log: Sequence[Effect]) -> dict[object, tuple[Effect, int]]:
 
 
 class Pair(NamedTuple):
-    """A crash, and a second one while the next driver recovers from it."""
+    """Two crash points: one of the first crash, and one of a second crash while the next driver recovers from the
+    first.
+    """
 
     first: Point
     second: Point
 
     @property
     def id(self) -> str:
-        """The ids of both points, joined with a plus sign."""
+        """The id of the run with both crashes: the ids of both crash points, joined by a plus sign."""
         return f"{self.first.id}+{self.second.id}"
 
 
 class Pairs(NamedTuple):
-    """The chosen pairs of points, the number of all pairs, and the ids of the directed ones, chosen or not."""
+    """The chosen pairs of crash points, the number of all pairs, and the ids of all directed pairs, chosen or not."""
 
     chosen: tuple[Pair, ...]
     total: int
     directed: frozenset[str]
-    """The ids of the pairs with a reason of their own: they interrupt a repair, or crash twice at a deciding point."""
+    """The ids of the pairs that a complete test must try, because the second crash interrupts a repair or repeats the
+    first.
+    """
 
 
 def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, quick: bool) -> Pairs:
-    """Choose pairs: all directed ones (repairs up to a limit), and a seeded sample spread over the first crashes.
+    """Choose the pairs of crash points that a test tries: the directed ones, and a seeded sample over all first
+    crashes.
 
-    `logs` has the log of the recovery from each first crash; a recovery without an effect has no point.
-    `healthy` is the log of the run without a crash. Effects that only recoveries have are directed, because no
-    single crash reaches them.
+    `logs` has for each first crash the log of the recovery from it; a recovery without an effect has no crash point.
+    `healthy` is the log of the run without a crash. Pairs are directed if they crash twice at a deciding point, or (up
+    to a limit) after an effect that only recoveries have, because no single crash reaches these.
     """
     candidates = [
         Pair(first, second)
@@ -333,9 +356,9 @@ def pairs(logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect], *, qui
 
 
 def second_points(first: Point, log: Sequence[Effect]) -> list[Point]:
-    """Return the points of the second driver at which a crash can follow `first`; `log` is of the recovery.
+    """Return the crash points at which a second crash can follow `first`; `log` is the log of the recovery.
 
-    They belong to the same batch, or repeat `first` in the next batch.
+    They lie in the same batch, or at the same effect as `first` in the next batch.
     """
     later = [point for point in points(log, [first.batch + 1], driver=2) if _same_effect(first, point)]
     return points(log, [first.batch], driver=2) + later
@@ -344,10 +367,10 @@ def second_points(first: Point, log: Sequence[Effect]) -> list[Point]:
 def _at_deciding_points(
     candidates: Sequence[Pair], logs: dict[Point, Sequence[Effect]], healthy: Sequence[Effect]
 ) -> tuple[list[Pair], list[Pair]]:
-    """Return the pairs that crash twice after the effect that decides a batch, and the pair that does so in two.
+    """Return two lists of pairs that crash after the effect that completes a batch (its last durable effect).
 
-    The first ones are those whose recovery passes the same point again. The other one crashes in batch 0, and at
-    the same line in batch 1.
+    In the first list, the second crash is at the same point, which the recovery passes again. The second list has at
+    most one pair, which crashes in batch 0, and after the same line in batch 1.
     """
     deciding = deciding_points(healthy)
     twice = [
@@ -366,7 +389,7 @@ def _at_deciding_points(
 
 
 def deciding_points(healthy: Sequence[Effect]) -> list[Point]:
-    """Return the points after the last durable effect of batch 0, and of batch 1."""
+    """Return the crash points after the last durable effect of batch 0, and of batch 1, as these decide the batch."""
     found = []
     for batch in (0, 1):
         lasting = [point for point in points(healthy, [batch]) if point.side is Side.AFTER and point.kind in DURABLE]
@@ -375,7 +398,7 @@ def deciding_points(healthy: Sequence[Effect]) -> list[Point]:
 
 
 def _same_effect(first: Point, second: Point) -> bool:
-    """Return whether two points lie on the same side of the same effect, in whichever batches."""
+    """Return whether two crash points lie on the same side of the same effect, in whatever batches."""
     same = (first.where, first.kind, first.side, first.file, first.line, first.nth)
     return first.kind not in BOUNDS and same == (
         second.where,
@@ -388,10 +411,10 @@ def _same_effect(first: Point, second: Point) -> bool:
 
 
 def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[Pair]:
-    """Return for each line that has effects only in recoveries the last pair that dies after it.
+    """Return the pairs whose second crash comes after a repair: for each source line, the last such pair.
 
-    A line that has an effect in a recovery of batch N, but none in batch N of the healthy run, repairs
-    something. In the last pair most was written, so there is most to repair.
+    A line repairs something if it has an effect in a recovery of batch N, but none in batch N of the run without a
+    crash. In the last pair most was written, so there is most to repair.
     """
     usual = {(each.batch, each.where, each.file, each.line) for each in healthy}
     by_line: dict[object, Pair] = {}
@@ -407,16 +430,20 @@ def _in_repairs(candidates: Sequence[Pair], healthy: Sequence[Effect]) -> list[P
 
 
 def _most_telling(candidates: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs that crash after a complete, unrecorded batch and then after a durable effect of its replay."""
+    """Return the pairs that are most likely to show a violation, later batches first.
+
+    They crash when a batch is written but not recorded in `commits/N`, and again after a durable effect of the repeated
+    batch.
+    """
     whole_calls = [pair for pair in candidates if pair.first.kind is Kind.RETURN and pair.second.side is Side.AFTER]
     lasting = [pair for pair in whole_calls if pair.second.kind in DURABLE or pair.second.kind is Kind.PREPARE]
     return sorted(lasting, key=lambda pair: -pair.first.batch)
 
 
 def retry_point(log: Sequence[Effect]) -> Point | None:
-    """Return the point at which one task dies alone, after its last durable effect in batch 1 (or 0).
+    """Return the crash point at which one task dies alone: after its last durable effect in batch 1 (or 0).
 
-    None if no task has an effect.
+    Return None if no task has an effect.
     """
     for batch in (1, 0):
         of_tasks = [
@@ -437,9 +464,10 @@ def retry_point(log: Sequence[Effect]) -> Point | None:
 
 
 def zombie_point(log: Sequence[Effect]) -> Point | None:
-    """Return the point at which a driver is stopped, before its first durable effect in batch 1 (or 0).
+    """Return the crash point at which a driver is stopped and later continued: before a first durable effect in batch 1
+    (or 0).
 
-    None if there is no such effect.
+    Return None if there is no such effect.
     """
     for batch in (1, 0):
         for each in log:
@@ -449,9 +477,9 @@ def zombie_point(log: Sequence[Effect]) -> Point | None:
 
 
 def last_point(log: Sequence[Effect]) -> Point | None:
-    """Return the end of the sink's last call in batch 1 (or 0), where all is written but `commits/N`.
+    """Return the crash point at the end of the sink's last call in batch 1 (or 0), where only `commits/N` is missing.
 
-    None if there is no call.
+    Return None if there is no call.
     """
     for batch in (1, 0):
         ends = [each for each in log if each.batch == batch and each.kind is Kind.RETURN]
@@ -461,7 +489,7 @@ def last_point(log: Sequence[Effect]) -> Point | None:
 
 
 def unfinished(point: Point, log: Sequence[Effect]) -> bool:
-    """Return whether the sink still has a durable effect of the batch ahead of it at this point."""
+    """Return whether the sink still has a durable effect of the batch to come when the job reaches this crash point."""
     if point.kind is Kind.COMMITS:
         return False
     order = place(point.where)

@@ -1,7 +1,7 @@
-"""Tells the user's project from other code: files of the sink count, those of Python, packages and the lab do not.
+"""Distinguishes the user's project from other code: files next to the sink count; Python, packages and labkit do not.
 
-An effect belongs to the sink if a frame of the project is on the stack. Effects of a logger, and of files that
-the user names with `--ignore`, do not belong to it.
+An effect belongs to the sink if code of the project is on the call stack. Effects of a logger, and of files that the
+user excludes with `--ignore`, do not belong to it.
 """
 
 import fnmatch
@@ -30,7 +30,7 @@ class Project(NamedTuple):
     """The location of the user's code, which every process of a test must know."""
 
     file: str
-    """The sink's own file."""
+    """The file that defines the sink."""
     folders: tuple[str, ...] = ()
     """The file's folder, the root of its package, and the folder in which the test was started."""
     more: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Project(NamedTuple):
 
     @classmethod
     def of(cls, file: str, more: Sequence[str] = (), ignored: Sequence[str] = ()) -> "Project":
-        """Return the project of a file, seen from the current working folder."""
+        """Return the project of the sink's file; the current working folder belongs to it."""
         folders = (str(Path(file).parent), str(package_root(file)), str(Path.cwd()))
         real = dict.fromkeys(os.path.realpath(folder) for folder in folders)
         added = tuple(os.path.realpath(folder) for folder in more)
@@ -48,7 +48,7 @@ class Project(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str) -> "Project":
-        """Return the project that `text` has written as text."""
+        """Return the project from the text that the method `text` returned."""
         file, *lists = json.loads(text)
         return cls(file, *(tuple(each) for each in lists))
 
@@ -57,14 +57,15 @@ class Project(NamedTuple):
         return json.dumps(self)
 
     def ignores(self, target: str) -> bool:
-        """Return whether the user excludes this file or peer with `--ignore`."""
+        """Return whether the user excludes this file or server with `--ignore`."""
         name = target.rpartition("/")[2]
         return any(fnmatch.fnmatch(target, pattern) or fnmatch.fnmatch(name, pattern) for pattern in self.ignored)
 
     def line(self, frame: FrameType | None) -> tuple[str, int]:
-        """Return the file and number of the innermost line of the project on the stack; ("", 0) if there is none.
+        """Return the file and number of the innermost source line of the project on the call stack.
 
-        The file is empty if it is the sink's own. A logger's frames end the search, so logging counts for no line.
+        The result is ("", 0) if there is none. The file is empty if it is the file that defines the sink. A logger's
+        frames end the search, so logging counts for no line.
         """
         while frame is not None:
             name = frame.f_code.co_filename
@@ -80,7 +81,7 @@ class Project(NamedTuple):
 
 @functools.cache
 def counts(file: str, folders: tuple[str, ...], more: tuple[str, ...]) -> bool:
-    """Return whether a source file belongs to the project with these folders."""
+    """Return whether a source file belongs to the project with these folders; `more` are those that `--code` names."""
     # Code that comes from no file: `<string>`, `<frozen importlib>`.
     if file.startswith("<"):
         return False
@@ -97,7 +98,7 @@ def _below(path: str, folders: Sequence[str]) -> bool:
 
 @functools.cache
 def short(file: str, folders: tuple[str, ...]) -> str:
-    """Return a file's name for a person: its path within the nearest folder of the project."""
+    """Return a file's name for messages: its path relative to the nearest folder of the project."""
     path = os.path.realpath(file)
     above = [folder for folder in folders if _below(path, (folder,))]
     return os.path.relpath(path, max(above, key=len)) if above else path
@@ -115,7 +116,11 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return the folder from which a file with relative imports can be imported if no folder has an `__init__.py`."""
+    """Return the folder from which a file with relative imports can be imported although no folder has an
+    `__init__.py`.
+
+    Return None if the file has no relative imports.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -13,34 +13,34 @@ from labkit.crashtest.rows import Shape
 from labkit.crashtest.verdict import AXES, VARIANTS, Group, Result, Summary
 
 SHOWN = 5
-"""The number of runs that the text lists for each axis."""
+"""The number of runs that the text names for each violated property."""
 
 NOT_SEEN = "not seen"
-"""The outcome of an axis that no run violated, while not everything was tried."""
+"""The outcome of a property that no run violated, although not everything was tried."""
 
 
 class TestSettings(Protocol):
-    """The settings that a report needs: the sink or pipeline, and which runs the user asked for."""
+    """The settings that a report needs: the sink or pipeline, and which runs the user selected."""
 
     @property
     def subject(self) -> object:
-        """The thing under test; as text it is its name."""
+        """The sink or pipeline under test; its text is its name."""
 
     @property
     def only(self) -> tuple[str, ...]:
-        """The ids of the runs that `--only` names; empty for the whole test."""
+        """The ids of the runs that the user selected with `--only`; empty for the whole test."""
 
     def command(self, only: str = "") -> str:
-        """Return the command that repeats the test, or only the run named `only`."""
+        """Return the command that repeats the test, or only the run with the id `only`."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of one test."""
+    """The result of one crash test, in a form from which every output is derived."""
 
     settings: TestSettings
     adapter: str
-    """How rows reach the thing under test: the name of the adapter, or a command."""
+    """How rows reach the sink or pipeline: the name of a Spark interface such as `foreachBatch`, or a command."""
     eyes: str
     """How effects were observed, one of `labkit.crashtest.verdict.EYES`: `instruments` or `kernel`."""
     shape: Shape
@@ -48,46 +48,54 @@ class Report:
     effects: tuple[Mapping[str, Any], ...]
     """The durable effects of the run without a crash, as plain data."""
     diagnosis: Diagnosis | None = None
-    """Why the result is not exactly-once, and the repair; None if nothing is weak."""
+    """The reason why the result is not exactly-once, and the repair; None if no run is weaker."""
     picture: str = ""
-    """The weakest run as a space-time diagram (SVG); empty if nothing is weak."""
+    """The weakest run as a space-time diagram (SVG); empty if every run is exactly-once."""
     notes: tuple[str, ...] = ()
     untested: str = ""
-    """A sentence on faults that this kind of test does not try."""
+    """A sentence on the faults that this kind of test does not try."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Additional JSON fields that only this kind of test has."""
+    """Additional fields for the JSON report that only this kind of test has."""
 
     @property
     def claim(self) -> Claim:
-        """The guarantee that this test may claim, qualified unless everything was tried."""
+        """The guarantee that this test may claim, with a qualifier unless everything was tried."""
         return claim(self.summary)
 
     @property
     def axes(self) -> dict[str, str]:
-        """The outcome of each axis by name; an axis that no run violated holds only if everything was tried."""
+        """The outcome of each checked property by name; one that no run violated `holds` only if everything
+        was tried.
+        """
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {
             axis: held if outcome is Outcome.HOLDS else outcome.value for axis, outcome in self.summary.axes.items()
         }
 
     def replay(self) -> str:
-        """Return the command that repeats the weakest run, or the whole test if no run is weak."""
+        """Return the command that repeats the weakest run, or the whole test if every run is exactly-once."""
         weakest = self.summary.weakest
         return self.settings.command(weakest.id if weakest else "")
 
     def repeat(self) -> str:
-        """Return the same command for a shell in any folder, because a pipeline's commands depend on theirs."""
+        """Return the command of `replay` for a shell in any folder: a pipeline's command first changes to the
+        pipeline's folder.
+        """
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the goal is reached (or there is none), 1 if the claim is weaker, 2 if unknown."""
+        """Return the exit code: 0 if the user's goal is reached (or there is none), 1 if the claim is weaker, 2 if
+        unknown.
+        """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the claim reaches the goal and these axes hold as well; None if the test does not know."""
+        """Return whether the claim reaches the user's goal, and the properties in `also` hold; None if the test does
+        not know.
+        """
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         reached = self.claim.reaches(goal)
         if reached is False or Outcome.VIOLATED.value in outcomes:
@@ -96,7 +104,7 @@ class Report:
         return None if sampled or Outcome.UNKNOWN.value in outcomes else reached
 
     def text(self) -> str:
-        """Return the report as text for a terminal: first the guarantee, the line or call, and the repair."""
+        """Return the report as text for a terminal: first the guarantee, the reason for it, and the repair."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", str(self.claim))]
         if why is not None:
@@ -119,7 +127,7 @@ class Report:
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def not_run(self) -> list[str]:
-        """Return a sentence on the runs for which no time was left; empty if there are none."""
+        """Return a sentence on the runs for which no time was left, in a list that is empty if there are none."""
         skipped = self.summary.skipped()
         ids = ", ".join(each.id for each in skipped[:SHOWN])
         more = f", ... ({len(skipped)} runs)" if len(skipped) > SHOWN else ""
@@ -173,7 +181,7 @@ class Report:
         )
 
     def _claim_case(self, goal: Goal | None, also: Sequence[str]) -> str:
-        """Return the test case of the claim, which fails as the exit code says."""
+        """Return the JUnit test case of the claim, which fails if the exit code is 1 and is an error if it is 2."""
         name = quoteattr(f"guarantee: {self.claim}")
         head = f"<testcase classname={quoteattr(str(self.settings.subject))} name={name}"
         message = quoteattr(f"{goal or 'a result'} is demanded, and the test says: {self.claim}")
@@ -181,7 +189,7 @@ class Report:
         return f"{head}{ends[self.code(goal, also)]}\n"
 
     def badge(self) -> str:
-        """Return a picture of the guarantee, an SVG document."""
+        """Return a badge with the claimed guarantee, as an SVG document."""
         label, value, colour = "crash-tested", str(self.claim), self.claim.look.shade
         left, right = 7 * len(label) + 12, 7 * len(value) + 12
         texts = "".join(
@@ -197,7 +205,10 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return why a run is weaker than expected; empty if it is not, or if it is only a condition."""
+    """Return the reason why a run is weaker than expected; empty if it is not.
+
+    A run that only shows a condition of the guarantee is never weaker.
+    """
     if result.group is Group.CONDITION or result.unknown:
         return ""
     broken = [axis for axis in (*also, "stuck") if result.rows_of(axis)]

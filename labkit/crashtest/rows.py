@@ -1,7 +1,7 @@
 """Generates the input rows of a job under test, and identifies them again among the rows that a reader returns.
 
-Every generated row has an id, and an amount that is a digit of its own in the sum of its key's amounts, so that
-a sink that only keeps sums hides neither a duplicate nor a loss.
+Every generated row has an id and an amount. Each amount is a digit of its own in the sum of its key's amounts, so that
+even a sink that only stores sums hides neither a duplicate nor a loss.
 """
 
 import json
@@ -17,7 +17,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.records import PlannedBatch, Record
 
 FILES = 2
-"""The number of files, and so of partitions, in a batch: with two, separate commits of partitions become visible."""
+"""The number of files in a batch, and so of Spark's partitions: with two, a separate commit of each becomes visible."""
 
 PER_BATCH = 10
 """The number of rows in a generated batch. Each key occurs once in a batch."""
@@ -26,16 +26,16 @@ LARGE = 3000
 """The number of rows in the large batch of a test, more than the thousand that sinks commonly write at once."""
 
 FEWEST = 2 * FILES
-"""The least number of rows in a batch for which the loss of a part differs from the loss of the whole batch."""
+"""The minimum number of rows in a batch with which the loss of a part can be distinguished from the loss of all."""
 
 BASE = 64
-"""The base of the digits in sums: a row that was added up to 63 times cannot be confused with its neighbours."""
+"""The base of the digits in sums, so a row that was added up to 63 times cannot be confused with another row."""
 
 SCHEMA = "id long, key string, amount long"
 
 
 class Shape(StrEnum):
-    """The shape of a reader's rows."""
+    """The form in which a reader returns rows."""
 
     ROWS = "each row"
     LAST = "the last row of each key"
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 class Token(NamedTuple):
-    """An input row that a reading shows, or a row that no input row explains (offset -1)."""
+    """An input row that a reading contains, or a row that no input row explains (with the offset -1)."""
 
     offset: int
     key: str
@@ -59,21 +59,21 @@ class Token(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The rows of one planned batch."""
+    """The input rows of one batch, which Spark is to process together."""
 
     number: int
     rows: tuple[dict[str, Any], ...]
 
 
 class Rows:
-    """The input of one query: its batches, and the records that should come out."""
+    """The input of one query: its batches, and the records that the store should contain in the end."""
 
     def __init__(self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True) -> None:
         self.batches = [Batch(number, tuple(rows)) for number, rows in enumerate(batches)]
         self.generated = generated
 
     def expected(self) -> list[Record]:
-        """Return the records that should come out, in the order of the input."""
+        """Return the records that the store should contain in the end, in the order of the input."""
         return [
             Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
             for batch in self.batches
@@ -81,14 +81,14 @@ class Rows:
         ]
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the batches as ranges of ids; empty if ids do not grow from batch to batch."""
+        """Return the batches as ranges of row ids; empty if ids do not grow from batch to batch."""
         spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self, first: int) -> "Rows":
-        """Return the rows with new ids for a second query (`first` is not 0), or unchanged for a first query."""
+        """Return the rows unchanged for a first query (`first` is 0), and with new ids for a second query."""
         if not first:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
@@ -98,11 +98,15 @@ class Rows:
         )
 
     def ids(self, batch: int) -> set[int]:
-        """Return the ids of a batch's rows."""
+        """Return the ids of the rows of the batch with this number."""
         return {row["id"] for row in self.batches[batch].rows}
 
     def write(self, folder: Path, first: int = 0) -> None:
-        """Write a file for each partition, with modification times in the order in which Spark must read them."""
+        """Write a file for each partition of each batch, with modification times in the order in which Spark must read
+        them.
+
+        `first` is the number of batches that earlier queries wrote.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
             for part in range(FILES):
@@ -113,15 +117,16 @@ class Rows:
 
 
 def generate_large(base: int = 0) -> Rows:
-    """Return two batches, the first with more rows than a sink may write at once."""
+    """Return two batches, the first with more rows than a sink may write at once; ids begin with `base`."""
     large, small = generate(1, base, per_batch=LARGE), generate(2, base + LARGE)
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
 
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
-    """Return `batches` batches of generated rows.
+    """Return `batches` batches of generated rows, with ids from `base`.
 
-    `first` is the number of batches of an earlier query on the same store; the rows then get keys of their own.
+    `first` is the number of batches that an earlier query on the same store had; if there are any, the rows get other
+    keys than those of that query.
     """
     letter = "m" if first else "k"
     return Rows(
@@ -159,7 +164,10 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """Return the shape of a reader's rows, from the last reading of a run without a crash. Raises `InvalidInput`."""
+    """Return the form of a reader's rows (each row, the last of each key, or sums), from a run without a crash.
+
+    `seen` are the rows of the last reading, `rows` the input. Raises `InvalidInput` for any other form.
+    """
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
             raise InvalidInput("the reader's rows have no id; return (id, ...) rows, or (key, sum of amounts) rows.")
@@ -174,7 +182,9 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raise `InvalidInput` if the reader returns the number of rows, which the judge would take for wrong sums."""
+    """Raise `InvalidInput` if the reader counts the rows of each key, because the judge would take counts for wrong
+    sums.
+    """
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:
@@ -189,13 +199,14 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 def named(record: Record, shape: Shape) -> Record:
     """Return the record with the key that the judge should see.
 
-    Unless a row replaces the earlier row of its key, each record gets a key of its own, so that no key can go back.
+    If each row replaces the earlier row of its key, that is the row's own key. Otherwise each record gets a unique key,
+    so that no key can seem to go back.
     """
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
 
 def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
-    """Return the input rows that a reading shows, and how often it shows each one."""
+    """Return the input rows that a reading contains, and how often it contains each one."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
     by_id = {record.offset: record for record in expected}
@@ -210,7 +221,7 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """Return the input rows that sums contain: a row's digit in its key's sum is the number of times it was added."""
+    """Return the input rows that sums contain, with how often each was added: the row's digit in the sum of its key."""
     sums: Counter[str] = Counter()
     for row in seen:
         sums[str(row.key)] += row.amount or 0

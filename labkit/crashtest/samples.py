@@ -1,8 +1,8 @@
-"""Turns repeated readings by an outside reader into the history that `labkit.core.judge` judges.
+"""Turns repeated readings of a store into the history that `labkit.core.judge` judges.
 
-Each copy of a row in the last reading counts as an effect. A row that was read and disappeared is an aborted
-read. A batch that was readable as a whole, while no process ran and its sink still had durable work left for
-it, is a precommitted read. This module counts no anomalies; the judge does.
+Each copy of a row in the last reading counts as an effect. A row that was read and later disappeared is an aborted
+read. A batch that was readable as a whole while no process ran, although its sink still had durable work to do, is a
+precommitted read. This module counts no anomalies; the judge does.
 """
 
 from collections import Counter
@@ -15,27 +15,27 @@ from labkit.core.records import History, Observation, Reading, Record, Visibilit
 from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 
 SETTLED = 4.0
-"""The number of seconds after which missing rows count as lost."""
+"""The number of seconds after a run for which missing rows may still arrive; then they count as lost."""
 
 
 class Sample(NamedTuple):
-    """One reading of the store."""
+    """One reading of the store: the rows that the reader returned, and when."""
 
     at: float
     driver: int
-    """The number of the run's most recently started driver, from 1."""
+    """The number of the run's latest driver at that time, from 1."""
     seen: tuple[Seen, ...]
     moment: str = ""
-    """`crash 1` or `end` if no driver was running; empty if the job was running."""
+    """`crash 1`, `end` or the like if no driver was running; empty if the job was running."""
     unfinished: tuple[int, ...] = ()
-    """The batches for which the sink still had a durable effect to do at the crash."""
+    """The batches for which the sink still had a durable effect to do when it crashed."""
     since: float | None = None
-    """When the previous reading began, as a Unix time; None if there was none."""
+    """The time at which the previous reading began, as a Unix time; None if there was none."""
     until: float | None = None
-    """When this reading ended, as a Unix time."""
+    """The time at which this reading ended, as a Unix time."""
 
     def changed(self) -> Span | None:
-        """Return the interval in which the rows changed to those of this reading; None if it is unknown."""
+        """Return the time span within which the rows changed to those of this reading; None if it is unknown."""
         if self.since is None or self.until is None:
             return None
         return Span(self.since, self.until)
@@ -43,7 +43,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenReading:
-    """A reading together with the input rows that it shows."""
+    """A reading of the store together with the input rows that it contains."""
 
     sample: Sample
     tokens: Counter[Token]
@@ -51,7 +51,7 @@ class TokenReading:
 
 @dataclass(frozen=True)
 class Life:
-    """One copy of a row: when it appeared, and what became of it."""
+    """The history of one copy of a row in the store: in which reading it appeared, and what became of it."""
 
     token: Token
     born: int
@@ -59,11 +59,13 @@ class Life:
     order: int
     visibility: Visibility = Visibility.COMMITTED
     gone: int = -1
-    """The index of the first reading without this copy; -1 if it never disappeared or its key got another value."""
+    """The index of the first reading without this copy; -1 if it never disappeared, or if its key only got another
+    value.
+    """
 
 
 class Readings:
-    """All readings of one run and the input rows that they show."""
+    """All readings of one run, compared with the run's input rows."""
 
     def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
         known = rows.expected()
@@ -76,11 +78,11 @@ class Readings:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether a row replaces the earlier row of its key."""
+        """Whether each row replaces the earlier row of its key."""
         return self._shape is Shape.LAST
 
     def history(self, delivered: Sequence[Record]) -> History:
-        """Return the history of the run. `delivered` are the records that the engine gave to the sink."""
+        """Return the history of the run for the judge; `delivered` are the records that Spark gave to the sink."""
         return History(
             events=self._events(),
             keyed=self.is_keyed,
@@ -100,7 +102,9 @@ class Readings:
                 yield Reading(each.sample.moment)
 
     def sights(self) -> list[Sight]:
-        """Return each row's appearance and disappearance in order; each time is a span between two readings."""
+        """Return the appearance and disappearance of every row in order, each with the time span between
+        two readings.
+        """
         entries = []
         for life in self._lives:
             row = self._row(life)
@@ -113,11 +117,14 @@ class Readings:
         return [sight for _, sight in entries]
 
     def born(self, place: int) -> Span | None:
-        """Return the span in which a row appeared, by its index in the rows of the history; None if it is unknown."""
+        """Return the time span in which a row appeared, or None if it is unknown.
+
+        `place` is the index of the row among those of the history.
+        """
         return self._changed(self._lives[place].born)
 
     def end(self) -> Span | None:
-        """Return the span of the last reading; None if there is none."""
+        """Return the time span of the last reading; None if there is none."""
         last = self._readings[-1].sample if self._readings else None
         return None if last is None or last.until is None else Span(last.at, last.until)
 
@@ -131,12 +138,15 @@ class Readings:
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """Return the history of one run. `delivered` are the records that the engine gave to the sink."""
+    """Return the history of one run for the judge; `delivered` are the records that Spark gave to the sink."""
     return Readings(samples, rows, shape).history(delivered)
 
 
 def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
-    """Return every copy of every row that was ever read. If a row has several copies, the newest disappears first."""
+    """Return every copy of every row that was ever read; of several copies of a row, the newest disappears first.
+
+    `ids` are the row ids of each batch, by batch number.
+    """
     living: dict[Token, list[Life]] = {}
     over: list[Life] = []
     for number, each in enumerate(readings):
@@ -154,9 +164,10 @@ def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[L
 
 
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
-    """Mark the rows of a batch as read before commit if the whole batch is readable.
+    """Mark the rows of a batch as read before their commit if the whole batch is readable.
 
-    A part would be a fractured read.
+    `ids` are the ids of the batch's rows. If only a part is readable, that is a fractured read instead, so nothing is
+    marked.
     """
     present = {token.offset for token, alive in living.items() if alive}
     if not ids <= present:
@@ -167,9 +178,10 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def keyed(readings: Sequence[TokenReading]) -> list[Life]:
-    """Return every value that a key was seen to have; if a key is missing at the end, none of its values lasted.
+    """Return every value that a key was seen to have; if the key is missing at the end, none of its values counts as
+    lasting.
 
-    A key with two rows has one too many, which no input explains, so the extra row gets a key of its own.
+    Two rows with the same key are one too many, which no input explains, so the extra row gets another key.
     """
     first, extra = [], []
     for each in readings:
@@ -180,7 +192,7 @@ def keyed(readings: Sequence[TokenReading]) -> list[Life]:
 
 
 def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
-    """Return the latest row of each key, and the other rows under different keys."""
+    """Return the latest row of each key, and separately the other rows, under different keys."""
     keys: Counter[str] = Counter()
     kept, spare = Counter[Token](), Counter[Token]()
     for token in sorted(tokens.elements(), reverse=True):

@@ -1,7 +1,7 @@
-"""Checks whether the test saw every write, by comparing the user's rows at each point of the healthy run.
+"""Checks whether the test observed every write, by comparing the user's rows at each crash point of a healthy run.
 
-If rows appeared, changed or disappeared between two neighbouring points, and no effect recorded between them
-explains it, then something writes unseen and no crash was ever placed next to it. The test must then claim no
+If rows appeared, changed or disappeared between two neighbouring crash points, and no effect recorded between them
+explains it, something writes unobserved and no crash was ever placed next to that write. The test must then claim no
 guarantee.
 """
 
@@ -25,7 +25,7 @@ SEEN_INSTEAD = {
     "confluent_kafka": "kafka-python",
     "aiokafka": "kafka-python",
 }
-"""Libraries whose writes the test does not see, each with a library for the same store whose writes it sees."""
+"""Libraries whose writes the test does not record, each with a library for the same store whose writes it does."""
 
 UNSEEN = (
     "duckdb",
@@ -45,44 +45,48 @@ UNSEEN = (
     "multiprocessing",
     "subprocess",
 )
-"""Other libraries whose writes the test does not see."""
+"""Other libraries and modules whose writes the test does not record."""
 
 IN_JVM = " (the sink writes in the JVM, where the instruments see nothing; --eyes kernel sees it)"
 
 FEW = 2
-"""The number of places that a sentence lists."""
+"""The maximum number of gaps that a sentence lists."""
 
 
 class PointReading(NamedTuple):
-    """The rows that the reader returned while the sink waited at one point."""
+    """The rows that the reader returned while the sink waited at one crash point."""
 
     point: str
     position: int
-    """The length of the run's log in bytes when the sink began to wait; only effects within it have happened."""
+    """The length of the run's log in bytes when the sink began to wait; exactly the effects within it had happened."""
     seen: tuple[Seen, ...]
     at: Point | None = None
-    """The point itself; None for the start and the end of the run."""
+    """The crash point; None for the start and the end of the run."""
 
 
 class Logged(NamedTuple):
-    """An effect, and the position in bytes at which its line of the log ends."""
+    """An effect, and the position in bytes at which its line ends in the log."""
 
     end: int
     effect: Effect
 
 
 class Gap(NamedTuple):
-    """Two neighbouring points between which the readable rows changed without a recorded effect that explains it."""
+    """Two neighbouring crash points between which the readable rows changed without a recorded effect that
+    explains it.
+    """
 
     earlier: str
     later: str
     appeared: int
     gone: int
     edges: tuple[Point, ...] = ()
-    """The two points, leaving out the start and the end of the run."""
+    """The two crash points, without the start and the end of the run."""
 
     def by_line(self) -> bool:
-        """Return whether one of the points lies before a source line, so that the gap belongs to one statement."""
+        """Return whether one of the crash points lies before a source line, so that one statement can be blamed for the
+        gap.
+        """
         return any(edge.kind is Kind.LINE for edge in self.edges)
 
     def __str__(self) -> str:
@@ -95,7 +99,7 @@ class Gap(NamedTuple):
 
 
 def read_logged(path: Path) -> list[Logged]:
-    """Return the effects of a log with their positions, ignoring an unfinished line."""
+    """Return the effects of a log with their positions; a line that is not complete is ignored."""
     logged: list[Logged] = []
     end = 0
     for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
@@ -108,7 +112,9 @@ def read_logged(path: Path) -> list[Logged]:
 
 
 def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap]:
-    """Return the gaps: pairs of points between which rows changed and no recorded effect could have changed them."""
+    """Return the gaps of a run: neighbouring crash points between which rows changed although no recorded effect can
+    have changed them.
+    """
     unexplained = []
     for earlier, later in pairwise(readings):
         before, after = Counter(earlier.seen), Counter(later.seen)
@@ -122,7 +128,7 @@ def gaps(readings: Sequence[PointReading], logged: Sequence[Logged]) -> list[Gap
 
 
 def unseen_effects(gaps: Iterable[Gap]) -> list[Effect]:
-    """Return an unseen write for each source line next to which rows changed."""
+    """Return an inferred write for each source line next to which rows changed."""
     lines = [gap.edges[0] for gap in gaps if gap.edges and gap.edges[0].kind is Kind.LINE]
     return [
         Effect(
@@ -141,11 +147,11 @@ def unseen_effects(gaps: Iterable[Gap]) -> list[Effect]:
 
 
 def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
-    """Return whether an effect between two positions of the log can make rows appear or disappear.
+    """Return whether a recorded effect between two positions of the log can have made rows appear or disappear.
 
-    A producer may deliver a message at any time until a flush. A listener may flush or commit after the next
-    call has begun, and a reader may see the message a little later, so the message counts as arriving until
-    that call is over.
+    A producer may deliver a message at any time until a flush. A query listener may flush or commit after the next call
+    has begun, and a reader may get the message a little later. So the message counts as arriving until that call is
+    over.
     """
     arriving = delivered = False
     calls = 0
@@ -165,16 +171,19 @@ def _explained(start: int, end: int, logged: Iterable[Logged]) -> bool:
 
 
 def _delivers(effect: Effect) -> bool:
-    """Return whether a producer had no message left after this effect. A producer's commit has no target in the log."""
+    """Return whether a producer had no message left after this effect.
+
+    A producer's commit is recognised by its empty target in the log.
+    """
     return effect.kind is Kind.FLUSH or (effect.kind is Kind.COMMIT and not effect.target)
 
 
 def doubts(
     readings: Sequence[PointReading], logged: Sequence[Logged], imported: Iterable[str] = (), *, in_jvm: bool = False
 ) -> list[str]:
-    """Return the reasons why no guarantee can be claimed, a sentence each; empty if every write was seen.
+    """Return the reasons why no guarantee can be claimed, each as a sentence; empty if the test observed every write.
 
-    `in_jvm`: whether the sink may run in the JVM.
+    `imported` are the packages that the sink's file imports. `in_jvm` says whether the sink may run in the JVM.
     """
     reasons = []
     unseen = gaps(readings, logged)
@@ -214,7 +223,7 @@ def doubts(
 
 
 def _torn(effects: Iterable[Effect]) -> list[str]:
-    """Return a sentence for each line whose effect is several writes, between which no crash was placed."""
+    """Return a sentence for each source line whose effect is several writes, between which the test placed no crash."""
     several = {(each.file, each.line, each.torn): each.label() for each in effects if each.torn}
     return [
         f"{label} is several writes, because {why}; the job was killed before and after them, but never between two "
@@ -224,15 +233,15 @@ def _torn(effects: Iterable[Effect]) -> list[str]:
 
 
 def first_late(effects: Iterable[Effect]) -> Effect | None:
-    """Return the first effect of a thread that outlived its call.
+    """Return the first effect that happened after its call had returned, or None.
 
-    Listeners are excluded, because they are late by design.
+    Effects of query listeners are left out, because they are late by design.
     """
     return next((each for each in effects if each.late and each.where != LISTENER), None)
 
 
 def askable(effects: Iterable[Effect]) -> list[Effect]:
-    """Return the effects at which the reader is asked for its rows (`labkit.crashtest.instrument.asking`)."""
+    """Return the effects at which the test asks the reader for its rows (`labkit.crashtest.instrument.asking`)."""
     return [
         each
         for each in effects
@@ -243,7 +252,7 @@ def askable(effects: Iterable[Effect]) -> list[Effect]:
 
 
 def _help(imported: Iterable[str]) -> str:
-    """Return the remedy in brackets, chosen by the libraries that the file imports; empty if there is none."""
+    """Return advice in brackets, chosen by the libraries that the sink's file imports; empty if there is none."""
     names = set(imported)
     better = [
         f"the test does not see writes of {name}; use {seen}" for name, seen in SEEN_INSTEAD.items() if name in names
@@ -256,7 +265,7 @@ def _help(imported: Iterable[str]) -> str:
 
 
 def imports(file: Path) -> set[str]:
-    """Return the packages that a Python file and the modules next to it import, without executing them."""
+    """Return the packages that a Python file, and the modules next to it, import, without executing any of them."""
     packages: set[str] = set()
     waiting, read = [file], set[Path]()
     while waiting:

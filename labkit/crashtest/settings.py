@@ -1,4 +1,4 @@
-"""The options for the test of a sink, checked before anything starts."""
+"""The options for the crash test of a sink, which are checked before anything starts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from labkit.crashtest.spark_options import SparkOptions
 
 MOST_BATCHES = 5
-"""The most batches that a test can have, because each batch of each query needs its own digit in a 64-bit sum."""
+"""The maximum number of batches of a test, because each batch of each query needs its own digit in a 64-bit sum."""
 
 NAMED = ("healthy", "retry", "large")
-"""The ids of runs that have a name of their own instead of a point's id, in addition to the variants."""
+"""The ids that `--only` accepts, in addition to variants, although they are not the id of a crash point."""
 
 
 def _pair(text: str) -> str:
@@ -52,7 +52,7 @@ def _package(text: str) -> str:
 
 @dataclass(frozen=True)
 class Settings(SharedOptions):
-    """The settings of one test of a sink."""
+    """The options of one crash test of a sink, as `labkit crashtest FILE:NAME` takes them."""
 
     KIND = "a sink, FILE:NAME"
 
@@ -126,12 +126,14 @@ class Settings(SharedOptions):
 
     @property
     def adapter(self) -> Adapter | None:
-        """How Spark calls the sink; None if the file determines it."""
+        """How Spark calls the sink if the options alone decide it; None if the user's file decides it."""
         return Adapter.FORMAT if self.sink_format else Adapter.TABLE if self.table else None
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink. A format or table uses the reader's file and the sink's own name."""
+        """The sink. For one of Spark's formats or tables it consists of the reader's file and the name of the format or
+        table.
+        """
         if self.sink is not None:
             return self.sink
         assert self.reader is not None
@@ -140,27 +142,26 @@ class Settings(SharedOptions):
 
     @property
     def usual_reader(self) -> Subject | None:
-        """The function `read` in the sink's file, if the user names no reader; None for a format or table."""
+        """The default of `--reader`: the function `read` in the sink's file; None for a format or table."""
         return None if self.sink is None else Subject(self.sink.file, "read")
 
     @property
     def rows_reader(self) -> Subject:
-        """The function that returns the rows of the store."""
+        """The function of the user that returns the rows of the store."""
         reader = self.reader or self.usual_reader
         assert reader is not None
         return reader
 
     @property
     def may_watch(self) -> bool:
-        """Whether the test watches folders.
-
-        Only the test by system calls does; instruments record the sink's own code.
-        """
+        """Whether the test watches folders, as only the test by system calls does."""
         return self.by_kernel
 
     @property
     def by_kernel(self) -> bool:
-        """Whether the test kills a plain job at its system calls, not an instrumented job at its recorded effects."""
+        """Whether the test kills a plain job at its system calls, instead of a job whose Python libraries
+        are wrapped.
+        """
         return self.eyes == KERNEL
 
     @property
@@ -170,7 +171,7 @@ class Settings(SharedOptions):
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of a data source, a format or a table."""
+        """The user's options for a data source, a format or a table, by name."""
         return _pairs(self.pairs)
 
     @cached_property
@@ -182,21 +183,21 @@ class Settings(SharedOptions):
 
     @cached_property
     def project(self) -> Project:
-        """The user's project, whose effects count."""
+        """The user's project, which decides whose effects count."""
         return Project.of(self.subject.file, tuple(map(str, self.code)), self.ignored)
 
     @property
     def settle(self) -> float:
-        """The number of seconds for which the store is watched after a run."""
+        """The number of seconds for which the test still reads the store after a run."""
         return 0.6 if self.quick else 1.0
 
     @property
     def budget(self) -> float:
-        """The number of seconds for all runs."""
+        """The number of seconds for all runs of the test."""
         return self.seconds or (170.0 if self.quick else 900.0)
 
     def check_subject(self) -> None:
-        """Raise `InvalidInput` unless the options name exactly one sink, and a reader for it."""
+        """Raise `InvalidInput` unless the options name exactly one sink, and a reader for its rows."""
         if sum(map(bool, (self.sink, self.sink_format, self.table))) != 1:
             raise InvalidInput(
                 "nothing to test: name a sink (FILE:NAME, as in sink.py:write_batch, --format NAME or --table NAME), "
@@ -208,7 +209,9 @@ class Settings(SharedOptions):
             )
 
     def check_only(self) -> None:
-        """Raise `InvalidInput` unless `--only` has names of runs, ids of points, or two such ids joined by a plus."""
+        """Raise `InvalidInput` unless `--only` has ids of runs or of crash points, or two ids of crash points joined by
+        a plus.
+        """
         for one in () if self.by_kernel else self.only:
             for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
                 check_id(part)
@@ -219,5 +222,8 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def settings(subject: str = "", **words: Any) -> Settings:
-    """Return settings from options by keyword, as a user types them. Raises `InvalidInput` with one sentence."""
+    """Return the settings of a test of `subject`; `words` are further options by keyword, as a user writes them.
+
+    Raises `InvalidInput` with one sentence.
+    """
     return Settings.plan({"subject": subject or None, **words})

@@ -1,4 +1,4 @@
-"""Judges one run of a sink: selects its rows and the records that were due, and passes both to the judge."""
+"""Judges one run of a sink: selects its rows and the records that the store must hold, and passes both to the judge."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,10 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
-    """Return the result of a finished run. `resets`: whether the store was emptied before the run."""
+    """Return the judged result of a finished run.
+
+    `shape` is the form of the reader's rows; `resets` says whether the store was emptied before the run.
+    """
     result = Result(
         job.id,
         job.title,
@@ -55,7 +58,10 @@ def judged(job: Job, run: Run, shape: Shape, *, resets: bool) -> Result:
 
 
 def _explained(readings: Readings, shape: Shape, due: Sequence[Record], begun: float) -> Explanation:
-    """Compare the readings with all failure-free runs; add the time of the first row that no such run shows, if any."""
+    """Return how the readings differ from every failure-free run, with the time of the first row that differs, if any.
+
+    The time is in seconds since `begun`.
+    """
     explanation = explained(readings, shape, due)
     at = readings.born(explanation.rows) if explanation.row is not None else None
     if at is None:
@@ -66,12 +72,12 @@ def _explained(readings: Readings, shape: Shape, due: Sequence[Record], begun: f
 
 
 def _begun(run: Run, samples: Sequence[Sample]) -> float:
-    """Return the time from which a run's timeline counts seconds."""
+    """Return the Unix time from which a run's timeline counts seconds: that of its first reading or effect."""
     return min([sample.at for sample in samples] + [at for _, at in timed_effects(run.log)])
 
 
 def _handed(run: Run) -> dict[int, Span]:
-    """Return by row id when the sink first got the row, the earliest time at which it could become readable."""
+    """Return when the sink first got each row, by row id, since no reader can see the row before."""
     first: dict[int, float] = {}
     for effect, at in timed_effects(run.log):
         if effect.kind is Kind.BEGIN:
@@ -85,9 +91,9 @@ def _handed(run: Run) -> dict[int, Span]:
 
 
 def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
-    """Return the samples with the run's own rows only.
+    """Return the readings with the rows of this run only.
 
-    Without a `reset` rows of earlier runs stay; their ids differ.
+    Without a `reset` the store also has rows of earlier runs, whose ids differ.
     """
     if resets:
         return list(samples)
@@ -96,7 +102,10 @@ def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
 
 
 def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
-    """Return the records that are due: all, or for a stuck job those of finished batches and those that were read."""
+    """Return the records that the store must hold in the end: all records that the run read.
+
+    For a stuck job, only those of finished batches and those that readers saw are due.
+    """
     expected = run.rows.expected()
     if not run.stuck:
         return expected
@@ -111,7 +120,9 @@ def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
 
 
 def point_readings(run: Run) -> list[PointReading]:
-    """Return the readings at the points of the healthy run, between an empty store and the last reading."""
+    """Return the readings at the crash points of the run without a crash, between an empty store and the
+    last reading.
+    """
     size = run.log.stat().st_size if run.log.exists() else 0
     end = PointReading("the end of the run", size, run.watcher.samples[-1].seen)
     return [PointReading("the start", 0, ()), *run.watcher.readings, end]

@@ -1,4 +1,4 @@
-"""Builds the report of a sink's test from the summary of its runs and the effects of its run without a crash."""
+"""Builds the report on a sink's test from the summary of its runs and the effects of its run without a crash."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ UNTESTED = (
 
 
 def sink_report(settings: Settings, adapter: Adapter, shape: Shape, summary: Summary, log: Sequence[Effect]) -> Report:
-    """Return the report without a picture and without the test's own notes; `finished` adds these."""
+    """Return the report without a picture and without notes on the test's own runs; `finished` adds both."""
     return Report(
         settings,
         str(adapter),
@@ -34,10 +34,10 @@ def sink_report(settings: Settings, adapter: Adapter, shape: Shape, summary: Sum
 
 
 def finished(report: Report, picture: str, notes: Sequence[str], largest: int, batches: int) -> Report:
-    """Return the report with the weakest run's picture, more notes, and the size of the largest batch that was
-    tried.
+    """Return the report with the picture of the weakest run, further notes, and the number of rows in the largest
+    batch.
 
-    `batches`: the number of batches in each run.
+    `batches` is the number of batches in each run.
     """
     return replace(
         report,
@@ -49,7 +49,10 @@ def finished(report: Report, picture: str, notes: Sequence[str], largest: int, b
 
 
 def _unseen(log: Sequence[Effect]) -> list[str]:
-    """Return a note on calls that write in the JVM, since no crash was placed within them; empty if there are none."""
+    """Return a note on lines that write through the JVM, because no crash was placed within these calls.
+
+    The list is empty if there are no such lines.
+    """
     lines = sorted({each.line for each in log if each.kind is Kind.JVM})
     where = ", ".join(map(str, lines))
     note = f"line {where} lets the JVM write; no crash was placed within that call"

@@ -13,13 +13,13 @@ from labkit.sim.rules import Event
 
 
 def lines(run: Run, *, resets: bool = True) -> list[Line]:
-    """Return the timeline of one run, in order of time. `resets`: whether the store was emptied before the run."""
+    """Return the timeline of one run, in order of time; `resets` says whether the store was emptied before the run."""
     unordered = [*_effects(run), *_crashes(run), *_readings(run.watcher.samples, run, resets=resets)]
     return sorted(unordered, key=lambda line: line.at)
 
 
 def timed_effects(log: Path) -> Iterator[tuple[Effect, float]]:
-    """Yield the effects of a log with their Unix times, ignoring an unfinished line."""
+    """Yield the effects of a log with their Unix times; a line that is not complete is ignored."""
     text = log.read_text(encoding="utf-8") if log.exists() else ""
     for raw in text.splitlines():
         try:

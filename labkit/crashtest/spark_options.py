@@ -19,7 +19,7 @@ from labkit.spark.cluster import to_properties
 from labkit.spark.jvm import PROFILES, Profile
 
 RESOLVE_SECONDS = 300.0
-"""The number of seconds in which packages must be resolved and downloaded."""
+"""The maximum seconds for resolving and downloading packages."""
 
 OURS = {
     "spark.master": "the test runs its tasks one after the other in one process",
@@ -41,7 +41,9 @@ OURS = {
     "spark.driver.extraClassPath": "name jars with --jars",
     "spark.executor.extraClassPath": "name jars with --jars",
 }
-"""Settings of Spark that the user may not set because the test sets them, each with the reason or the option to use."""
+"""Spark settings that the user may not set because the test sets them, each with the reason or the option to use
+instead.
+"""
 
 _MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
 _PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
@@ -50,16 +52,16 @@ _LISTED = re.compile(r"\.jar$")
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """Options for the Spark sessions of a test, in addition to those that the test sets itself."""
+    """The user's options for the Spark sessions of a test, in addition to those that the test sets itself."""
 
     conf: dict[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
-    """The absolute paths of jars."""
+    """The absolute paths of the user's jars."""
     packages: tuple[str, ...] = ()
-    """Maven coordinates, group:artifact:version, that are not resolved yet."""
+    """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return the options with packages replaced by their jars.
+        """Return the options with packages replaced by their jars and those of their dependencies.
 
         Raises `InvalidInput` if a package is unavailable.
         """
@@ -69,9 +71,10 @@ class SparkOptions:
         return replace(self, jars=(*self.jars, *more), packages=())
 
     def profile(self, *, instrumented: bool = True) -> Profile:
-        """Return the profile of a driver with these options; memory and Java options become arguments of the JVM.
+        """Return the profile, with which a driver is started, for these options.
 
-        `instrumented`: whether the driver uses the test's own Python daemon, which records what tasks do.
+        Memory and Java options become arguments of the JVM. `instrumented` says whether the driver uses the test's own
+        Python daemon, which records what tasks do.
         """
         usual, conf = PROFILES["crashtest"], dict(self.conf)
         if not instrumented:
@@ -88,7 +91,7 @@ class SparkOptions:
 
 
 def setting(text: str) -> str:
-    """Return the text of a setting `spark.key=value`.
+    """Return the text of a setting `spark.key=value`, after checking it.
 
     Raises `Unfit` for another form, or if the test sets that key itself.
     """
@@ -118,7 +121,7 @@ def jar(path: str) -> str:
 
 
 def package(text: str) -> str:
-    """Return the text of Maven coordinates. Raises `Unfit` for another form."""
+    """Return the text of Maven coordinates, after checking it. Raises `Unfit` for another form."""
     if not _PACKAGE.fullmatch(text):
         raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
     return text
@@ -168,12 +171,12 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
 
 
 def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
-    """Return the user's settings that say where packages are looked up."""
+    """Return those of the user's settings that say where Ivy looks for packages."""
     return {key: value for key, value in conf.items() if key.startswith(("spark.jars.", "spark.hadoop."))}
 
 
 def _class_path(output: str) -> list[str]:
-    """Return the jars that SparkSubmit lists as the class path of its main class."""
+    """Return the jars that SparkSubmit prints as the class path of its main class."""
     _, _, after = output.partition("Classpath elements:\n")
     jars = []
     for line in after.splitlines():
@@ -185,7 +188,7 @@ def _class_path(output: str) -> list[str]:
 
 
 def _complaint(output: str) -> str:
-    """Return the line of the output in which Ivy reports an error."""
+    """Return the line of SparkSubmit's output in which Ivy reports an error."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line]
     return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160]

@@ -1,4 +1,4 @@
-"""Loads the user's file and finds out how Spark calls the sink in it. Run as a program, it prints the answer.
+"""Loads the user's file and finds out how Spark calls the sink in it. When run as a program, it prints the answer.
 
 The process of the command line never imports the user's file; a separate process, a driver or a Python worker does.
 """
@@ -31,11 +31,11 @@ SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 LOAD_SECONDS = 60.0
-"""The number of seconds in which a file must be imported."""
+"""The maximum seconds for importing the user's file."""
 
 
 class Adapter(StrEnum):
-    """How Spark calls the sink."""
+    """The Spark interface through which Spark calls the sink."""
 
     BATCH = "foreachBatch"
     WRITER = "foreach"
@@ -44,28 +44,28 @@ class Adapter(StrEnum):
     """A function that gets the stream and starts a query on it, or returns a writer that is then started."""
     FORMAT = "format"
     TABLE = "table"
-    """With `FORMAT` and `TABLE` the sink is one of Spark's own, identified by its name alone."""
+    """With `FORMAT` and `TABLE` the sink is one of Spark's own, which the user only names."""
 
 
 BY_NAME = (Adapter.FORMAT, Adapter.TABLE)
-"""The adapters that use no code of the user."""
+"""The interfaces for which Spark uses no code of the user."""
 
 IN_JVM = (Adapter.STREAM, *BY_NAME)
-"""The adapters whose sink may run in the JVM, where instruments record no effects."""
+"""The interfaces whose sink may run in the JVM, where the wrappers around Python's libraries record nothing."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The sink or reader under test: a file and a name in it."""
+    """The user's sink or reader: a file and a name in it."""
 
     file: str
     name: str
     said: str = ""
-    """The name to display; if empty, the file and the name."""
+    """The text to display in messages; if empty, the file and the name are displayed."""
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
-        """Return the subject that the user typed as `FILE:NAME` or `package.module:NAME`.
+        """Return the sink or reader that the user typed as `FILE:NAME` or `package.module:NAME`.
 
         Raises `InvalidInput` for another form, or if the file does not exist; the message begins with `option`.
         """
@@ -76,7 +76,7 @@ class Subject:
 
     @classmethod
     def read(cls, text: str) -> "Subject":
-        """Do the same as `parse` for an option that adds its own name to the message. Raises `Unfit`."""
+        """Do the same as `parse`, but raise `Unfit`, whose message does not name the option."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
@@ -92,7 +92,9 @@ class Subject:
 
 
 def file_of_module(module: str) -> Path | None:
-    """Return the file of a module that the working folder can import, or None, without importing anything."""
+    """Return the file of a module that can be imported from the working folder, without importing it; None if there is
+    none.
+    """
     inner = Path(*module.split("."))
     for folder in (Path.cwd(), Path("src").resolve(), *map(Path, sys.path)):
         for path in (folder / inner.with_suffix(".py"), folder / inner / "__init__.py"):
@@ -102,7 +104,7 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Return the name under which every process imports the file, so that any of them can unpickle its objects.
+    """Return the name under which every process imports the file, so that each of them can unpickle its objects.
 
     A file in a package keeps its usual name, so that its relative imports work.
     """
@@ -114,9 +116,9 @@ def module_name(file: str) -> str:
 
 
 def load(file: str, *, reload: bool = False) -> ModuleType:
-    """Import the file by its path and return the module; `anew` imports it again.
+    """Import the user's file by its path and return the module; with `reload`, import it again.
 
-    Raises `InvalidInput` if that fails.
+    Raises `InvalidInput` if the import fails.
     """
     name = module_name(file)
     if name in sys.modules and not reload:
@@ -140,7 +142,7 @@ def load(file: str, *, reload: bool = False) -> ModuleType:
 
 
 def reach(file: str) -> None:
-    """Extend `sys.path` so that this process can import the file's neighbours and modules of the current folder."""
+    """Extend `sys.path` so that this process can import modules next to the file and in the current folder."""
     for folder in (str(package_root(file)), str(Path(file).parent)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -154,7 +156,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def find(subject: Subject) -> Any:
-    """Return the object that the subject names. Raises `InvalidInput` if the file has no such name."""
+    """Import the file and return the object that the subject names. Raises `InvalidInput` if there is no such name."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
         raise InvalidInput(
@@ -164,7 +166,10 @@ def find(subject: Subject) -> Any:
 
 
 def adapter_of(candidate: Any, where: object) -> Adapter:
-    """Return how Spark would call the object. Raises `InvalidInput` if it is not a sink; `where` begins the message."""
+    """Return the interface through which Spark would call the object.
+
+    Raises `InvalidInput` if the object is not a sink; the message begins with `where`.
+    """
     if inspect.isclass(candidate) and _is_data_source(candidate):
         if not callable(getattr(candidate, "streamWriter", None)) or "streamWriter" not in _own(candidate):
             raise InvalidInput(
@@ -228,15 +233,15 @@ def _parameters(function: Any) -> int:
 
 
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
-    """The answer that the program prints. The tag tells it from output of the user's file."""
+    """The answer that the program prints; its tag distinguishes it from output of the user's file."""
 
     adapter: Adapter | None = None
     because: str = ""
-    """Why the name is not a sink; empty if it is one."""
+    """The reason why the name is not a sink; empty if it is one."""
 
 
 def examine(subject: Subject) -> Adapter:
-    """Return how Spark would call the sink, found in a separate process.
+    """Return the interface through which Spark would call the sink, found in a separate process.
 
     Raises `InvalidInput` if the name is not a sink, or if importing the file takes too long or ends the process.
     """
@@ -267,7 +272,7 @@ def _examined(output: bytes) -> Iterator[Examined]:
 
 
 def main(file: str, name: str) -> None:
-    """Print the answer as one line of JSON after any output of the user's file."""
+    """Print how Spark calls the sink, as one line of JSON after any output of the user's file."""
     subject = Subject(file, name)
     try:
         examined = Examined(adapter=adapter_of(find(subject), subject))

@@ -1,6 +1,6 @@
-"""Runs the variants, whose fault concerns the identity of a batch, checkpoint, query or driver instead of a crash.
+"""Performs the variants: runs whose fault concerns the identity of a batch, checkpoint, query or driver, not a crash.
 
-Each variant is a function of a harness and a run.
+Each variant is a function of a harness and of the run that it performs.
 """
 
 import shutil
@@ -24,20 +24,20 @@ from labkit.host.processes.events import Died, Ending, Killed, Stopped, Unwanted
 from labkit.host.processes.sessions import await_stopped, signal_session
 
 STOP_SECONDS = 30.0
-"""The number of seconds in which a process must stop after it has written the evidence of its point."""
+"""The seconds within which a process must stop after it has written the evidence that it reached its crash point."""
 
 REPLACED_SECONDS = 12.0
-"""The number of seconds without progress after which the stopped driver counts as blocking the new one."""
+"""The seconds without progress of the new driver after which the stopped driver counts as blocking it."""
 
 
 def both(harness: Harness) -> Rows:
-    """Return the rows of two queries on one store."""
+    """Return the input rows of two queries that write into one store."""
     first, second = harness.rows(), harness.rows(harness.settings.batches)
     return Rows([batch.rows for batch in (*first.batches, *second.batches)], generated=first.generated)
 
 
 def _second_input(harness: Harness, run: Run) -> None:
-    """Leave the first half of the batches to the first query, and write the others as input of a second one."""
+    """Split the run's input: the first half of the batches for one query, the others for a second query."""
     half = harness.settings.batches
     shutil.rmtree(run.folder / "input")
     for folder, batches in (("input", run.rows.batches[:half]), ("input-2", run.rows.batches[half:])):
@@ -45,7 +45,7 @@ def _second_input(harness: Harness, run: Run) -> None:
 
 
 def fresh_checkpoint(harness: Harness, run: Run) -> None:
-    """Run a query to its end, then another one with its own checkpoint, whose batch ids start at 0 again."""
+    """Run a query to its end, then another query with its own checkpoint, whose batch ids start at 0 again."""
     _second_input(harness, run)
     for query in (1, 2):
         run.watcher.driver = query
@@ -55,7 +55,7 @@ def fresh_checkpoint(harness: Harness, run: Run) -> None:
 
 
 def two_queries(harness: Harness, run: Run) -> None:
-    """Run two queries in parallel in one driver."""
+    """Run two queries in parallel in one driver, which write into the same store."""
     _second_input(harness, run)
     driver = harness.driver()
     ending = follow(driver.give([harness.query(run, 1, None, query=query) for query in (1, 2)]))
@@ -72,7 +72,9 @@ def _keep_idle(harness: Harness, run: Run, driver: Driver, outcome: Outcome) -> 
 
 
 def copied_checkpoint(harness: Harness, run: Run) -> None:
-    """Run all batches, then repeat those after batch 0 from an older copy of the checkpoint, with the same ids."""
+    """Run all batches, then repeat those after batch 0 from an older copy of the checkpoint, with the same
+    batch ids.
+    """
     harness.execute(run)
     if run.raised:
         raise JobFailed(f"the sink failed without a crash: {run.raised}")
@@ -95,7 +97,7 @@ def _number(path: Path) -> int:
 
 
 def other_rows(harness: Harness, run: Run) -> None:
-    """Crash after batch 1 is written and before it is recorded, then replay its id with more rows.
+    """Crash when a batch (usually batch 1) is written but not recorded, then repeat the batch id with more rows.
 
     The additional rows are those with which the next batch would begin.
     """
@@ -116,7 +118,10 @@ def other_rows(harness: Harness, run: Run) -> None:
 
 
 def _move_rows(run: Run, batch: int) -> None:
-    """Move half of the next batch's rows into this batch; if this is the last one, move its rows to the previous."""
+    """Move half of the next batch's rows into this batch.
+
+    If this is the last batch, move half of its own rows to the previous batch instead.
+    """
     rows = [list(each.rows) for each in run.rows.batches]
     if batch + 1 < len(rows):
         half = len(rows[batch + 1]) // 2
@@ -159,7 +164,9 @@ def stopped_driver(harness: Harness, run: Run) -> None:
 
 
 def _see_out(harness: Harness, run: Run, old: Driver) -> None:
-    """Wait until the continued driver's query has ended or hangs (`--limit`), so that a late write becomes visible."""
+    """Wait until the query of the continued driver has ended or hangs (`--limit`), so that its late writes become
+    visible.
+    """
     ending = follow(old.events)
     while isinstance(ending, Stopped):  # the driver's main loop reports the same stop once more
         ending = follow(old.events)
@@ -180,7 +187,10 @@ def _ending_text(outcome: Finished | Ending) -> str:
 
 
 def _replace(harness: Harness, run: Run, wake: Callable[[], None]) -> None:
-    """Run the new driver. If it fails while the old one is stopped, continue the old one and try again."""
+    """Run the new driver while the old one is stopped.
+
+    If the new driver's query fails, call `wake`, which continues the old driver, and run the query again.
+    """
     new = harness.driver()
     query = replace(harness.query(run, 2, None), limit=REPLACED_SECONDS)
     outcome = follow(new.give([query]))
@@ -199,7 +209,7 @@ VARIANT_RUNS: dict[str, Callable[[Harness, Run], None]] = {
     "other_rows": other_rows,
     "stopped_driver": stopped_driver,
 }
-"""The function of each variant, by the names of `labkit.crashtest.verdict.VARIANTS`."""
+"""The function that performs each variant, by its name in `labkit.crashtest.verdict.VARIANTS`."""
 
 TWO = ("fresh_checkpoint", "two_queries")
-"""The variants with rows of two queries."""
+"""The variants whose input is the rows of two queries."""

@@ -1,6 +1,6 @@
-"""Summarises the runs of a test: eight axes and the remaining guarantee, the weakest run first.
+"""Summarises the runs of a test: the outcome of eight properties, the guarantee that remains, and the weakest run.
 
-`labkit.core.judge` has judged every single run; this module only combines the verdicts. A run without evidence
+`labkit.core.judge` has already judged every single run; this module only combines the verdicts. A run without evidence
 is unknown.
 """
 
@@ -16,9 +16,9 @@ from labkit.core.verdict import guarantee
 from labkit.crashtest.instrument.effects import Point
 
 AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", "fractured_read", "regression", "stuck")
-"""The properties that a test checks.
+"""The properties (called axes) that a test checks, each named after its violation.
 
-`unexpected` are rows that no input explains; with duplicates they are extra effects.
+`unexpected` are rows that no input explains; together with duplicates they are the extra effects.
 """
 
 EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
@@ -31,14 +31,17 @@ VARIANTS = {
     "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
     "stopped_driver": "a driver stopped by SIGSTOP, replaced, and continued",
 }
-"""Faults of a query's identity, and a driver that was wrongly thought dead, by name."""
+"""Runs with a fault of a query's identity, or a driver that was wrongly thought dead; each name with a description."""
 
 DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
-"""Variants that belong to the guarantee. The others are conditions, which a sink cannot always meet by itself."""
+"""The variants that belong to the guarantee.
+
+The others show conditions of the guarantee, which a sink cannot always meet by itself.
+"""
 
 
 class Group(StrEnum):
-    """The kind of a run, by what was done to the job."""
+    """The kind of a run, by the fault that was caused."""
 
     HEALTHY = "healthy"
     CRASH = "crash"
@@ -47,15 +50,15 @@ class Group(StrEnum):
     RETRY = "task retry"
     LARGE = "large batch"
     SEEING = "seeing"
-    """Not a run but a doubt: in the healthy run the test did not see everything that the sink does."""
+    """Not a run, but a doubt: in the run without a crash the test did not observe everything that the sink does."""
     IDENTITY = "identity"
     CONDITION = "condition"
-    """A variant that shows a condition of the guarantee and is not part of it."""
+    """A variant that shows a condition of the guarantee, and so cannot violate the guarantee."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one run."""
+    """The judged result of one run."""
 
     id: str
     title: str
@@ -65,35 +68,35 @@ class Result:
     stuck: str = ""
     unknown: str = ""
     skipped: bool = False
-    """Whether the run was not made, because no time was left; `unknown` then names the time."""
+    """Whether the run was not performed because no time was left; `unknown` then says so."""
     evidence: Sequence[Mapping[str, Any]] = ()
     notes: tuple[str, ...] = ()
     story: tuple[str, ...] = ()
     seconds: float = 0.0
     explanation: Explanation | None = None
-    """The comparison of the readings with all failure-free runs; None if it was not made."""
+    """How the readings differ from every failure-free run; None if they were not compared."""
     exposure: Exposure | None = None
-    """How long a reader could have read something wrong; None if the store was not read all the time."""
+    """How long a reader could have read wrong values; None if the store was not read all the time."""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
-        """Return the ids of the rows that violate an axis; for `stuck` the id 0 or nothing."""
+        """Return the ids of the rows that violate a property; for `stuck`, which concerns no row, (0,) or nothing."""
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
 
     @property
     def violated(self) -> tuple[str, ...]:
-        """The axes that this run violates."""
+        """The properties that this run violates."""
         return tuple(axis for axis in AXES if self.rows_of(axis))
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of this run alone."""
+        """The guarantee that this run alone supports."""
         return Guarantee.UNKNOWN if self.unknown or self.verdict is None else self.verdict.guarantee
 
     @property
     def because(self) -> str:
-        """The reason for the guarantee, in a sentence."""
+        """The reason for the guarantee of this run, in a sentence."""
         reasons = [f"stuck: after the crash the job fails again and again ({self.stuck})"] if self.stuck else []
         if self.unknown:
             reasons.append(f"unknown: {self.unknown}")
@@ -102,11 +105,13 @@ class Result:
         return "; ".join(reasons)
 
     def verdict_notes(self) -> list[tuple[str, str]]:
-        """Return further remarks on the run as (label, sentence); see `labkit.core.exposure.verdict_notes`."""
+        """Return further remarks on the run as pairs of a label and a sentence; see
+        `labkit.core.exposure.verdict_notes`.
+        """
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as plain data."""
+        """Return the result as plain data for JSON."""
         plain = {"id": self.id, "title": self.title, "group": self.group.value, "guarantee": self.guarantee.value}
         rows = {axis: list(self.rows_of(axis)) for axis in AXES if axis != "stuck"}
         more = {
@@ -135,7 +140,9 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return the rank of a result, small for weak: loss, duplicates, a stuck job, early reads, no flaw, unknown."""
+    """Return a sort key that is small for weak results: loss, duplicates, a stuck job, early reads, no
+    flaw, unknown.
+    """
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -144,32 +151,34 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The number of points, and how many runs were planned and reached their points."""
+    """The number of crash points, and how many runs were planned and reached their crash points."""
 
     found: int
-    """The number of points for single crashes in the log of the healthy run."""
+    """The number of crash points for single crashes in the log of the run without a crash."""
     pairs: int
-    """The number of pairs of a point and another point in the recovery from it."""
+    """The number of pairs of a crash point and a second crash point in the recovery."""
     planned: int
     hit: int
     tried: int = 0
-    """The number of points that had a run of their own."""
+    """The number of crash points that had a run of their own."""
     pairs_tried: int = 0
     directed: int = 0
-    """The number of pairs that a complete test tries, because no single crash says what they do."""
+    """The number of pairs that a complete test must try, because no single crash has the same effect."""
     directed_tried: int = 0
     selected: bool = False
     """Whether the user selected single runs with `--only`."""
 
     @property
     def complete(self) -> bool:
-        """Whether every point and every directed pair was tried, and every planned run proved something."""
+        """Whether every crash point and every directed pair was tried, and every planned run proved something."""
         every = self.tried >= self.found > 0 and self.directed_tried >= self.directed
         return every and self.hit >= self.planned and not self.selected
 
     @property
     def extent(self) -> str:
-        """The share that was tried: points, and directed pairs if points alone do not say what is missing."""
+        """How much was tried, as text: crash points, and also directed pairs if all crash points were tried but not all
+        pairs.
+        """
         points = f"{self.tried} of {self.found} points"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed pairs"
@@ -182,13 +191,13 @@ class Coverage:
         return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}"
 
     def to_json(self) -> dict[str, int]:
-        """Return the coverage as plain data."""
+        """Return the coverage as plain data for JSON."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The combined findings of a test."""
+    """The combined result of all runs of a test."""
 
     results: tuple[Result, ...]
     coverage: Coverage
@@ -198,21 +207,21 @@ class Summary:
 
     @property
     def weakest(self) -> Result | None:
-        """The weakest run that violates an axis, except conditions; None if there is none."""
+        """The weakest run that violates a property; None if there is none. Runs that show conditions do not count."""
         ranked = [each for each in self.ranked() if each.violated and each.group is not Group.CONDITION]
         return ranked[0] if ranked else None
 
     def ranked(self) -> list[Result]:
-        """Return the results, the weakest first; equally weak ones in the order in which they ran."""
+        """Return the results with the weakest first; equally weak ones keep the order in which they ran."""
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
-        """Return the results of runs that were made and prove nothing, with their reasons."""
+        """Return the results of runs that were performed but prove nothing."""
         return [each for each in self.results if each.unknown and not each.skipped]
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the measured guarantee is unknown, or a run that could refute it proves nothing."""
+        """Whether the guarantee is unknown, or a run that might have refuted it proves nothing."""
         demanded = [each for each in self.results if each.group is not Group.CONDITION]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
@@ -221,7 +230,7 @@ class Summary:
         return [each for each in self.results if each.skipped]
 
     def at_best(self) -> Guarantee:
-        """Return the guarantee that holds if nothing beyond the seen violations is wrong."""
+        """Return the guarantee that holds if everything unknown turns out to be right."""
         outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
@@ -229,10 +238,10 @@ class Summary:
 
 
 def summarise(results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()) -> Summary:
-    """Return the summary of results: an axis is violated if a demanded run violates it, unknown if a run proves
-    nothing.
+    """Return the summary of the results of all runs.
 
-    `unjudged` are axes that runs of this kind cannot judge. They are unknown unless a run violates them.
+    A property is violated if a run that belongs to the guarantee violates it, and unknown if such a run proves nothing.
+    `unjudged` are properties that runs of this kind cannot judge; they are unknown unless a run violates them.
     """
     demanded = [each for each in results if each.group is not Group.CONDITION]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}
@@ -254,9 +263,7 @@ def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
 
 
 def _proves_nothing(result: Result) -> bool:
-    """Return whether a run that was made has a reason for being unknown, or an unknown verdict because nobody read the
-    store.
-    """
+    """Return whether a run that was performed proves nothing: there is a reason for that, or its verdict is unknown."""
     return not result.skipped and (bool(result.unknown) or result.guarantee is Guarantee.UNKNOWN)
 
 

@@ -26,7 +26,7 @@ class Ticket:
     folders: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    """Names of files and servers whose effects do not count.
+    """Patterns of files and servers whose effects do not count.
 
     All others count if code of the user's project (`file`, `folders` and `more`) is on the call stack.
     """
