@@ -1,1 +1,1 @@
-"""Views: text, pages and pictures of runs and models. They draw results that other packages computed."""
+"""Show runs and simulators as text, pages and pictures. This package only draws results that others computed."""

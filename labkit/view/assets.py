@@ -1,4 +1,4 @@
-"""Read the player's static files from the installed package: style sheets and ESM modules."""
+"""Read the style sheets and scripts (ESM modules) of the player from the installed package."""
 
 from functools import cache
 from importlib.resources import files
@@ -6,5 +6,5 @@ from importlib.resources import files
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of one file of `labkit/view/static`."""
+    """Return the text of one file in `labkit/view/static`."""
     return files("labkit.view").joinpath("static", name).read_text(encoding="utf-8")

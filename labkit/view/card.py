@@ -1,6 +1,6 @@
-"""Build cards: a result in a notebook as HTML without scripts, and the same as a few lines of text.
+"""Build cards: a notebook shows a result as HTML without scripts, and a terminal shows it as a few lines of text.
 
-Every function escapes plain text and takes over only `Html`, which other functions of this module made.
+Every function escapes plain text and takes over unchanged only `Html`, which other functions of this module made.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,17 +17,20 @@ MOST_BYTES = 50_000
 """The largest size of a card's HTML in bytes."""
 
 GOOD, BAD, DIM = "good", "bad", "dim"
-"""The tones of a large word: the result is good, bad, or unknown."""
+"""The tones of a card's large word, which choose its colour: the result is good, bad, or unknown."""
 
 
 class Html(str):
-    """A string that is markup already and must not be escaped again."""
+    """A string that is HTML already and must not be escaped again."""
 
     __slots__ = ()
 
 
 def tag(name: str, /, *inside: str, **attributes: str) -> Html:
-    """Return an element. Text and attribute values are escaped; `class_` is the attribute `class`."""
+    """Return an HTML element with this name.
+
+    Text and attribute values are escaped; `class_` is the attribute `class`.
+    """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value
     )
@@ -35,29 +38,32 @@ def tag(name: str, /, *inside: str, **attributes: str) -> Html:
 
 
 def joined(parts: Iterable[str]) -> Html:
-    """Return the parts concatenated, with plain text escaped."""
+    """Return the parts concatenated as HTML, with plain text escaped."""
     return Html("".join(part if isinstance(part, Html) else escape(part, quote=False) for part in parts))
 
 
 def para(*inside: str, kind: str = "") -> Html:
-    """Return a paragraph."""
+    """Return an HTML paragraph; `kind` is its CSS class."""
     return tag("p", *inside, class_=kind)
 
 
 def code(text: str) -> Html:
-    """Return lines of a program or a file, preformatted."""
+    """Return preformatted HTML with the lines of a program or a file."""
     return tag("pre", tag("code", text))
 
 
 class Cell(NamedTuple):
-    """A table cell with a tone of its own."""
+    """A table cell with a tone (`GOOD`, `BAD` or `DIM`), which chooses its colour."""
 
     text: str
     tone: str = ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
-    """Return a table whose first column names its rows; without any heading it has no head."""
+    """Return an HTML table in which the first cell of a row is its heading.
+
+    If all texts of `head` are empty, the table has no line of column headings.
+    """
     top = joined(tag("th", name, scope="col") for name in head)
     body = joined(tag("tr", *_cells(row)) for row in rows)
     return tag(
@@ -77,18 +83,19 @@ def _cells(row: Sequence[str | Cell]) -> Iterable[Html]:
 
 
 def items(entries: Iterable[str], kind: str = "") -> Html:
-    """Return a list of sentences."""
+    """Return an HTML list of sentences; `kind` is its CSS class."""
     return tag("ul", *(tag("li", each) for each in entries), class_=kind)
 
 
 def fold(summary: str, *inside: str) -> Html:
-    """Return a `details` element: the parts are shown after a click on the summary."""
+    """Return HTML whose parts appear after a click on the summary (a `details` element)."""
     return tag("details", tag("summary", summary), *inside)
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several folds, which are in one line while they are closed. Folds that do not fit into a card are
-    left out.
+    """Return several folds, results of `fold`, side by side in one line while they are closed.
+
+    Folds that do not fit into a card are left out.
     """
     kept, size = [], 0
     for one in each:
@@ -99,12 +106,14 @@ def folds(each: Iterable[Html]) -> Html:
 
 
 def section(title: str, *inside: str) -> Html:
-    """Return parts of a page under a heading."""
+    """Return a heading and parts of a page below it as HTML."""
     return joined([tag("h2", title), *inside])
 
 
 def document(title: str, style: str, *parts: str) -> str:
-    """Return a whole page with its style sheet: one file without scripts that loads nothing from other hosts."""
+    """Return a whole HTML page with its style sheet, as one file without scripts that loads nothing from other
+    hosts.
+    """
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{style}</style>{joined(parts)}</html>\n"
@@ -112,12 +121,12 @@ def document(title: str, style: str, *parts: str) -> str:
 
 
 def beside(*parts: str) -> Html:
-    """Return the parts side by side, or one below the other if there is no room."""
+    """Return HTML with the parts side by side, or one below the other if the page is too narrow."""
     return tag("div", *(tag("div", each) for each in parts if each), class_="lkc-row")
 
 
 class Card:
-    """One result: a large word, a line under it, parts and folds, and the whole as text."""
+    """One result to show: a large word, a line under it, further parts as HTML, and lines of text for a terminal."""
 
     def __init__(
         self, word: str, *parts: str, plain: Sequence[str], tone: str = "", title: str = "", under: str = ""
@@ -136,7 +145,7 @@ class Card:
         )
 
     def html(self) -> str:
-        """Return the card with its style sheet."""
+        """Return the card as HTML, with its style sheet."""
         return framed(self.head(), *self.parts, label=self.title or self.word)
 
     def __str__(self) -> str:
@@ -149,8 +158,9 @@ class Card:
 
 
 def framed(*parts: str, label: str) -> str:
-    """Return the parts in a frame, with the style sheet; the last parts are dropped if the card would become too
-    large.
+    """Return the parts as HTML in a frame with the style sheet; `label` is its name for screen readers.
+
+    The last parts are dropped if the card would become larger than `MOST_BYTES`.
     """
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)
@@ -166,7 +176,7 @@ def _bytes(start: str, parts: Iterable[str]) -> int:
 
 
 def text(lines: Sequence[str]) -> str:
-    """Return the lines for a terminal: at most `MOST_LINES` lines of at most `LONGEST_LINE` characters."""
+    """Return the lines as one text, shortened for a terminal to `MOST_LINES` lines of `LONGEST_LINE` characters."""
     kept = list(lines)
     if len(kept) > MOST_LINES:
         left = len(kept) - MOST_LINES + 1
@@ -175,18 +185,19 @@ def text(lines: Sequence[str]) -> str:
 
 
 def bundle(html: str, plain: str) -> dict[str, str]:
-    """Return the MIME bundle that IPython shows for a result."""
+    """Return a result as HTML and as plain text in the form that IPython displays, a MIME bundle."""
     return {"text/html": html, "text/plain": plain}
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return counts in words, such as `0 lost, 3 twice, 1 jump back`; the plural of a name follows a bar:
-    `jump|jumps`.
+    """Return counts by name as text, such as `0 lost, 3 twice, 1 jump back`.
+
+    A name with a plural of its own has it after a bar: `jump|jumps`.
     """
     return ", ".join(f"{number:,} {plural(name, number)}" for name, number in counts.items())
 
 
 def plural(name: str, number: int) -> str:
-    """Return the singular or plural form for a number; `row|rows` contains both forms."""
+    """Return the form of a name for this number: of `row|rows` the first form for 1, otherwise the second."""
     one, _, many = name.partition("|")
     return one if number == 1 or not many else many

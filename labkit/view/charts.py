@@ -1,4 +1,4 @@
-"""Draw results with matplotlib: each function returns the figure and its data, for tests and tables.
+"""Draw results with matplotlib; each function returns the figure and the data that it shows, for tests and tables.
 
 Marks differ in shape as well as in colour.
 """
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREY, RED = "#0072b2", "#d55e00", "#666666", "#a3171f"
-"""Colours of Okabe and Ito, distinct for colour-blind readers and in greyscale."""
+"""Colours of Okabe and Ito, which colour-blind readers can tell apart, also in greyscale."""
 
 
 def png(figure: "Figure") -> bytes:
-    """Return the figure as PNG on a white background, so that it is readable in a dark theme too."""
+    """Return the figure as PNG on a white background, so that it is readable on a dark page too."""
     content = io.BytesIO()
     figure.savefig(content, dpi=110)
     return content.getvalue()
@@ -41,8 +41,9 @@ def words(figure: "Figure") -> str:
 
 
 def chart(wide: float, high: float) -> "Figure":
-    """Return an empty figure, with its size in inches; it does not use pyplot, which would make a notebook show it
-    twice.
+    """Return an empty figure of this size in inches, which a notebook shows once and with a text for screen readers.
+
+    It does not use pyplot, which would make a notebook show it twice.
     """
     from matplotlib.figure import Figure
 
@@ -60,7 +61,7 @@ def chart(wide: float, high: float) -> "Figure":
 
 
 class Point(NamedTuple):
-    """One visible value: its place in the order of visibility, and whether a larger value was visible before."""
+    """One value that a reader could see: its position on the axis, and whether a larger value was visible before."""
 
     place: int
     value: int
@@ -69,15 +70,20 @@ class Point(NamedTuple):
 
 
 class Track(NamedTuple):
-    """The visible values of one key in one run, and the places of the moments at which a reader looked."""
+    """The visible values of one key in one run, and the readings between them.
+
+    `moments` are the positions and labels of the times at which the reader looked after a crash or at the end.
+    """
 
     points: list[Point]
     moments: list[tuple[int, str]]
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """Return the values of one key in several runs (`labkit.view.timeline.by_key`), with the nth moment at the
-    same place in all of them.
+    """Return the visible values of one key in several runs, placed so that the nth reading is below the nth of other
+    runs.
+
+    `runs` maps names to the steps of that key, as `labkit.view.timeline.by_key` returns them.
     """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]
@@ -86,7 +92,7 @@ def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
 
 
 def _between_moments(steps: Sequence[Step]) -> list[list[Step]]:
-    """Return the steps in parts, each of which ends with a moment."""
+    """Return the steps in groups, each of which ends with a reading after a crash or at the end."""
     parts: list[list[Step]] = [[]]
     for step in steps:
         parts[-1].append(step)
@@ -108,13 +114,13 @@ def _track(parts: Sequence[Sequence[Step]], starts: Sequence[int]) -> Track:
 
 
 Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"
-"""A figure, and the data that it shows of each run."""
+"""A figure, and for each run the values that it shows."""
 
 
 def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
     """Draw the values of `key` that a reader could have seen in each run, one run below the other.
 
-    Crashes and jumps back are marked.
+    Crashes and values that jump back are marked. `runs` maps names to the steps of that key.
     """
     data = tracks(runs)
     figure = chart(7.5, 0.8 + 1.2 * len(data))
@@ -147,7 +153,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 
 
 def _say(axes: "Axes", point: Point, before: int) -> None:
-    """Write the value next to its mark, and draw an arrow down if the value went back."""
+    """Write a value next to its mark, and draw an arrow down if the value is smaller than an earlier one."""
     side = -14 if point.went_back else 7
     axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
     if point.went_back:
@@ -166,7 +172,7 @@ def _say(axes: "Axes", point: Point, before: int) -> None:
 
 
 def _mark_crash(axes: "Axes", place: int, label: str) -> None:
-    """Draw a line at the moment when all processes were dead; the values to its right came after the restart."""
+    """Draw a vertical line for a crash; the values to its right became visible after the restart."""
     axes.axvline(place, color="black", linestyle=":", linewidth=1.6)
     for words, side, align in ((f"\u2717 {label}", -4, "right"), ("restart \u25b8", 4, "left")):
         at = (side, -10)
@@ -176,7 +182,7 @@ def _mark_crash(axes: "Axes", place: int, label: str) -> None:
 
 
 class Counted(NamedTuple):
-    """One record of a run: how many outside effects it caused, and how many rows of it are left."""
+    """One record of a run, the number of outside effects that it caused, and the number of its rows that are stored."""
 
     record: str
     done: int
@@ -184,11 +190,13 @@ class Counted(NamedTuple):
 
 
 Done: TypeAlias = "tuple[Figure, dict[str, list[Counted]]]"
-"""A figure, and the data that it shows of each run."""
+"""A figure, and for each run the counts that it shows."""
 
 
 def done_and_left(runs: Mapping[str, Sequence[Counted]]) -> Done:
-    """Draw two bars for each record of each run: the outside effects, and the rows that a reader finds in the end."""
+    """Draw two bars for each record of each run: the number of mails sent for it, and of rows that a reader finds
+    for it.
+    """
     figure = chart(7.5, 0.9 + 0.95 * len(runs))
     rows = figure.subplots(len(runs), 1, squeeze=False, sharey=True)[:, 0]
     kinds = (("mails sent", ORANGE, "//"), ("rows left", BLUE, ""))

@@ -1,7 +1,7 @@
-"""Draw the effects of a program from top to bottom, and the places at which it was killed, with the result of each
-kill.
+"""Draw the effects of a program from top to bottom, and the points at which it was killed with the result of each.
 
-Signs and words repeat the meaning of the shades, so that no reader depends on colour.
+Effects are the program's writes to files and its requests to stores. Signs and words repeat the meaning of the
+shades, so that no reader depends on colour.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,14 @@ LANE = 18
 TEXT = 36
 SIZE = 13
 SPACE = 24
-"""Pixels: the height of a row, the position of the line, the left edge and size of texts, the space between columns."""
+"""Pixels: the height of a row, the position of the line, the left edge and size of texts, and the space between
+columns.
+"""
 
 NO_HARM, BROKE = "nothing broke", "it breaks"
-"""The words for the result of one kill. A guarantee would claim too much, because only some places were tried."""
+"""The words for the result of one kill. The name of a guarantee would claim too much, because only some points
+were tried.
+"""
 
 SHADES = {name: (look.shade, look.sign) for name, look in LOOKS.items()}
 SHADES |= {NO_HARM: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}
@@ -31,37 +35,35 @@ STYLE = (
     "text.fx-kill{font-size:12px}.fx-line{stroke:#999;stroke-width:2}.fx-lasting{fill:#0072b2}"
     ".fx-passing{fill:#fff;stroke:#777;stroke-width:1.5}.fx-bar{stroke:#777;stroke-width:2}"
 )
-"""A style sheet with class names of its own, because a picture in a notebook also gets the styles of cards around
-it.
-"""
+"""A style sheet whose class names no other picture uses, because a notebook also applies the styles of cards."""
 
 
 class What(StrEnum):
-    """The kind of a row."""
+    """The kinds of row in a picture of effects."""
 
     EDGE = "edge"
     """A call begins or ends, or the engine writes to its log."""
     LASTING = "lasting"
-    """An effect that outlives the process."""
+    """An effect that is kept if the process dies now."""
     PASSING = "passing"
     """An effect that is lost if the process dies now."""
     KILL = "kill"
-    """A place at which the program was killed."""
+    """A point at which the program was killed."""
 
 
 class Row(NamedTuple):
-    """One row, in order of time."""
+    """One row of the picture: an effect, a kill, or the edge of a call, in order of time."""
 
     what: What
     label: str
     code: str = ""
     """The user's line of code that causes the effect, with its line number."""
     verdict: str = ""
-    """The result of a kill; empty for other rows."""
+    """The result of a kill, such as a guarantee; empty for other rows."""
 
 
 def effect_line(rows: Sequence[Row], *, title: str) -> str:
-    """Return the rows as an SVG document."""
+    """Return the rows as an SVG document: a line from top to bottom with the effects and kills on it."""
     texts = [f"{row.label}: {row.verdict}" if row.what is What.KILL else row.label for row in rows]
     column = TEXT + max((width(text, SIZE, bold=True) for text in texts), default=0)
     code = max((width(row.code, 12) for row in rows), default=0)

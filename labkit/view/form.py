@@ -1,4 +1,4 @@
-"""Show the crash panel in a notebook: an anywidget that displays given data and reports clicks."""
+"""Show the crash panel in a notebook: an anywidget that displays data from Python and reports clicks."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ Heard = Callable[[Mapping[str, object]], None]
 
 
 class Form(anywidget.AnyWidget):
-    """The panel as the browser shows it; `shown` is all the data that the browser has."""
+    """The form of the crash panel in the browser; `shown` is all the data that it displays."""
 
     _esm = _STATIC / "panel.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css", "panel.css"))

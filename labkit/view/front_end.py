@@ -1,7 +1,7 @@
-"""Detect whether a person looks at this output, and show a person a card, or one line that changes.
+"""Detect whether a person looks at this output, and show a person a card, or one line of text that changes.
 
-A notebook that a program executes (nbval, papermill, nbconvert) gets plain text or nothing, so that its output
-is always the same.
+A notebook that a program executes (nbval, papermill, nbconvert) gets plain text or nothing, so that its output is
+always the same.
 """
 
 import sys
@@ -13,7 +13,7 @@ from labkit.view.card import Card
 
 
 def is_watched() -> bool:
-    """Return whether this is the kernel of a notebook that a person uses.
+    """Return whether this code runs in a notebook that a person uses, not a program such as papermill.
 
     The only difference is that JupyterLab allows a cell to ask for input, and programs that execute notebooks do not.
     """
@@ -22,7 +22,7 @@ def is_watched() -> bool:
 
 
 def is_kernel() -> bool:
-    """Return whether this is a notebook's kernel, used by a person or a program."""
+    """Return whether this code runs in a notebook's kernel, used by a person or by a program."""
     return kernel_here() is not None
 
 
@@ -36,7 +36,10 @@ def kernel_here() -> object | None:
 
 
 def present(card: Card) -> bool:
-    """Show a card if a person looks at this output; return whether it was shown, so that a caller can print instead."""
+    """Show a card if a person looks at this output.
+
+    Returns whether it was shown, so that a caller can print text instead.
+    """
     if not is_watched():
         return False
     from IPython.display import display
@@ -46,29 +49,32 @@ def present(card: Card) -> bool:
 
 
 class Line(Protocol):
-    """A line of text that changes while something runs, with a progress bar."""
+    """A line of text with a progress bar that changes while a program runs."""
 
     def show(self, words: str, done: int, of: int) -> None:
-        """Replace the line by these words and a bar for `done` of `of`."""
+        """Replace the line by this text and a bar that is filled to `done` of `of`."""
 
     def end(self, words: str) -> None:
-        """Replace the line by these words without a bar; empty words remove it."""
+        """Replace the line by this text without a bar; an empty text removes it."""
 
 
 class DisplayedLine:
-    """One line with a bar in a notebook's output. `display` is IPython's, whose handle can change the output later."""
+    """A line of text with a progress bar in a notebook's output.
+
+    `display` is IPython's function; the handle that it returns can change the output later.
+    """
 
     def __init__(self, display: Callable[..., Any]) -> None:
         self._display = display
         self._handle: Any = None
 
     def show(self, words: str, done: int, of: int) -> None:
-        """Replace the line by these words and a bar for `done` of `of`."""
+        """Replace the line by this text and a bar that is filled to `done` of `of`."""
         bar = f'<progress max="{of}" value="{min(done, of)}" aria-label="how far the run has come"></progress>'
         self._put(f"{bar} {escape(words, quote=False)}", words)
 
     def end(self, words: str) -> None:
-        """Replace the line by these words without a bar; empty words remove it."""
+        """Replace the line by this text without a bar; an empty text removes it."""
         self._put(escape(words, quote=False), words)
 
     def _put(self, html: str, plain: str) -> None:
@@ -80,7 +86,7 @@ class DisplayedLine:
 
 
 def line() -> Line:
-    """Return a line in the output of the cell that runs."""
+    """Return a line with a progress bar in the output of the running cell."""
     from IPython.display import display
 
     return DisplayedLine(display)

@@ -1,7 +1,7 @@
-"""Show a grid in which every square is one or more runs: the guarantee, its evidence, and the steps after a click.
+"""Show a grid whose squares are results of runs: the guarantee, its evidence, and the steps of a run after a click.
 
-The grid is text and HTML without scripts. A square is a `details` element, which opens by mouse and keyboard,
-in an exported page and in an untrusted notebook. The first square is open.
+The grid is text and HTML without scripts. A square is a `details` element, which opens by mouse and keyboard, in an
+exported page and in an untrusted notebook. The first square is open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,16 @@ from labkit.view.card import Html, joined, para, tag
 from labkit.view.signs import LOOKS
 
 Name = tuple[str, str, str]
-"""The block, row and column of a square."""
+"""The block (a group of rows), the row and the column of a square."""
 
 
 class Square(NamedTuple):
-    """The result of one or many runs: the guarantee, and below it the evidence.
+    """One square of a grid: the guarantee that one or many runs showed, and the evidence for it.
 
-    `meanwhile` lists anomalies that a reader could see before the result became correct. `origin` says whether
-    and how often the runs were simulated, `real` what real runs of the same case showed (empty: there are
-    none). `steps` are the sentences of one run that shows the result, and `call` is the Python call that
-    repeats it.
+    `because` is the reason in one sentence. `meanwhile` lists anomalies that a reader could see before the result
+    became correct. `origin` says whether and how often the runs were simulated, `real` the result of real runs of the
+    same case (empty: there are none). `steps` are the sentences of one run that shows the result, and `call` is the
+    Python call that repeats it.
     """
 
     guarantee: str
@@ -36,14 +36,17 @@ class Square(NamedTuple):
 
 
 class Grid:
-    """Squares by block, row and column. Every block must have the same columns."""
+    """A table of results with blocks of rows; a notebook displays it.
+
+    Every block must have the same rows and columns.
+    """
 
     def __init__(self, squares: Mapping[Name, Square]) -> None:
         self.squares = dict(squares)
         self.blocks, self.rows, self.columns = (list(dict.fromkeys(part)) for part in zip(*self.squares, strict=True))
 
     def __str__(self) -> str:
-        """Return the guarantees as text; an asterisk means that real runs agree."""
+        """Return the guarantees as a table of text; an asterisk means that real runs agree."""
         lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))
@@ -61,7 +64,7 @@ class Grid:
         return square.guarantee + (" *" if square.real else "")
 
     def html(self) -> str:
-        """Return the grid as self-contained HTML."""
+        """Return the grid as HTML that needs no other file."""
         head = joined(tag("th", column, scope="col") for column in self.columns)
         width, body = str(len(self.columns) + 1), []
         for block in self.blocks:

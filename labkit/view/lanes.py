@@ -1,6 +1,7 @@
-"""Draw the durable writes in one step of several engines, one engine below the other, with the decision marked.
+"""Draw the durable writes of one step of several engines, one engine below the other, and mark the decision.
 
-The caller supplies the writes of each engine, the place of its kill, and the verdict.
+A step is a batch or a checkpoint; the decision is the write after which a restart does not repeat it. The caller
+supplies the writes, the write before which each engine was killed, and the verdict.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,36 +13,36 @@ from labkit.view.signs import signed
 from labkit.view.svg import CLASSES, ICONS, document, number, words
 
 LEFT, BOX, GAP, HIGH, ROW = 246, 140, 24, 52, 92
-"""Pixels: the width of the names, the width of a box, the gap between boxes, the height of a box and of a lane."""
+"""Pixels: the width of the names, the width of a box, the gap between boxes, and the height of a box and of a row."""
 TOP = 14
 LEGEND = "Thick frame with a tick: the engine has noted that the step is done. Cross: killed here."
 
 
 class Stage(NamedTuple):
-    """One box: writes that become durable together, and the file or request that makes them durable."""
+    """One box of the picture: writes that become durable together, and the file or request that makes them durable."""
 
     label: str
     by: str
     decides: bool = False
-    """Whether the step is done once this is durable, so that a restart continues after it."""
+    """Whether this is the decision: once it is durable, a restart continues after this step."""
     shows: bool = False
-    """Whether readers see the rows from here on."""
+    """Whether readers see the rows from this write on."""
 
 
 class Lane(NamedTuple):
-    """One step of one engine."""
+    """One row of the picture: the writes of one engine in one step, from left to right."""
 
     name: str
     under: str
     stages: Sequence[Stage]
     killed: int = -1
-    """The number of the box before which the process was killed, from 0; -1 if it was not killed."""
+    """The position, from 0, of the box before which the process was killed; -1 if it was not killed."""
     verdict: str = ""
-    """The verdict after the kill; empty if it is not shown."""
+    """The guarantee that the kill showed; empty if it is not shown."""
 
 
 def picture(lanes: Sequence[Lane], title: str) -> str:
-    """Return the lanes as SVG, with their text form as its description."""
+    """Return the rows of all engines as an SVG document, with their text form as its description."""
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12
     high = TOP + len(lanes) * ROW + 20
@@ -51,7 +52,9 @@ def picture(lanes: Sequence[Lane], title: str) -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return one line for each lane: its writes in order, the decision in brackets, and a cross at the kill."""
+    """Return one line for each engine: its writes in order, the decision in brackets, and a cross where it was
+    killed.
+    """
     return "\n".join(_line(lane) for lane in lanes)
 
 
@@ -94,7 +97,7 @@ def _box(stage: Stage, left: float, top: float) -> str:
 
 
 def _cross(x: float, top: float) -> str:
-    """Return a red cross with the word "killed", so that the place can be found without colour."""
+    """Return a red cross with the word "killed", so that it can be found without seeing colours."""
     left, high = number(x - 7), number(top + HIGH / 2 - 7)
     style = "stroke:var(--bad);stroke-width:3.5;fill:none"
     move = f"translate({left} {high})"
@@ -105,7 +108,7 @@ def _cross(x: float, top: float) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a name cut at its beginning to fit into a box, because its end is more informative."""
+    """Return a name that fits into a box, cut at its beginning, because its end is more informative."""
     kept = name
     while kept and width(kept, 11.5) > BOX - 22:
         kept = kept[1:]

@@ -1,7 +1,7 @@
-"""Compute the position and size of everything in a scene: one layout for all scenes of a run, so that nothing jumps.
+"""Compute the position and size of every part of a picture: one layout for all steps of a run, so that nothing jumps.
 
-Boxes are in columns from left to right, and channels are in the gutters between them. The tokens of a channel
-wait in a row of their own in front of its reader, so that they never overlap.
+A picture (scene) has boxes in columns from left to right, and channels in the gutters between them. The tokens of a
+channel, its messages, wait in a row in front of its reader, so that they never overlap.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,15 +22,15 @@ NARROWEST, WIDEST = 150.0, 236.0
 FIRST_PORT, PORT = 34.0, 42.0
 EMPTY_GUTTER, BEND = 56.0, 64.0
 MOST_TOKENS = 5
-"""The largest number of a channel's tokens that are shown; further ones are only counted."""
+"""The largest number of a channel's tokens (messages) that are drawn; further ones are only counted."""
 
 
 MEMORY = 20_000
-"""The number of parts whose size or drawing is cached, because most of them stay the same from step to step."""
+"""The number of parts of pictures whose size or drawing is cached, because most of them are the same in many steps."""
 
 
 class Rect(NamedTuple):
-    """A rectangle of the picture, in pixels."""
+    """A rectangle in a picture, in pixels from its upper left corner."""
 
     x: float
     y: float
@@ -44,9 +44,9 @@ class Rect(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The line of a channel: from the sender's edge to a knee, and from there horizontally to the reader's edge.
+    """The line of a channel: from the sender's edge to a bend (knee), and from there horizontally to the reader's edge.
 
-    A stub begins at the knee, with the sender's name as text.
+    If sender and reader are not in neighbouring columns, the line begins at the knee, and `stub` names the sender.
     """
 
     start: tuple[float, float]
@@ -56,24 +56,24 @@ class Route(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a row's content: text, or tokens."""
+    """One line of a row's content: text, or tokens (records and messages)."""
 
     text: str
     tokens: tuple[Token, ...] = ()
 
 
 class Cell(NamedTuple):
-    """The setting of a row: on one line with its content at the right, or with its label above its content."""
+    """The arrangement of a row in a box: label and content on one line, or the label above the content."""
 
     label: list[str]
     content: list[Line]
     is_level: bool
     beside: str = ""
-    """The text at the right of a label that has tokens below it."""
+    """A text to the right of the label, if the tokens are below it."""
 
     @property
     def height(self) -> float:
-        """The height of its frame in pixels."""
+        """The height of the row's frame in pixels."""
         sizes = [TOKENS_LINE if line.tokens else LINE for line in self.content]
         if self.is_level:
             return 10 + max([LINE, *sizes])
@@ -81,11 +81,11 @@ class Cell(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The positions of every box and channel that any scene of a run has."""
+    """The positions of every box and channel that occurs in any step of a run, and the size of the picture."""
 
     boxes: Mapping[str, Rect]
     heads: Mapping[str, float]
-    """For each box, the height of its head: the title and the line below it."""
+    """The height in pixels of each box's head: the title and the line below it."""
     routes: Mapping[str, Route]
     width: float
     height: float
@@ -101,7 +101,9 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a channel; if there are too many, one token with their number replaces the last ones."""
+    """Return the tokens of a channel that are drawn; if there are too many, the last one is a token with their
+    number.
+    """
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -109,18 +111,18 @@ def shown(tokens: Sequence[Token]) -> list[Token]:
 
 
 def queue_width(tokens: Sequence[Token]) -> float:
-    """Return the width in pixels of a channel's tokens in a row."""
+    """Return the width in pixels of the row of a channel's tokens."""
     return sum(token_width(token) + GAP for token in shown(tokens))
 
 
 def indent(row: Row) -> float:
-    """Return the pixels before the label of a row: framed rows begin with a sign."""
+    """Return the number of pixels before the label of a row; a row in a frame has an icon there."""
     return 0.0 if row.kind is Kind.PLAIN else ICON + 6
 
 
 @lru_cache(maxsize=MEMORY)
 def cell(row: Row, inner: float) -> Cell:
-    """Return the setting of a row in a box with this inner width."""
+    """Return the arrangement of a row's label and content in a box with this inner width in pixels."""
     room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
     tokens = sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
     value = width(row.value, TEXT, bold=True)
@@ -146,25 +148,28 @@ def _in_lines(tokens: Iterable[Token], room: float) -> list[Line]:
 
 
 def mark_width(mark: Mark) -> float:
-    """Return the width of a tag in pixels."""
+    """Return the width in pixels of the tag for a remark about a box."""
     return width(mark.value, SMALL, bold=True) + 24
 
 
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
-    """Return the lines of a box's title and of the text below it."""
+    """Return the lines of a box's title, and the lines of the text below it, for this inner width in pixels."""
     beside = sum(mark_width(mark) + GAP for mark in box.marks)
     return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
 
 
 @lru_cache(maxsize=MEMORY)
 def head_height(box: Box, inner: float) -> float:
-    """Return the pixels from the top of a box to its first row."""
+    """Return the number of pixels from the top of a box to its first row."""
     title, says = head(box, inner)
     return 8 + 17 * len(title) + 14 * len(says) + 6
 
 
 def layout(scenes: Sequence[Scene]) -> Layout:
-    """Return one layout for all scenes. Boxes keep their place while others appear and disappear."""
+    """Return one layout for all pictures (scenes) of a run.
+
+    Boxes keep their position while others appear and disappear.
+    """
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
     columns = [
@@ -204,7 +209,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """Return the different forms of every box, in the order of the boxes' places."""
+    """Return the different contents of every box in any scene, by the box's id and in the order of the boxes."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:
@@ -223,7 +228,9 @@ def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return the preferred width of a box: wide enough for its rows on one line, but at most `WIDEST`."""
+    """Return the preferred width of a box in pixels: its rows fit on one line each, but it is not wider than
+    `WIDEST`.
+    """
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:
@@ -243,12 +250,12 @@ Sides = Mapping[tuple[str, str], list[str]]
 
 
 def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
-    """Return whether the channel's boxes are not in neighbouring columns, so that it is drawn at its reader only."""
+    """Return whether a channel is drawn at its reader only, because its boxes are not in neighbouring columns."""
     return abs(boxes[channel.source][0].column - boxes[channel.target][0].column) != 1
 
 
 def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
-    """Return for each box and side the channels that end or begin there, from top to bottom."""
+    """Return the ids of the channels that end or begin at each side of each box, from top to bottom."""
     order = list(boxes)
     ends_of: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
     ends = []
@@ -268,7 +275,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
 
 
 class Queue(NamedTuple):
-    """The largest widths that a channel needs in any scene, in pixels: of its tokens, and of its note."""
+    """The largest width, in pixels, that a channel's tokens and its note need in any step."""
 
     tokens: float
     note: float
@@ -285,8 +292,9 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
-    """Return the columns of a channel's sender and reader; channels with the same pair have their knees below each
-    other.
+    """Return the columns of a channel's sender and reader.
+
+    Channels with the same pair have their bends (knees) in one vertical line.
     """
     source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
     return (target, target) if is_stub(channel, boxes) else (source, target)
@@ -295,8 +303,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return for each pair of columns the room after the knees, so that no slanting line crosses another channel's
-    tokens.
+    """Return for each pair of columns the width, in pixels, between the bends of its channels and their reader.
+
+    It is wide enough for the tokens, so that no slanting line crosses another channel's tokens.
     """
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
@@ -308,7 +317,7 @@ def _room(
 def _gutters(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
 ) -> list[float]:
-    """Return the room before the first column, between columns, and after the last."""
+    """Return the widths, in pixels, of the gaps before the first column, between columns, and after the last."""
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
     for name, channel in channels.items():
         target = boxes[channel.target][0]

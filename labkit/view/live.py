@@ -1,7 +1,7 @@
-"""Run the player as an anywidget, in which a learner chooses the next action of a model.
+"""Show a simulator in a notebook in which a learner chooses each next action by clicks.
 
-A page uses the same ESM module. Every choice goes to a `Session`, which asks the model whether it is possible,
-and the answer contains only the changes.
+It is an anywidget with the same ESM module as a page's player. Every choice goes to a `Session`, which asks the
+simulator whether it is possible, and the answer contains only the changes.
 """
 
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ _KEYS = [list(pair) for pair in (*KEY_HELP, *LIVE_KEY_HELP)]
 
 
 class Explorer(anywidget.AnyWidget):
-    """A model that a learner steers by clicks. `session` offers the same in Python, and both stay in step.
+    """A simulator that a learner steers by clicks; `session` offers the same in Python, and both show the same run.
 
-    A view that opens requests the whole state (`shown`); after that it receives the changes of each choice. A
-    version number tells a view whether it missed a message; then it requests the whole state again.
+    A view that opens requests the whole state (`shown`); after that it receives the changes of each choice. A version
+    number tells a view whether it missed a message; then it requests the whole state again.
     """
 
     _esm = _STATIC / "stepper.js"
@@ -45,32 +45,34 @@ class Explorer(anywidget.AnyWidget):
         self.on_msg(lambda _widget, message, _buffers: self.handle(message))
 
     def do(self, action: str) -> None:
-        """Take an enabled action, as a click on it does. Raises `InvalidAction`."""
+        """Take a possible action, as a click on it does. Raises `InvalidAction` if it is impossible now."""
         self.session.do(action)
         self._tell("")
 
     def go(self, step: int) -> None:
-        """Go to another step of the run. Raises `InvalidAction`."""
+        """Go to step `step` of the run. Raises `InvalidAction` if there is no such step."""
         self.session.go(step)
         self._tell("")
 
     def undo(self) -> None:
-        """Undo the last choice. Raises `InvalidAction`."""
+        """Undo the last choice. Raises `InvalidAction` if there is none."""
         self.session.undo()
         self._tell("")
 
     def redo(self) -> None:
-        """Redo the last choice that was undone. Raises `InvalidAction`."""
+        """Repeat the last choice that was undone. Raises `InvalidAction` if there is none."""
         self.session.redo()
         self._tell("")
 
     @property
     def trace(self) -> str:
-        """The whole run as text for `labkit.lab.show`."""
+        """The run so far as text, to pass to `labkit.lab.show`."""
         return str(self.session.trace)
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Handle a message of the browser; if it cannot be carried out, answer with the sentence of its error."""
+        """Handle a message of the browser, such as a click; if it fails, send the sentence of the error as the
+        answer.
+        """
         if "again" in message:
             self.send_state("shown")
             return
@@ -100,7 +102,7 @@ class Explorer(anywidget.AnyWidget):
         return ""
 
     def everything(self) -> dict[str, object]:
-        """Return the whole state that a view shows, as plain data."""
+        """Return the whole state that a view in the browser shows, as plain data."""
         session, telling = self.session, self._now()
         self._version += telling.is_behind  # somebody steered the session itself: other views must ask as well
         update = {"story": {**telling.whole(session.differs_at), "keys": _KEYS}, **self._around()}
@@ -122,7 +124,7 @@ class Explorer(anywidget.AnyWidget):
         self.send(message)
 
     def _now(self) -> StoryUpdates:
-        """Return the updates of the session's story; if the model has changed, they begin with a new story."""
+        """Return the object that computes the changes for the views; for another simulator, a new one."""
         if self._telling.story is not self.session.story:
             self._telling = StoryUpdates(self.session.story, self._telling.generation + 1)
         return self._telling

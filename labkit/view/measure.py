@@ -18,18 +18,18 @@ _BOLD = (
 )
 _TABLES = tuple([int(width) for width in table.split()] for table in (_PLAIN, _BOLD))
 _OTHER = 105
-"""The width of a character outside ASCII in hundredths of the font size: that of the widest common one."""
+"""The width of a character outside ASCII, in hundredths of the font size: the width of the widest common one."""
 
 
 @cache
 def width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return an upper estimate of the text's width in pixels."""
+    """Return an upper estimate of the text's width in pixels; `size` is the font size in pixels."""
     table = _TABLES[bold]
     return sum(table[ord(sign) - 32] if 32 <= ord(sign) < 127 else _OTHER for sign in text) * size / 100
 
 
 def wrap(text: str, size: float, most: float, *, bold: bool = False) -> list[str]:
-    """Return the text in lines of at most `most` pixels; a word that is wider is broken."""
+    """Return the text in lines of at most `most` pixels; a wider word is broken. `size` is the font size in pixels."""
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word

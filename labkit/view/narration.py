@@ -1,6 +1,6 @@
-"""Turn a run of a simulator into the plain data that the player shows: frames, sentences, verdicts, enabled actions.
+"""Turn a run of a simulator into the data that the player shows: pictures, sentences, verdicts, possible actions.
 
-Python computes every text that a learner reads, and the player only displays it. Equal texts are stored once.
+Python computes every text that a learner reads, and the player only displays it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,16 @@ SENTENCE_OF_START = "The beginning: nothing has happened."
 
 
 class Verdict(NamedTuple):
-    """The outcome of one property after one step, and a sentence with the reason."""
+    """Whether one claim of the simulator holds, is broken or is open after one step, and the reason as a sentence."""
 
     outcome: str
     because: str
 
 
 def _drawing(model: str) -> Drawing:
-    """Return the drawing of a model. An open model is drawn like the model that it completes."""
+    """Return the functions that draw a simulator; one with open actions is drawn like the simulator that it
+    completes.
+    """
     if model in DRAWINGS:
         return DRAWINGS[model]
     from labkit.view.scenes.open_models import OPEN_DRAWINGS
@@ -35,7 +37,10 @@ def _drawing(model: str) -> Drawing:
 
 
 class Story:
-    """A run of a simulator with everything that a player shows. It grows with the run and reuses earlier results."""
+    """A run of a simulator with everything that a player shows: pictures, sentences, verdicts, possible actions.
+
+    It grows with the run and reuses earlier results.
+    """
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -46,12 +51,12 @@ class Story:
         self.texts: list[list[str]] = []
         self.enabled: list[Sequence[Action]] = []
         self.verdicts: list[list[Verdict]] = []
-        """For each step, the verdicts on all properties."""
+        """For each step, the verdicts on all claims of the simulator."""
         self._settled: dict[str, tuple[int, Verdict]] = {}
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Extend the story to the present end of the run; the steps that both have in common are not computed again."""
+        """Change to this run; the steps in common with the earlier run are not computed again."""
         shared = 0
         if self.scenes:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
@@ -65,7 +70,7 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Evaluate every property from step `shared` on; verdicts that were final before that step stay."""
+        """Evaluate every claim from step `shared` on; a verdict that was final before that step stays."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}
@@ -80,43 +85,43 @@ class Story:
 
     @property
     def trace(self) -> Trace:
-        """The run as a trace."""
+        """The run as a trace, from which it can be replayed."""
         return Trace.of(self.model, self.actions)
 
     @property
     def title(self) -> str:
-        """The model's name for people."""
+        """The simulator's name for people."""
         return self.model.name.replace("_", " ")
 
     @property
     def chosen(self) -> str:
-        """The parameters that differ from their defaults, as text."""
+        """The parameters of the simulator that differ from their defaults, as text."""
         parameters = self.trace.to_json()["parameters"]
         return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
-        """Return the place of every step: the box that acts, and the boxes that it reaches."""
+        """Return for every step the box that acts, and the boxes that it reaches."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:
-        """Return the sentence of every step."""
+        """Return the sentence that describes each step."""
         return list(map(self.model.sentence_in, self.states, self.actions))
 
     def diagram(self) -> spacetime.Diagram:
-        """Return the run as a space-time diagram."""
+        """Return the content of the run's space-time diagram."""
         return spacetime.of_walk(self.scenes, self.places(), self.sentences())
 
     def layout(self) -> Layout:
-        """Return one layout for all scenes of the run."""
+        """Return one layout for the pictures of all steps, so that boxes keep their position."""
         return layout(self.scenes)
 
     def keys(self) -> list[str]:
-        """Return the keys of the records, or nothing if the model has no records with keys."""
+        """Return the different keys of the records; empty if the simulator has no records with keys."""
         words = self.model.values.get("words")
         return list(dict.fromkeys(str(words).split("-"))) if words else []
 
     def lines(self) -> Iterator[str]:
-        """Yield the run as lines of text: title, steps, and the verdicts after the last step."""
+        """Yield the run as lines of text: a title, the steps, and the verdict on each claim after the last step."""
         yield f"{self.title} ({self.chosen}), {len(self.actions)} steps"
         if self.watch_for:
             yield f"watch for: {self.watch_for}"
@@ -128,7 +133,9 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """Return the verdict that no later step can change: the property is violated, or reached; None while it is open."""
+    """Return a verdict that no later step can change, because the claim is violated or reached; None while it is
+    open.
+    """
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
     if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
@@ -149,8 +156,10 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """Return the first step in which two runs take different actions, else the first that leaves different states;
-    0: none.
+    """Return the first step in which two runs take different actions, or else the first after which their states
+    differ.
+
+    Returns 0 if the runs do not differ.
     """
     for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:
@@ -173,7 +182,7 @@ FAULT_KEYS: Mapping[str, Event] = {
     "t": Event.TIMEOUT,
     "i": Event.OPERATOR,
 }
-"""The player's key for each kind of fault, and for a restart."""
+"""The key on the keyboard that triggers each kind of fault, or a restart, in a live session."""
 
 KEY_HELP: Sequence[tuple[str, str]] = (
     ("→ ←", "next step, step back"),
@@ -181,7 +190,7 @@ KEY_HELP: Sequence[tuple[str, str]] = (
     ("Space", "play, or stop playing"),
     ("?", "show or hide this help"),
 )
-"""The keys of every player, with their help texts."""
+"""The keys on the keyboard that every player understands, with their help texts."""
 
 LIVE_KEY_HELP: Sequence[tuple[str, str]] = (
     ("c", "crash"),
@@ -195,4 +204,4 @@ LIVE_KEY_HELP: Sequence[tuple[str, str]] = (
     ("z", "undo"),
     ("x", "redo"),
 )
-"""The additional keys of a live session. A fault's key takes the first enabled fault of its kind."""
+"""The additional keys of a live session. The key of a fault takes the first possible fault of its kind."""

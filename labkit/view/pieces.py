@@ -1,7 +1,6 @@
-"""Draw the pieces of a streaming job in one labelled picture: readers, tasks, stores, and which of them survive a
-crash.
+"""Draw the parts of a streaming job as one labelled picture: readers, tasks, stores, and which survive a crash.
 
-The picture and its text use the same list of pieces on disk and in memory.
+The picture and its text use the same list of parts on disk and in memory.
 """
 
 from typing import NamedTuple
@@ -13,7 +12,10 @@ __all__ = ["Pieces"]
 
 
 class Piece(NamedTuple):
-    """One box: its name, its job in a few words on each line, and whether it survives a crash."""
+    """One box: the name of a part of the job, its work in a few words on each line, and whether it survives a crash.
+
+    `x` and `y` are the pixels of its upper left corner.
+    """
 
     name: str
     does: tuple[str, ...]
@@ -42,11 +44,13 @@ ARROWS = (
     ("M477 186V154", "M477 146l-5 9h10z"),
     ("M396 232H93V296", "M93 304l-5-9h10z"),
 )
-"""The arrows, each as a line and a tip: records, results, orders to the task, and the driver's notes."""
+"""The arrows of the picture, each as a line and a tip in SVG: records, results, orders to the task, and the
+driver's log entries.
+"""
 
 
 class Pieces:
-    """The pieces of the job in one picture, as SVG in a notebook and as text elsewhere."""
+    """A picture of a streaming job's parts, which a notebook shows as SVG and a terminal as text."""
 
     def __str__(self) -> str:
         wide = max(len(piece.name) for piece in PIECES)
@@ -55,7 +59,7 @@ class Pieces:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """Return the picture as SVG, with the text form as its description."""
+        """Return the picture as SVG, with its text form as the description."""
         spark = '<rect x="196" y="16" width="562" height="284" rx="10" class="vo"/>'
         arrows = "".join(f'<path d="{line}" class="c"/><path d="{tip}" class="a"/>' for line, tip in ARROWS)
         body = spark + words(214, 38, "Spark: processes, in memory", "s") + arrows

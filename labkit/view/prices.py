@@ -1,6 +1,6 @@
-"""Draw the chart of waiting times against commit intervals: measurements as marks, the prediction as a dashed line.
+"""Draw a chart of waiting times against commit intervals: measurements as marks, the prediction as a dashed line.
 
-Each sink has a mark of its own shape and colour, and the picture's description contains the numbers.
+Each way of writing has a mark of its own shape and colour, and the picture's description contains the numbers.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from labkit.view.svg import document, number, words
 
 WIDE, HIGH = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 44, 110, 20, 44
-"""The margins of the picture in pixels; the right one is for names."""
+"""The margins of the picture in pixels; the right one is for the names of the series."""
 STEPS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25)
-"""The possible distances between two numbers on an axis, in seconds."""
+"""The possible distances between two numbers on an axis, in seconds; the chart uses the smallest that fits."""
 PARTS = 4
-"""The largest number of such distances on an axis."""
+"""The largest number of distances between numbers on an axis."""
 SHADES = (BLUE, ORANGE, GREY)
 STYLE = (
     "text{font:12px sans-serif}.lkp-a{stroke:currentColor;stroke-width:1}"
@@ -25,31 +25,34 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """The measured waits in one series, as pairs of interval and wait in seconds, sorted by interval."""
+    """The measured waits of one way of writing, as pairs of interval and wait in seconds, sorted by interval."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 class Plane(NamedTuple):
-    """The scale of the chart, from seconds to pixels."""
+    """The scale of the chart: the longest interval and the highest wait, in seconds."""
 
     longest: float
     highest: float
 
     def x(self, interval: float) -> float:
-        """Return the distance from the left in pixels."""
+        """Return the horizontal position of an interval, in pixels from the left."""
         return LEFT + (WIDE - LEFT - RIGHT) * interval / self.longest
 
     def y(self, wait: float) -> float:
-        """Return the distance from the top in pixels; a wait above the chart is put at its upper edge."""
+        """Return the vertical position of a wait, in pixels from the top; a wait above the chart is put at its
+        upper edge.
+        """
         high = min(max(wait, 0.0), self.highest) / self.highest
         return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * high
 
 
 def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
-    """Return the chart as SVG. `predicted` is the wait in seconds for each second of the interval; None draws no
-    line.
+    """Return the chart as SVG, with one series for each way of writing up to the interval `longest` in seconds.
+
+    `predicted` is the wait in seconds for each second of the interval, drawn as a line; None draws no line.
     """
     waits = [wait for way in ways for _, wait in way.points]
     # A line far above the measured marks must not flatten them: it leaves the chart instead.
@@ -94,7 +97,7 @@ def _axes(plane: Plane) -> list[str]:
 
 
 def _step(most: float) -> float:
-    """Return the smallest of `STEPS` with which `PARTS` ticks cover the axis from 0 to `most`."""
+    """Return the smallest of `STEPS` with which `PARTS` distances cover the axis from 0 to `most`, all in seconds."""
     return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 

@@ -1,7 +1,6 @@
-"""Show a question in a notebook or on a page: as an anywidget if a kernel runs, otherwise as the same form by
-script.
+"""Show a question that a learner answers before a run, in a notebook or on a page without a kernel.
 
-Both use one ESM module (`static/question.js`).
+With a kernel it is an anywidget, otherwise the same form by script. Both use one ESM module (`static/question.js`).
 """
 
 import hashlib
@@ -24,7 +23,7 @@ Heard = Callable[[Mapping[str, Any]], None]
 
 
 class QuestionForm(anywidget.AnyWidget):
-    """The question as the browser shows it; `shown` is all the data that the browser has."""
+    """The form of a question in the browser; `shown` is all the data that it displays."""
 
     _esm = _STATIC / "question.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)

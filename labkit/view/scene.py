@@ -1,8 +1,8 @@
-"""Describe the picture of a state: boxes with rows, channels with tokens, and tags. All of it is plain frozen data.
+"""Describe the picture of a simulator's state as frozen data: boxes with rows, channels with tokens, and tags.
 
-A scene says what a part means; `labkit.view.svg` decides sizes and colours. Whether a row is durable or
-volatile is read from the process's class (`field`), so a picture cannot show a field as durable that a crash
-would destroy.
+A picture (scene) says what each part means; `labkit.view.svg` decides sizes and colours. Whether a row is durable or
+volatile is read from the process's class (`field`), so a picture cannot show a field as durable that a crash would
+destroy.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,7 +14,7 @@ from labkit.sim.rules import Event
 
 
 class Kind(StrEnum):
-    """The meaning of a box's row; each kind has its own frame, sign and word."""
+    """The kinds of row in a box; each kind has its own frame, icon and word."""
 
     DURABLE = "durable"
     """The data survives a crash of its process."""
@@ -31,11 +31,11 @@ class Kind(StrEnum):
     VISIBLE = "visible"
     """An outside reader sees the data."""
     PLAIN = "plain"
-    """A remark that is not part of the state."""
+    """The row is a remark and not part of the state."""
 
 
 class Mark(StrEnum):
-    """A remark about a whole box, drawn as a tag at its head."""
+    """The remarks about a whole box, such as "down", which are drawn as tags at its head."""
 
     DOWN = "down"
     IN_DOUBT = "in doubt"
@@ -45,7 +45,7 @@ class Mark(StrEnum):
 
 
 class Shape(StrEnum):
-    """The shape of a token. Records of different keys differ in shape as well as in colour."""
+    """The shapes of tokens (records, messages, markers). Records of different keys differ in shape and in colour."""
 
     CIRCLE = "circle"
     SQUARE = "square"
@@ -54,29 +54,29 @@ class Shape(StrEnum):
     FLAG = "flag"
     """A barrier or a marker."""
     SLIP = "slip"
-    """A message in words."""
+    """A message that is shown as words."""
     STOP = "stop"
-    """The end of the part that a reader may read."""
+    """A line in a log up to which a reader may read."""
 
 
 KEYS = (Shape.CIRCLE, Shape.SQUARE, Shape.DIAMOND, Shape.HEXAGON)
-"""The shapes of records, by the position of their key."""
+"""The shapes of records: the nth key of a run has the nth shape."""
 
 
 class Token(NamedTuple):
-    """One item in a channel, a log or a transaction. `name` is its text for screen readers."""
+    """A record, message or marker in a channel, a log or a transaction. `name` is its text for screen readers."""
 
     shape: Shape
     label: str
     name: str
     faded: bool = False
-    """Whether the token was read, or no longer counts."""
+    """Whether the token is drawn pale, because it was read or no longer counts."""
     crossed: bool = False
-    """Whether the token was dropped."""
+    """Whether the token is crossed out, because it was dropped."""
 
 
 class Row(NamedTuple):
-    """One line of a box."""
+    """One row of a box: a part of its state as a label with text or tokens."""
 
     kind: Kind
     label: str
@@ -85,7 +85,10 @@ class Row(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A process, a store or a reader. Boxes are in columns, in the order of the scene."""
+    """A process, a store or a reader, drawn as a box with rows. Boxes are in columns from left to right.
+
+    `says` is the line below its title.
+    """
 
     id: str
     column: int
@@ -94,13 +97,13 @@ class Box(NamedTuple):
     rows: tuple[Row, ...] = ()
     marks: tuple[Mark, ...] = ()
     tall: bool = False
-    """Whether the box is as tall as the tallest column, so that its channels are straight."""
+    """Whether the box is as tall as the tallest column, so that lines to it are straight."""
     lane: bool = True
-    """Whether the box has a line of its own in the space-time diagram."""
+    """Whether the box has a horizontal line of its own in the space-time diagram."""
 
 
 class Channel(NamedTuple):
-    """The messages under way from one box to another; the first token arrives next."""
+    """A channel between two boxes with the messages under way; the first token arrives next."""
 
     id: str
     source: str
@@ -108,22 +111,24 @@ class Channel(NamedTuple):
     tokens: tuple[Token, ...] = ()
     note: str = ""
     held: bool = False
-    """Whether the reader of the channel does not read it now."""
+    """Whether the channel's reader does not read it now, for example because it waits for a barrier."""
     volatile: bool = False
     """Whether the messages in the channel are lost in a crash."""
 
 
 class Scene(NamedTuple):
-    """The drawing of one state as data."""
+    """The picture of one state of a simulator, as data."""
 
     boxes: tuple[Box, ...]
     channels: tuple[Channel, ...] = ()
     left: str = ""
-    """The faults that may still happen, in words."""
+    """A sentence on the faults that may still happen."""
 
 
 class Place(NamedTuple):
-    """The place of an action: its box, its kind of event, and the boxes that it reaches without a channel."""
+    """Where an action happens: the box that acts, the kind of event, and the boxes that it reaches without a
+    channel.
+    """
 
     box: str
     event: Event = Event.STEP
@@ -131,49 +136,55 @@ class Place(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The functions that draw one model."""
+    """The functions that draw the states and actions of one simulator."""
 
     scene: Callable[[Any, Any], Scene]
-    """Returns the scene of a model's state."""
+    """Returns the picture of a state of the simulator."""
     place: Callable[[Any, Action], Place]
-    """Returns the place of a model's action."""
+    """Returns the box that acts in an action of the simulator, and the boxes that it reaches."""
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:
-    """Return a row for a field of a process, of the kind that the process's class declares. Raises `KeyError`."""
+    """Return a row for a field of a process; its kind, durable or volatile, is declared by the process's class.
+
+    Raises `KeyError` for a field that the class does not declare.
+    """
     return Row(Kind(declared(type(process))[name]), label, value, tuple(tokens))
 
 
 def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return a token for a record, whose shape shows its key; `keys` are all keys, in order."""
+    """Return a token for a record, whose shape depends on the position of its key in `keys`."""
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)
 
 
 def slip(words: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return a token for a message in words."""
+    """Return a token that shows a message as words."""
     return Token(Shape.SLIP, words, words, faded, crossed)
 
 
 def flag(label: str, name: str) -> Token:
-    """Return a token for a barrier or a marker."""
+    """Return a token for a barrier or a marker; `name` is its text for screen readers."""
     return Token(Shape.FLAG, label, name)
 
 
 def listed(words: Iterable[object], none: str = "nothing") -> str:
-    """Return the words with commas between them, or `none` if there are no words."""
+    """Return the words as one text with commas between them, or `none` if there are no words."""
     return ", ".join(map(str, words)) or none
 
 
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
-    """Return the faults that may still happen, in words."""
+    """Return a sentence on the faults that may still happen; `counts` are their remaining numbers, by name in order."""
     left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
     return f"may still happen: {listed(left)}"
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """Return the lines of a run's space-time diagram: the boxes of all scenes that have one, with their titles."""
+    """Return the horizontal lines of a run's space-time diagram: the ids of boxes, with their titles.
+
+    A box has a line if it occurs in any of the scenes and its attribute `lane` is true.
+    """
     order = sorted(
         {
             (box.column, place, box.id, box.title)
@@ -189,7 +200,7 @@ def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
 
 
 def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
-    """Return the scene of one state. Raises `ValueError` if two of its boxes or channels share a name."""
+    """Return the picture of one state as data. Raises `ValueError` if two of its boxes or channels share an id."""
     scene = drawing.scene(model, state)
     names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):

@@ -1,4 +1,4 @@
-"""Show what a reader saw of one key, as a small line chart with the kills marked, and as text."""
+"""Show the values of one key that a reader saw, as a small line chart with the kills marked, and as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -10,23 +10,24 @@ from labkit.view.svg import number
 from labkit.view.timeline import Step, by_key
 
 MOST_EVENTS = 400
-"""The largest number of a run's events for which a card shows a line."""
+"""The largest number of a run's events for which a card shows a chart."""
 MOST_POINTS = 40
-"""The largest number of values on one line."""
+"""The largest number of values in one chart."""
 WIDE, HIGH, TOP = 240.0, 84.0, 22.0
 LABEL = 50.0
-"""The width of a mark's label in pixels."""
+"""The width in pixels of a label at a kill."""
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return the steps of every key, or None if there are more than `MOST_EVENTS` events."""
+    """Return the values and readings of every key in order, or None if there are more than `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """Return the key with most values, on a tie the first; None if no key has two values or if they do not fit on
-    a line.
+    """Return the key with the most values, or of several the first.
+
+    Returns None if no key has two values, or if there are too many for a chart.
     """
     values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)
@@ -34,7 +35,7 @@ def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
 
 
 def in_words(steps: Sequence[Step]) -> str:
-    """Return the values as text, such as `1 2 | killed | 1 2`."""
+    """Return the values of a key as text, with the kills between them, such as `1 2 | killed | 1 2`."""
     words = [
         "| killed |" if step.value is None else str(step.value)
         for step in steps
@@ -44,7 +45,7 @@ def in_words(steps: Sequence[Step]) -> str:
 
 
 def line(steps: Sequence[Step], key: str) -> Html:
-    """Return the values of one key in the order of visibility, as a picture with alternative text."""
+    """Return a chart of the values of one key, in the order in which they became visible, with alternative text."""
     track = tracks({key: steps})[key]
     alt = f"what a reader saw of {key:.40}: {in_words(steps)}"
     return tag(
@@ -65,7 +66,10 @@ def _caption(key: str) -> str:
 
 
 def _side(share: float) -> str:
-    """Return the SVG attributes that put a label to the left of its mark if there is room, otherwise to the right."""
+    """Return SVG attributes that put a label to the left of its mark, or to the right if the left is too narrow.
+
+    `share` is the mark's horizontal position as a fraction of the chart's width.
+    """
     return 'text-anchor="end" dx="-3"' if share > LABEL / WIDE else 'dx="3"'
 
 

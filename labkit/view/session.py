@@ -1,4 +1,4 @@
-"""A run that a learner steers: any enabled action at any step, branches, undo and redo, and a second run to compare.
+"""A run of a simulator that a learner steers: take possible actions, branch at any step, undo, redo, compare two runs.
 
 The live widget calls these methods, so Python users can do the same as clicks.
 """
@@ -12,11 +12,14 @@ from labkit.sim.trace import Replay, Trace, blueprint, make, parse, replay
 from labkit.view.narration import Story, first_difference
 
 Memory = tuple[Trace, int, str]
-"""The state that undo restores: the run, the current step, and the hint for what to watch."""
+"""What undo restores: the run, the current step, and the hint for what to watch."""
 
 
 class Session:
-    """A run, its current step, and a history for undo. Methods raise a `LabError` if a request is impossible."""
+    """A run of a simulator that a learner steers, its current step, and a history for undo.
+
+    Methods raise a `LabError` if a request is impossible.
+    """
 
     def __init__(self, start: Trace, watch_for: str = "") -> None:
         self._before: list[Memory] = []
@@ -27,12 +30,15 @@ class Session:
 
     @classmethod
     def of(cls, model: str, **parameters: object) -> "Session":
-        """Return a session with an empty run of a model. Raises `InvalidInput`."""
+        """Return a session with a run of a simulator that has no step yet.
+
+        Raises `InvalidInput` for an unknown simulator or parameter.
+        """
         return cls(Trace.of(make(model, parameters), ()))
 
     @property
     def trace(self) -> Trace:
-        """The whole run."""
+        """The whole run as a trace, from which it can be replayed."""
         return self.story.trace
 
     @property
@@ -42,13 +48,13 @@ class Session:
 
     @property
     def scenarios(self) -> dict[str, str]:
-        """The named runs of this model, each with a hint for what to watch."""
+        """The named runs of this simulator, each with a hint for what to watch."""
         scenarios = blueprint(self.trace.model).scenarios
         return {name: scenario.watch_for for name, scenario in scenarios.items()}
 
     @property
     def kept(self) -> Story | None:
-        """The run that is kept for comparison."""
+        """The run that is kept for comparison with this run; None if there is none."""
         return self._kept
 
     @property
@@ -79,28 +85,32 @@ class Session:
         self.at = self._step(step)
 
     def undo(self) -> None:
-        """Undo the last choice. Raises `InvalidAction` if there is none."""
+        """Undo the last choice of an action or a run. Raises `InvalidAction` if there is none."""
         if not self._before:
             raise InvalidAction("There is nothing to undo: no action was chosen yet.")
         self._after.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._before.pop())
 
     def redo(self) -> None:
-        """Redo the last choice that was undone. Raises `InvalidAction` if there is none."""
+        """Repeat the last choice that was undone. Raises `InvalidAction` if there is none."""
         if not self._after:
             raise InvalidAction("There is nothing to redo: no action was undone.")
         self._before.append((self.trace, self.at, self.story.watch_for))
         self._play(*self._after.pop())
 
     def scenario(self, name: str) -> None:
-        """Open a named run at its beginning. Raises `InvalidInput`, which names the nearest run, for an unknown
-        name.
+        """Open a named run of any simulator at its beginning.
+
+        Raises `InvalidInput`, which names the most similar run, for an unknown name.
         """
         name_of_it = find(name if "." in name or name not in self.scenarios else f"{self.trace.model}.{name}")
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
-        """Open a copied trace, or a scenario by its name. Raises `InvalidInput` or `InvalidAction`."""
+        """Open the run of a trace at its end, or a named run at its beginning.
+
+        Raises `InvalidInput` if the text is neither, and `InvalidAction` if the trace cannot be replayed.
+        """
         text = text.strip()
         if "~" not in text:
             self._open_named(text)
@@ -116,7 +126,9 @@ class Session:
             raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run up to a step for comparison with the next one; if a run is kept already, drop it."""
+        """Keep this run, up to step `at`, for comparison with the next one; if a run is kept already, drop it
+        instead.
+        """
         if self._kept:
             self._kept = None
             return
@@ -138,8 +150,9 @@ class Session:
         self._after.clear()
 
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
-        """Continue with another run. The story keeps common steps if the model is the same, else it starts from
-        the beginning.
+        """Continue with another run at step `at`.
+
+        Steps that both runs of a simulator have in common are not computed again.
         """
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
@@ -151,7 +164,10 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """Return a session of a model by name, of a scenario, or of a trace. Raises `InvalidInput`."""
+    """Return a session for a simulator by name, a named run, or the text of a trace.
+
+    Raises `InvalidInput` if there is no such simulator or run.
+    """
     if "~" in what:
         return Session(parse(what))
     if what in MODELS:

@@ -1,6 +1,4 @@
-"""The functions with which notebooks show a run: `show` for a finished one, `explorer` for one that the learner
-steers.
-"""
+"""Show a run in a notebook: `show` for a finished run, `explorer` for one that the learner steers."""
 
 from typing import TYPE_CHECKING
 
@@ -17,10 +15,10 @@ if TYPE_CHECKING:
 
 @takes('lab.show("pipeline.jump_back")')
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
-    """Return a player for a named scenario (`pipeline.jump_back`) or a trace; with `beside`, return both, compared.
+    """Return a player to step through a named run (`pipeline.jump_back`) or a trace; a cell that ends with it shows it.
 
-    Raises `InvalidInput` for an unknown scenario or text that is no trace, and `InvalidAction` for a trace that
-    cannot be replayed.
+    With `beside`, both runs appear side by side, with their first difference marked. Raises `InvalidInput` for an
+    unknown run or text that is no trace, and `InvalidAction` for a trace that cannot be replayed.
     """
     first = _player(what)
     return first if beside is None else Pair(first, _player(beside))
@@ -37,9 +35,9 @@ def _player(what: str | Trace) -> Player:
 
 @takes('lab.explorer("two_phase_commit")')
 def explorer(what: str, **parameters: object) -> "Explorer":
-    """Return a player in which the learner chooses each action of a model.
+    """Return a player in which you choose each next action of a simulator; a cell that ends with it shows it.
 
-    `what` is a model by name, with parameters, or a scenario or a trace to start from. Raises `InvalidInput`
+    `what` is a simulator by name, with its parameters, or a named run or a trace to start from. Raises `InvalidInput`
     for an unknown name or parameter.
     """
     from labkit.view.live import Explorer

@@ -1,4 +1,4 @@
-"""The look of each guarantee: a sign and shades next to its name, so that no reader depends on colour."""
+"""Define the look of each guarantee: a sign and shades next to its name, so that no reader depends on colour."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,13 +8,15 @@ from labkit.core.verdict import Guarantee
 
 
 class Look(NamedTuple):
-    """The look of one guarantee."""
+    """The look of one guarantee: its sign, a dark and a light colour."""
 
     sign: str
     shade: str
-    """A dark colour, for white text on it."""
+    """A dark colour, as the background of white text."""
     tint: str
-    """A light colour, for black text on it: darker as the guarantee gets weaker, so that greyscale keeps the order."""
+    """A light colour, as the background of black text. It is darker for a weaker guarantee, so that greyscale
+    keeps the order.
+    """
 
 
 LOOKS: Mapping[str, Look] = MappingProxyType(
@@ -29,5 +31,5 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
 
 
 def signed(guarantee: str) -> str:
-    """Return the sign and the name of a guarantee."""
+    """Return the sign and the name of a guarantee as one text."""
     return f"{LOOKS[guarantee].sign} {guarantee}"

@@ -1,8 +1,7 @@
-"""Draw space-time diagrams, as SVG and as text: a line for each process, messages between lines, crashes and
-restarts.
+"""Draw space-time diagrams as SVG and as text: a line for each process, messages between lines, crashes, restarts.
 
-For a simulated run, messages are derived from its scenes: a token that appears in a channel was sent, and a
-token that disappears was received, or lost if the step was a loss or a crash. For real runs see
+For a simulated run, messages are derived from the pictures of its states: a token that appears in a channel was sent,
+and a token that disappears was received, or lost if the step was a loss or a crash. For real runs see
 `labkit.runs.pages.diagram`.
 """
 
@@ -23,7 +22,10 @@ CLOSEST, FURTHEST = 7.0, 34.0
 
 
 class Flight(NamedTuple):
-    """A message: one line sends it in a step, and another receives it in a later step, or it is lost on its way."""
+    """A message that one process sends in a step, and that another receives in a later step, unless it is lost.
+
+    `sent` and `received` are numbers of steps; `received` is after the last step while the message is under way.
+    """
 
     source: str
     sent: int
@@ -34,7 +36,9 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: its line, its kind of event, the lines that it reaches without a channel, and its sentence."""
+    """One step: the process whose line it is on, its kind of event, the processes that it reaches at once, and
+    its sentence.
+    """
 
     lane: str
     event: Event
@@ -43,18 +47,22 @@ class Step(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """The content of a diagram. The nth of `steps` is step n + 1; step 0 is the beginning."""
+    """The content of a space-time diagram; `lanes` are its processes with their titles, one line for each.
+
+    The nth of `steps` is step n + 1; step 0 is the beginning.
+    """
 
     lanes: Mapping[str, str]
     steps: tuple[Step, ...]
     flights: tuple[Flight, ...] = ()
     downs: tuple[tuple[str, int, int], ...] = ()
-    """The times in which a process was down: its line, the first step and the last."""
+    """The times in which a process was down: the process, the first step and the last."""
 
 
 class Scale(NamedTuple):
-    """The position of step 0 and the distance between steps, in pixels; the player uses it to find the step of a
-    click.
+    """The horizontal scale of a diagram: the position of step 0 and the distance between steps, in pixels.
+
+    The player uses it to find the step of a click.
     """
 
     left: float
@@ -62,7 +70,9 @@ class Scale(NamedTuple):
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """Return the diagram of a simulated run, from a scene for each state, and a place and a sentence for each step."""
+    """Return the diagram of a simulated run, from the picture of each state and the acting box and sentence of
+    each step.
+    """
     names = lanes(scenes)
     steps = [
         Step(place.box if place.box in names else next(iter(names)), place.event, place.touches, text)
@@ -72,7 +82,7 @@ def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequenc
 
 
 _TAKES = (Event.DROP, Event.CRASH, Event.RESTART, Event.OPERATOR)
-"""The kinds of step in which a token that leaves a channel is lost and not received."""
+"""The kinds of step in which a message that disappears from a channel is lost and not received."""
 
 _UnderWay = list[tuple[Token, int]]
 
@@ -97,8 +107,10 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """Return the tokens under way after a step, each with the step in which it was sent, and the tokens that have
-    left.
+    """Return the tokens under way after a step, and those that have disappeared, each with the step in which it was
+    sent.
+
+    `before` are those under way before it, and `tokens` those in the channel now.
     """
     rest = list(before)
     matched = []
@@ -128,7 +140,7 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
 
 
 def scale(diagram: Diagram) -> Scale:
-    """Return the scale of a diagram."""
+    """Return the horizontal scale with which a diagram fits its titles and steps."""
     left = 16 + max((width(title, SMALL) for title in diagram.lanes.values()), default=0.0)
     return Scale(left + 8, max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))))
 
@@ -151,8 +163,9 @@ def svg(diagram: Diagram, *, title: str) -> str:
 
 
 def body(diagram: Diagram, differs_at: int = 0) -> str:
-    """Return the SVG elements of the picture. `differs_at` marks the first step in which another run differs (0:
-    none).
+    """Return the SVG elements of the diagram, without the document around them.
+
+    `differs_at` is the first step in which another run differs, which gets a mark; 0 for none.
     """
     at = scale(diagram)
     wide, high = size(diagram)
@@ -223,7 +236,9 @@ def _square(x: float, y: float, half: float) -> str:
 
 
 def text(diagram: Diagram) -> str:
-    """Return the diagram as lines of text: for each step its process, and what it received and sent."""
+    """Return the diagram as lines of text: for each step its process, its sentence, and the messages received and
+    sent.
+    """
     wide = max([3, *map(len, diagram.lanes.values())])
     lines = [f"step  {'who'.ljust(wide)}  what"]
     for step, each in enumerate(diagram.steps, start=1):

@@ -1,7 +1,7 @@
-"""The player: a run to step through wherever HTML is shown, without Python and without a network.
+"""The player: step through a run wherever HTML is shown, without Python and without a network.
 
-The page contains the run's data, style sheets and one ESM module. If scripts do not run (an untrusted notebook,
-a mail), it still shows a picture of the last step and its sentence.
+The page contains the run's data, style sheets and one ESM module. If scripts do not run (an untrusted notebook, a
+mail), it still shows a picture of the last step and its sentence.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from labkit.view.updates import StoryUpdates
 
 
 def still(story: Story, step: int = -1) -> str:
-    """Return one step as an SVG document. Raises `IndexError`."""
+    """Return the picture of the state after a step as an SVG document. Raises `IndexError` for a run without steps."""
     place = story.layout()
     step = step % len(story.scenes)
     drawn = [pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]]
@@ -27,17 +27,20 @@ def still(story: Story, step: int = -1) -> str:
 
 
 def sentence_of(story: Story, step: int) -> str:
-    """Return the sentence of a step."""
+    """Return the sentence that describes step `step` of a run; step 0 is the start."""
     return story.model.sentence_in(story.states[step - 1], story.actions[step - 1]) if step else SENTENCE_OF_START
 
 
 def embedded(data: object) -> str:
-    """Return the data as JSON that is safe inside a script element."""
+    """Return the data as JSON that is safe inside an HTML script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _page(data: dict[str, object], fallback: str) -> str:
-    """Return the player as HTML; its id is the digest of its data."""
+    """Return the player as HTML; `fallback` is shown if scripts do not run.
+
+    The element's id is the digest of its data.
+    """
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
     script = asset("stepper.js").replace("export default { render };", "").replace("export function", "function")
@@ -49,12 +52,15 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return the data that a page shows of a story. `differs_at`: see `labkit.view.spacetime.body`."""
+    """Return the data that a page shows of a run.
+
+    `differs_at` is the first step in which another run differs; 0 for none.
+    """
     return {**StoryUpdates(story).whole(differs_at), "keys": [list(pair) for pair in KEY_HELP]}
 
 
 def page_of(story: Story) -> str:
-    """Return a story's player as self-contained HTML."""
+    """Return the player of a run as HTML that needs no other file."""
     return _page(to_page(story), _fallback(story))
 
 
@@ -66,7 +72,7 @@ def _fallback(story: Story, at: int = 0) -> str:
 
 
 class Player:
-    """A run in a notebook's output: `Player(trace)`, opened at its step `at`.
+    """A run that a notebook shows to step through, opened at step `at`.
 
     Raises a `LabError` for a trace that cannot be replayed.
     """
@@ -76,11 +82,11 @@ class Player:
         self.at = at
 
     def to_json(self) -> dict[str, object]:
-        """Return the data that the page shows."""
+        """Return the data that the player's page shows."""
         return {**to_page(self.story), **({"at": self.at} if self.at else {})}
 
     def html(self) -> str:
-        """Return the player as self-contained HTML."""
+        """Return the player as HTML that needs no other file."""
         return _page(self.to_json(), _fallback(self.story, self.at))
 
     def __str__(self) -> str:
@@ -93,7 +99,7 @@ class Player:
 
 
 class Pair:
-    """Two runs side by side, stepped together, with the first difference marked."""
+    """Two runs that a notebook shows side by side and steps together, with their first difference marked."""
 
     def __init__(self, left: Player, right: Player) -> None:
         self.left, self.right = left, right
@@ -101,14 +107,14 @@ class Pair:
 
     @property
     def sentence(self) -> str:
-        """A sentence with the first difference between the runs."""
+        """A sentence on the first difference between the two runs."""
         if not self.differs_at:
             return "The two runs do not differ."
         left, right = (_what(player.story, self.differs_at) for player in (self.left, self.right))
         return f"The first difference is in step {self.differs_at}. Left: {left} Right: {right}"
 
     def html(self) -> str:
-        """Return both players as self-contained HTML."""
+        """Return both players as HTML that needs no other file."""
         pair = [to_page(player.story, self.differs_at) for player in (self.left, self.right)]
         return _page({"pair": pair, "said": self.sentence}, _fallback(self.left.story) + _fallback(self.right.story))
 

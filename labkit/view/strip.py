@@ -1,8 +1,7 @@
-"""Show the strip of one batch: its nine moments from left to right, what is on disk at each, and the place of a
-kill.
+"""Show one batch as a strip of nine crash points from left to right, with what is on disk at each.
 
-The moments and their words come from `labkit.core.moments`. The strip is HTML that a screen reader reads as a
-list, and lines of text.
+A kill can be marked. The crash points (moments) and their words come from `labkit.core.moments`. The strip is HTML that
+a screen reader reads as a list, and lines of text.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip:
-    """Nine moments, of any sink or of one; `killed` is the failpoint at which the run dies."""
+    """The nine crash points of a batch, of any sink or of one; `killed` is the crash point at which the run dies."""
 
     def __init__(
         self, killed: FailPoint | None = None, strategy: Strategy | None = None, order: Order | None = None
@@ -31,7 +30,7 @@ class Strip:
 
     @property
     def title(self) -> str:
-        """A title with the sink and its order of commits."""
+        """A title with the sink and its order of writes."""
         if self.strategy is None:
             return "One batch, from left to right"
         order = self.order.spoken if self.order else ""
@@ -39,7 +38,7 @@ class Strip:
 
     @property
     def notes(self) -> list[str]:
-        """The notes below the moments."""
+        """The notes below the strip, for example on the kill."""
         notes = [OF_ANY if self.strategy is None else OF_ONE]
         if self.strategy is not None and not all(each.is_passed for each in self.moments):
             notes.append("A moment that is crossed out does not exist with this sink.")
@@ -51,11 +50,11 @@ class Strip:
         return notes
 
     def html(self) -> str:
-        """Return the strip in a frame of its own."""
+        """Return the strip as HTML in a frame of its own."""
         return framed(self.fragment(), label=self.title)
 
     def fragment(self) -> Html:
-        """Return the strip without a frame, for a card."""
+        """Return the strip as HTML without a frame, as a part of a card."""
         listed = tag("ol", *(self._moment(each) for each in self.moments), class_="lkc-strip", aria_label=self.title)
         return joined(
             [
@@ -67,7 +66,7 @@ class Strip:
         )
 
     def _meanings(self) -> Html:
-        """Return a table with the texts of the tooltips, for people without a mouse."""
+        """Return a table with the texts of the tooltips, for people who do not use a mouse."""
         rows = [(f"{each.number} {each.name}", each.point.value, each.point.sentence) for each in self.moments]
         return table(("moment", "failpoint", "what has happened"), rows)
 
@@ -110,13 +109,18 @@ class Strip:
 
 
 def _aside(moment: Moment) -> str:
-    """Return the text that tells screen readers what the colour tells others."""
+    """Return a text for screen readers that says what the colour means: that this leaves data on disk."""
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
-    """Return the strip for names that a user types. Raises `InvalidInput`."""
+    """Return a strip of one batch's crash points, to show when data reaches the disk; a cell that ends with it shows
+    it.
+
+    `killed` marks the failpoint of a kill. `sink` shows the crash points of one sink, and `order` its order of writes.
+    Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
+    """
     strategy = chosen = None
     if sink is not None:
         strategy = Strategy(_check_name("sink", sink, [each.value for each in Strategy]))
@@ -138,8 +142,9 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
 
 
 def _point(killed: str) -> FailPoint:
-    """Return the failpoint of the first argument. Raises `InvalidInput` for a sink's name or for a batch number,
-    because the strip shows any batch.
+    """Return the failpoint with this name.
+
+    Raises `InvalidInput` for a sink's name, or a name with a batch number, because the strip shows any batch.
     """
     name, at, _ = name_in(killed, EXAMPLE).partition("@")
     if name in list(Strategy):

@@ -1,7 +1,7 @@
-"""Draw a scene as SVG text: a pure function, deterministic and without a browser. All looks are decided here.
+"""Draw the picture of a state (scene) as SVG text, without a browser; equal scenes give equal text.
 
-A picture is a list of pieces, one for each box and channel of a layout, so that a player stores a piece once
-for all the steps that show it.
+All looks are decided here. A picture is a list of pieces, one for each box and channel of a layout, so that a player
+stores a piece once for all the steps that show it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -51,7 +51,7 @@ ICONS = {
     Kind.ABORTED: "M1 1l10 10M11 1l-10 10",
     Kind.VISIBLE: "M0 6c3-6 9-6 12 0-3 6-9 6-12 0zM6 4a2 2 0 1 0 .1 0",
 }
-"""Icons of twelve pixels, so that no reader depends on colour."""
+"""The icon of each kind of row, as SVG paths of twelve pixels, so that no reader depends on colour."""
 
 MARKS = {
     Mark.DOWN: "M1 1l8 8M9 1l-8 8",
@@ -68,7 +68,7 @@ def number(value: float) -> str:
 
 
 def words(x: float, y: float, text: str, kind: str = "") -> str:
-    """Return a text element; `kind` is its CSS class."""
+    """Return an SVG text element at this position; `kind` is its CSS class."""
     style = f' class="{kind}"' if kind else ""
     return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(text, quote=False)}</text>'
 
@@ -76,7 +76,11 @@ def words(x: float, y: float, text: str, kind: str = "") -> str:
 def picture(
     scene: Scene, place: Layout | None = None, *, title: str = "", desc: str = "", now: Collection[str] = ()
 ) -> str:
-    """Return a self-contained SVG document. `now` are the boxes and channels that changed in this step."""
+    """Return the picture of a state as an SVG document without other files.
+
+    `place` is the layout of its run. `now` are the ids of the boxes and channels that changed in this step, which are
+    highlighted.
+    """
     place = place or layout([scene])
     drawn = pieces(scene, place)
     groups = (f'<g class="{"now" if name in now else ""}">{piece}</g>' for name, piece in drawn.items() if piece)
@@ -84,7 +88,10 @@ def picture(
 
 
 def document(body: str, wide: float, high: float, *, title: str, desc: str, style: str = "") -> str:
-    """Return an SVG document around `body`, with a title, a description and a style sheet, by default the player's."""
+    """Return an SVG document around `body`, with a title and a description for screen readers.
+
+    Without `style` it has the player's style sheet.
+    """
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
     titles = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
     return (
@@ -94,12 +101,12 @@ def document(body: str, wide: float, high: float, *, title: str, desc: str, styl
 
 
 def slots(place: Layout) -> list[str]:
-    """Return the names of a picture's pieces, in the order in which they are drawn: channels below boxes."""
+    """Return the ids of the boxes and channels in a layout, in drawing order: channels first, so boxes cover them."""
     return [*place.routes, *place.boxes]
 
 
 def pieces(scene: Scene, place: Layout) -> dict[str, str]:
-    """Return every piece of a picture by its slot; empty if the scene does not contain it."""
+    """Return the SVG text of every box and channel in a layout, by id; empty for those that this scene lacks."""
     drawn = dict.fromkeys(slots(place), "")
     for channel in scene.channels:
         drawn[channel.id] = _channel(channel, place.routes[channel.id])
@@ -191,7 +198,7 @@ def _in_a_row(tokens: Iterable[Token], x: float, y: float) -> str:
 
 
 def token(each: Token, x: float, y: float) -> str:
-    """Return the drawing of one token with its centre at (x, y)."""
+    """Return the SVG text of one token (a record, message or marker) with its centre at (x, y)."""
     half = token_width(each) / 2
     if each.shape is Shape.STOP:
         drawn = f'<path d="M{number(x)} {number(y - 13)}v26" class="st"/>'
@@ -272,11 +279,14 @@ SIGNS = {
     '<path d="M15 6l6 7-6 7-6-7z" class="tg"/>': "another fault, or a timeout",
     '<path d="M15 3v18" class="mt"/><path d="M13 19h4v4h-4z" class="dot"/>': "reaches it in the same step",
 }
-"""The signs of a space-time diagram, each with its meaning."""
+"""The signs of a space-time diagram, as SVG, each with its meaning."""
 
 
 def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return a (picture, words) pair for everything that these scenes use; `keys` are the keys of records, in order."""
+    """Return the legend of these scenes: for each sign that they use, a pair of its picture and its meaning.
+
+    `keys` are the keys of records, in order.
+    """
     kinds = {row.kind for scene in scenes for box in scene.boxes for row in box.rows}
     marks = {mark for scene in scenes for box in scene.boxes for mark in box.marks}
     tokens = [each for scene in scenes for each in _tokens(scene)]

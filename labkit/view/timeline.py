@@ -1,4 +1,4 @@
-"""Write what an outside reader could have seen over time as text."""
+"""Write the values that an outside reader could have seen over time as text."""
 
 import sys
 from collections import deque
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from labkit.core.records import Observation, Reading
 
 LONGEST = 60
-"""The largest number of events on one line; of more, the middle is left out."""
+"""The largest number of events on one line; of a longer run, the middle is left out."""
 
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
-    """Return one line `hello=1 hello=2 | crash 1 | hello=1 ...`, in the order of visibility."""
+    """Return one line such as `hello=1 hello=2 | crash 1 | hello=1`, in the order in which rows became visible."""
     every = (f"| {event.moment} |" if isinstance(event, Reading) else _row(event) for event in events)
     words = list(islice(every, LONGEST))
     last, left = deque(words, maxlen=LONGEST // 2), 0
@@ -26,7 +26,7 @@ def timeline(events: Iterable[Observation | Reading]) -> str:
 
 
 class Step(NamedTuple):
-    """One visible value of a key, or, without a value, a moment at which the outside reader looked."""
+    """A value of one key that became visible or, without a value, a time at which the outside reader looked."""
 
     label: str
     value: int | None = None
@@ -37,8 +37,9 @@ class Step(NamedTuple):
 def by_key(
     events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
 ) -> dict[str, list[Step]]:
-    """Return for each key its steps in the order of visibility, limited to the first keys by name and the first
-    steps.
+    """Return for each key its values and the readings between them, in the order in which they became visible.
+
+    The result is limited to the first `most_keys` keys in alphabetical order, and to the first `most_steps` of each.
     """
     tracks: dict[str, list[Step]] = {}
     moments: list[Step] = []

@@ -1,6 +1,6 @@
 """Draw the total that a reader of a changing table computes after each message, next to the batch query's total.
 
-If the two totals differ, a cross marks the place in addition to the colour.
+Where the two totals differ, there is a cross in addition to the colour.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,18 @@ from labkit.view.svg import document, number, words
 __all__ = ["Totals", "totals_in"]
 
 LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
-"""Pixels: left of the first message, above the first run, the width of a message, and the height of a count of 1."""
+"""Pixels: the left edge of the first message, the top of the first run, the width of a message, and the height of
+a count of 1.
+"""
 BELOW = 70
-"""Pixels from the bottom line of a run to the top of the next."""
+"""The number of pixels from the bottom line of a run to the top of the next."""
 KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"))
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return the totals of a run. Raises `InvalidInput` for a run of another model, or one in which no message is
-    read.
+    """Return for each message of a run the reader's total and the batch query's.
+
+    Raises `InvalidInput` for a run of another simulator than `changelog`, or one in which no message is read.
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
@@ -40,18 +43,20 @@ def totals_in(walk: Replay) -> list[Total]:
 
 
 class _Place(NamedTuple):
-    """The position of a run in the picture: its bottom line, and the right end of its last message."""
+    """The position of a run in the picture: its bottom line, and the right end of its last message, in pixels."""
 
     bottom: float
     right: float
 
     def y(self, total: int) -> float:
-        """Return the vertical position of a total."""
+        """Return the vertical position of a total, in pixels from the top."""
         return self.bottom - UNIT * total
 
 
 class Totals:
-    """Runs of the changelog one below the other, as SVG in a notebook and as a table of text elsewhere."""
+    """Runs of the simulator `changelog`, one below the other: a picture in a notebook, and a table of text
+    elsewhere.
+    """
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
         self.runs = runs
@@ -90,7 +95,7 @@ def _message(total: Total) -> str:
 
 
 def _reader_total(total: Total) -> str:
-    """Return the reader's total, and whether it is wrong, or only half of a change has arrived."""
+    """Return the reader's total as text, with `wrong`, or `between` if only half of a change has arrived."""
     if total.differs:
         return f"{total.reader_sum} wrong"
     return f"{total.reader_sum}{' between' * (total.reader_sum != total.records)}"
@@ -105,7 +110,7 @@ def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
 
 
 def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
-    """Return a line that goes up or down at each message and stays level until the next one."""
+    """Return an SVG line that goes up or down at each message and stays level until the next one."""
     path = f"M{LEFT} {number(place.y(heights[0]))}H{LEFT + COLUMN}"
     for column, height in enumerate(heights[1:], start=2):
         path += f"V{number(place.y(height))}H{number(LEFT + COLUMN * column)}"
@@ -113,7 +118,7 @@ def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
 
 
 def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
-    """Return the messages below the line, and a mark wherever the reader's total differs from the batch query's."""
+    """Return the labels of the messages, and a mark wherever the reader's total differs from the batch query's."""
     drawn = []
     for column, each in enumerate(run):
         middle = LEFT + COLUMN * (column + 0.5)

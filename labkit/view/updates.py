@@ -1,7 +1,7 @@
-"""Turn a story into plain data for the player: the whole of it, or only the changes since the last message.
+"""Turn a run into plain data for the player: all of it, or only the changes since the last message.
 
-Each text and each piece of a picture is sent once and has a number from then on. The layout only grows, so that
-nothing jumps when a learner takes another branch.
+Each text and each piece of a picture is sent once and has a number from then on. The layout only grows, so that nothing
+jumps when a learner takes another branch.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,17 @@ Plain = dict[str, Any]
 
 
 class StoryUpdates:
-    """The parts of a story that one player has received. `generation` counts the layouts; each new layout
-    increases it.
+    """The data of a run that one player has received, to send only the rest.
+
+    `generation` counts the layouts; each new layout increases it.
     """
 
     def __init__(self, story: Story, generation: int = 0) -> None:
         self.story = story
         self.generation = generation
         self._laid: list[Scene] = []
-        """The scenes in which a box, channel or sign appears for the first time; layout and legend are made from
-        them.
+        """The pictures (scenes) in which a box, channel or sign appears for the first time; they determine layout
+        and legend.
         """
         self._parts: set[object] = set()
         self._place: Layout | None = None
@@ -43,7 +44,7 @@ class StoryUpdates:
         self._shown: Plain = {}
 
     def whole(self, differs_at: int = 0) -> Plain:
-        """Return the whole story as plain data. `differs_at`: see `spacetime.body`."""
+        """Return all data of the run. `differs_at` is the first step in which another run differs; 0 for none."""
         self._follow()
         self._shown = self._changing(differs_at)
         story, place = self.story, self._layout()
@@ -63,7 +64,10 @@ class StoryUpdates:
         }
 
     def news(self, differs_at: int = 0) -> Plain:
-        """Return the changes since the last message; if the layout has grown, return the whole story."""
+        """Return the changes since the last message or, if the layout has grown, all data of the run.
+
+        `differs_at` is the first step in which another run differs; 0 for none.
+        """
         texts, acts, before, shown = (len(self._texts), len(self._acts), self._scenes, self._shown)
         generation = self.generation
         self._follow()
@@ -82,12 +86,12 @@ class StoryUpdates:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the story has steps that the player has not received."""
+        """Whether the run has steps that the player has not received."""
         scenes = self.story.scenes
         return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
-        """Add the story's new steps; texts and pieces that were sent before keep their numbers."""
+        """Add the new steps of the run; texts and pieces of pictures that were sent before keep their numbers."""
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):
@@ -101,7 +105,7 @@ class StoryUpdates:
         self._scenes = list(scenes)
 
     def _has_grown(self, scenes: list[Scene]) -> bool:
-        """Return whether these scenes need a larger layout than the scenes before them."""
+        """Return whether these scenes, with the scenes before them, need a larger layout than before."""
         laid = len(self._laid)
         for scene in scenes:
             parts: set[object] = {*scene.boxes, *scene.channels, tuple(box.id for box in scene.boxes)}
@@ -143,7 +147,9 @@ class StoryUpdates:
         return [str(action), model.sentence(action), place.box, place.event.value]
 
     def _changing(self, differs_at: int) -> Plain:
-        """Return the parts that may change with every step: the diagram, its legend, and the hint for what to watch."""
+        """Return the data that may change with every step: the space-time diagram, its legend, and the hint for
+        what to watch.
+        """
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
@@ -157,7 +163,7 @@ class StoryUpdates:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return the number of scenes at the beginning that two runs share, compared by identity."""
+    """Return the number of scenes at the beginning that are the same objects in both lists."""
     return next(_parting(before, now), min(len(before), len(now)))
 
 

@@ -1,4 +1,4 @@
-"""The parts of a card about a verdict: the large word, the counts below it, and its reason in one line.
+"""Turn a verdict into parts of a card: the large word, the counts below it, and its reason in one line.
 
 The judge computed all counts.
 """
@@ -10,7 +10,7 @@ from labkit.view.card import BAD, DIM, GOOD, counted, plural
 
 TONES = {Guarantee.EXACTLY_ONCE: GOOD, Guarantee.UNKNOWN: DIM}
 WORDS = {Guarantee.NONE: "no guarantee"}
-"""Clearer words for guarantees whose own names say too little in large letters."""
+"""Other words for guarantees whose own names say too little when they stand alone."""
 
 _ALWAYS = {"lost": "lost", "duplicate": "twice", "regression": "jump back|jumps back"}
 _ONLY_SOME = {
@@ -23,7 +23,7 @@ _ONLY_SOME = {
 
 
 def word(guarantee: Guarantee) -> str:
-    """Return the guarantee as a large word."""
+    """Return a guarantee as the large word of a card."""
     return WORDS.get(guarantee, guarantee.value)
 
 
@@ -33,26 +33,27 @@ def tone(guarantee: Guarantee) -> str:
 
 
 def counts(verdict: Verdict) -> str:
-    """Return the anomalies in words, such as `0 lost, 3 twice, 1 jump back`."""
+    """Return the numbers of anomalies as text, such as `0 lost, 3 twice, 1 jump back`."""
     results = {message: len(getattr(verdict, name)) for name, message in _ALWAYS.items()}
     results |= {message: len(getattr(verdict, name)) for name, message in _ONLY_SOME.items() if getattr(verdict, name)}
     return counted(results)
 
 
 def rows(verdict: Verdict) -> str:
-    """Return the number of rows in words, such as `6 rows`."""
+    """Return the number of rows as text, such as `6 rows`."""
     return f"{verdict.rows:,} {plural('row|rows', verdict.rows)}"
 
 
 def why(verdict: Verdict) -> str:
-    """Return the reason for the guarantee, without the anomalies on the way, which the counts and the reader's
-    line show.
+    """Return the reason for the guarantee in one line.
+
+    It leaves out the temporary anomalies, because the counts and the reader's line show them.
     """
     return verdict.because.partition("; meanwhile")[0]
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """Return the columns of a comparison: for each column's name the text for this verdict."""
+    """Return a verdict as one row of a table that compares results: the text for each column, by the column's name."""
     return {
         "guarantee": word(verdict.guarantee),
         "lost": f"{len(verdict.lost):,}",

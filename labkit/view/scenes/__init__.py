@@ -1,4 +1,4 @@
-"""The drawings of the models, one module for each; a name in `DRAWINGS` registers a module."""
+"""Draw each simulator, with one module for each; a name in `_NAMES` registers a module."""
 
 from labkit.core.lazily import Lazily
 from labkit.view.scene import Drawing
@@ -7,4 +7,4 @@ __all__ = ["DRAWINGS"]
 
 _NAMES = ("delivery", "snapshot", "barriers", "two_phase_commit", "pipeline", "changelog", "kafka_log", "orders")
 DRAWINGS: Lazily[Drawing] = Lazily("DRAWING", {name: f"{__name__}.{name}" for name in _NAMES})
-"""The drawing of each model by the model's name; its module is imported on first use."""
+"""The functions that draw each simulator, by the simulator's name; the module is imported on first use."""

@@ -1,4 +1,6 @@
-"""Draw barrier snapshots: sources, counts with their inputs, the sink, the coordinator, and the outside table."""
+"""Draw the simulator of barrier snapshots: sources, counting tasks, the sink, the coordinator, and the outside
+table.
+"""
 
 from collections.abc import Iterable
 
@@ -24,8 +26,9 @@ from labkit.view.scene import (
 
 
 def scene(model: Barriers, state: State) -> Scene:
-    """Return a scene with sources, counts, sink and coordinator from left to right, and the outside table below
-    the sink.
+    """Return the picture of a state: sources, counting tasks and the sink from left to right.
+
+    The coordinator is below the sources or the tasks, and the outside table below the sink.
     """
     settings = model.settings
     coordinator, sources, operators, _, _, faults = state
@@ -50,7 +53,7 @@ def scene(model: Barriers, state: State) -> Scene:
 
 
 def _is_held(model: Barriers, operator: Operator, into: int) -> bool:
-    """Return whether the model's alignment rule blocks this channel now."""
+    """Return whether a task does not read this input now, because its barrier has arrived and others have not."""
     at = operator.at[into]
     return model.settings.rules.blocks and at != ENDED and at > operator.done
 
@@ -167,7 +170,7 @@ _COORDINATOR = ("trigger", "copy", "complete", "expire", "announce", "crash", "c
 
 
 def place(model: Barriers, action: Action) -> Place:
-    """Return the place of an action: the task that acts, and the boxes that it reaches."""
+    """Return the task that acts in an action, and the boxes that it reaches."""
     name, which = action
     settings = model.settings
     if name in _COORDINATOR:

@@ -1,4 +1,4 @@
-"""Draw the changelog: the query with its counts, the messages under way, the log, and the consumer's table."""
+"""Draw the simulator of a changelog: a query that counts words, the log of its messages, and the consumer's table."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
@@ -21,7 +21,7 @@ from labkit.view.scene import (
 
 
 def scene(model: Changelog, state: State) -> Scene:
-    """Return a scene with query, log and consumer from left to right."""
+    """Return the picture of a state: query, log and consumer from left to right, with the messages under way."""
     query, consumer, network, topic, budget, _ = state
     words, keys = model.settings.words, model.settings.keys
     next_offset = query.offset if query.is_up else query.saved
@@ -81,7 +81,7 @@ _READS = ("apply", "delete")
 
 
 def place(model: Changelog, action: Action) -> Place:
-    """Return the place of an action: the box that acts."""
+    """Return the box that acts in an action, and the log if the action reads it."""
     name = action.name
     box = "query" if name in _OF_QUERY else _BOX.get(name, "consumer")
     return Place(box, model.event(action), ("log",) if name in _READS else ())

@@ -1,4 +1,4 @@
-"""Draw message delivery: a chain of processes, records forward and acknowledgements back, and the output."""
+"""Draw the simulator of message delivery: a chain of processes with records, acknowledgements and the output."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.delivery.model import Delivery
@@ -30,7 +30,7 @@ _DOING = {
 
 
 def scene(model: Delivery, state: State) -> Scene:
-    """Return a scene with the chain from left to right, followed by the outside."""
+    """Return the picture of a state: the chain of processes from left to right, and the outside with their output."""
     last = len(state.processes) - 1
     boxes = [_process(model, number, process, last) for number, process in enumerate(state.processes)]
     tokens = tuple(Token(Shape.CIRCLE, str(record), f"record {record}") for record, _ in state.out)
@@ -78,7 +78,7 @@ def _ids(bits: Ids) -> str:
 
 
 def place(model: Delivery, action: Action) -> Place:
-    """Return the place of an action: the process that acts, or the one at which a network fault shows."""
+    """Return the process that acts in an action, or the process whose channel a network fault hits."""
     out = ("outside",) * (action.name == "store" and action.which == model.settings.last)
     return Place(f"process{action.which}", model.event(action), out)
 

@@ -1,4 +1,7 @@
-"""Draw Kafka's log: the job, the transaction coordinator, the partitions, and readers at both isolation levels."""
+"""Draw the simulator of Kafka's log: the job, the transaction coordinator, the partitions, and readers.
+
+There is a reader at each isolation level.
+"""
 
 from labkit.sim.model import Action
 from labkit.sim.models.kafka_log.model import TEN, KafkaLog
@@ -39,7 +42,7 @@ from labkit.view.scene import (
 
 
 def scene(model: KafkaLog, state: State) -> Scene:
-    """Return a scene with the job on the left, the broker's data in the middle, and readers on the right."""
+    """Return the picture of a state: the job on the left, the broker's data in the middle, and readers on the right."""
     boxes = [_job("job", "job", state.job)]
     if state.zombie != NOBODY:
         boxes.append(_job("zombie", "the job thought dead", state.zombie))
@@ -172,7 +175,7 @@ _OF_COORDINATOR = ("deliver", "mark", "expire", "crash_coordinator", "restart_co
 
 
 def place(model: KafkaLog, action: Action) -> Place:
-    """Return the place of an action: the box that acts, and the partition that it reaches."""
+    """Return the box that acts in an action, and the partition or coordinator that it reaches."""
     name, which = action
     settings, event = model.settings, model.event(action)
     if name == "mark":

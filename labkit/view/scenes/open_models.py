@@ -1,6 +1,4 @@
-"""Draw open models, in which learners fill in some actions: like their complete models, with places for these
-actions.
-"""
+"""Draw the simulators in which learners decide some actions: like the complete simulators, with these actions added."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.barriers.model import Barriers
@@ -46,4 +44,4 @@ OPEN_DRAWINGS: dict[str, Drawing] = {
     "confirmation_drill": Drawing(pipeline.scene, _pipeline),
     "resolution_drill": Drawing(pipeline.scene, _pipeline),
 }
-"""The drawing of each open model, by the model's name."""
+"""The functions that draw each simulator in which learners decide some actions, by its name."""

@@ -1,4 +1,6 @@
-"""Draw a design: the input, the process with the engine's notes, the store, and an outside reader."""
+"""Draw the simulator of an order of writes: the input, the process, the engine's log entries, the store, and a
+reader.
+"""
 
 from labkit.core.records import Observation
 from labkit.sim.model import Action
@@ -19,7 +21,7 @@ _DOING = {
 
 
 def scene(model: Orders, state: State) -> Scene:
-    """Return a scene with input, process with the engine's notes, store and reader from left to right."""
+    """Return the picture of a state: input and the engine's log entries, then process, store and reader."""
     boxes = [_input(model, state), _engine(model, state), _process(model, state)]
     if Write.NOTICE in model.design.writes:
         boxes.append(_notice_box(state))
@@ -128,7 +130,7 @@ _AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip")
 
 
 def place(model: Orders, action: Action) -> Where:
-    """Return the place of an action: the process acts, and reaches the store if the store keeps the write."""
+    """Return the process as the box that acts in an action, and the store if the action writes to it."""
     touched = ("store",) * (action.name in _AT_STORE)
     return Where("process", model.event(action), touched)
 

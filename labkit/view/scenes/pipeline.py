@@ -1,4 +1,4 @@
-"""Draw the pipeline: log and checkpoint folder, the driver, the store, and an outside reader."""
+"""Draw the simulator of a pipeline: the log, the checkpoint folder, the driver, the store, and an outside reader."""
 
 from collections.abc import Iterable, Sequence
 
@@ -32,12 +32,12 @@ _DOING = {
     Place.ENDED: "ended",
 }
 _AHEAD = 3
-"""The number of a driver's next tasks that are shown; further ones are only counted."""
+"""The number of a driver's next tasks that are drawn; further ones are only counted."""
 
 
 def scene(model: Pipeline, state: State) -> Scene:
-    """Return a scene with the driver in the middle, durable data of the query on the left, and the outside on the
-    right.
+    """Return the picture of a state: the query's durable data on the left, the driver, and store and reader on
+    the right.
     """
     query, zombie, faults, _, _, _, failures = state
     boxes = [_log(model, query), _folder(model, query), _driver("driver", "driver", query, query.driver)]
@@ -144,8 +144,9 @@ def _store(model: Pipeline, state: State) -> Box:
 
 
 def _handed_over(driver: Driver) -> tuple[int, ...]:
-    """Return the rows in the driver's open transaction: the rows that its marker will commit, without those still
-    to come.
+    """Return the offsets of the rows that the driver's open transaction contains now.
+
+    These are the rows that its marker will commit, without those that the driver has yet to write.
     """
     mark = next((task for task in driver.todo if task.op is Op.MARK), None)
     if mark is None or driver.todo[0].op is Op.LOOK:
@@ -181,7 +182,7 @@ _TO_FOLDER = ("plan", "plan_nothing", "start")
 
 
 def place(model: Pipeline, action: Action) -> Where:
-    """Return the place of an action: the box that acts, and the boxes that it reaches."""
+    """Return the box that acts in an action, and the boxes that it reaches."""
     name = action.name
     box = "zombie" if name.startswith("zombie_") else _AT.get(name, "driver")
     bare = name.removeprefix("zombie_").removeprefix("notified_")

@@ -1,4 +1,4 @@
-"""Draw the bank: branches with accounts, the messages under way to each, and the last completed snapshot."""
+"""Draw the simulator of a bank: branches with accounts, the transfers under way, and the last completed snapshot."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,9 @@ from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Place, Row, Sce
 
 
 def scene(model: Bank, state: State) -> Scene:
-    """Return a scene with branches one below the other, incoming channels on their left, and the snapshot store on
-    the right.
+    """Return the picture of a state: the branches one below the other, and the snapshot store on the right.
+
+    The channels that lead to a branch are on its left.
     """
     boxes = [_process(model, number, process) for number, process in enumerate(state.processes)]
     boxes.append(_store(model, state))
@@ -75,7 +76,7 @@ def _store(model: Bank, state: State) -> Box:
 
 
 def place(model: Bank, action: Action) -> Place:
-    """Return the place of an action: the branch that acts."""
+    """Return the branch that acts in an action, and the boxes that it reaches."""
     name, which = action
     event = model.event(action)
     if name == "restore":

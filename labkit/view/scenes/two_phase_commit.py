@@ -1,7 +1,6 @@
-"""Draw two-phase commit: the coordinator, the participants, and one queue in each direction between them.
+"""Draw the simulators of two-phase commit: coordinator, participants, and a queue in each direction between them.
 
-It draws both abstractions: processes that fail (`labkit.sim.models.two_phase_commit.model`) and the textbook's,
-which do not.
+One simulator has processes that fail (`labkit.sim.models.two_phase_commit.model`); the textbook's has not.
 """
 
 from typing import Any
@@ -36,7 +35,7 @@ _OUTCOMES = {"commit": Kind.COMMITTED, "abort": Kind.ABORTED, "abort_alone": Kin
 
 
 def scene(model: Any, state: Any) -> Scene:
-    """Return a scene with the coordinator on the left and the participants on the right."""
+    """Return the picture of a state: the coordinator on the left and the participants on the right."""
     if isinstance(model, Textbook):
         return _textbook(state)
     return _with_failures(state)
@@ -127,7 +126,7 @@ _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
 def place(model: Any, action: Action) -> Place:
-    """Return the place of an action: the process that takes the step."""
+    """Return the process that acts in an action, and the coordinator if it reaches that."""
     name, which = action
     if isinstance(model, Textbook):
         touched = ("coordinator",) * name.startswith("learn")
