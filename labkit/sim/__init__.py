@@ -1,4 +1,5 @@
 """Simulators of protocols, the search through all their schedules, and traces of single ones.
 
-From here down the core is pure: standard library, no clock, no unseeded chance, no files, no dependence on hash order.
+This package uses the standard library only. It reads no clock and no files, draws no unseeded random number, and does
+not depend on hash order.
 """

@@ -1,6 +1,6 @@
-"""A model's description: its name, parameters, constructor, scenarios, and the facts that a whole walk reveals.
+"""A model's description: its name, parameters, constructor and scenarios, and the facts that a whole run of it gives.
 
-One line in `labkit.sim.models` registers a model; otherwise only its scene needs a line.
+One line in `labkit.sim.models` registers a model; apart from that only its picture (scene) needs a line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,11 @@ ModelT = TypeVar("ModelT", bound=Model[Any])
 ScriptT = TypeVar("ScriptT")
 
 Fact = Verdict | int | str | list[int] | None
-"""The judge's verdict, a count, a text, or several counts."""
+"""A result about a whole run: the judge's verdict, a count, a text, or several counts."""
 
 
 class Scenario(NamedTuple, Generic[ScriptT]):
-    """A named run: what to watch for, the parameters that differ from their defaults, and the script to play."""
+    """A named run of a model: what to watch for, the parameters that differ from their defaults, and the script."""
 
     watch_for: str
     parameters: Mapping[str, object]
@@ -32,7 +32,7 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def play(model: Model[Any], steps: str) -> Replay:
-    """Take exactly these steps. Raises `InvalidAction` for a step that is not enabled."""
+    """Take exactly these steps, from a text of action names. Raises `InvalidAction` for a step that is not enabled."""
     walk = Replay(model)
     for step in steps.split():
         walk.forward(Action.parse(step))
@@ -40,24 +40,27 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def first_of(enabled: list[Action]) -> Action:
-    """Return the first action in the order in which the model lists them."""
+    """Return the first action in the order in which the model lists them; a `choose` for `go_on`."""
     return enabled[0]
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = first_of) -> Replay:
-    """Take steps until no more are left, without any fault that only a scenario may cause."""
+    """Take further steps until no more are left, without the faults that only a scenario may cause."""
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the enabled actions that do not wait for a scenario to name them."""
+    """Return the enabled actions that may happen without being named by a scenario."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
-    """Take these steps, then go on until no more are left. Raises `InvalidAction` for a step that is not enabled."""
+    """Take these steps, then further ones until no more are left.
+
+    Raises `InvalidAction` for one of these steps that is not enabled.
+    """
     return go_on(play(model, steps), model)
 
 
@@ -71,7 +74,10 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """A model before its parameters are chosen. Increase `version` with every change of a default or a meaning."""
+    """The description of a model before its parameters are chosen.
+
+    Increase `version` with every change of a default or of the meaning of a parameter or action.
+    """
 
     name: str
     version: int
@@ -79,18 +85,21 @@ class Blueprint(Generic[ModelT, ScriptT]):
     parameters: Mapping[str, Parameter]
     build: Callable[[Values], ModelT]
     play: Callable[[ModelT, ScriptT], Replay]
-    """Plays the script of a scenario to its end."""
+    """The function that plays a scenario's script to its end."""
     scenarios: Mapping[str, Scenario[ScriptT]] = field(default_factory=dict)
     facts: Callable[[Replay], Mapping[str, Fact]] = _no_facts
-    """Returns the facts of a whole walk that its last state does not contain."""
+    """The function that derives facts from a whole run that its last state does not contain."""
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """The meaning of each fact in words; the judge's verdict needs none."""
+    """The meaning of each fact in words. The judge's verdict needs none."""
     history: Callable[[Replay], History] | None = None
-    """Returns what an outside reader saw in a walk; None if the model has no such reader."""
+    """The function that returns what an outside reader saw in a run; None if the model has no such reader."""
     expected: Callable[[Replay], Sequence[Record]] | None = None
-    """Returns the records that should come out for that reader; None if the model has none."""
+    """The function that returns the records that should come out for that reader; None if the model has none."""
     tells_when_written: Callable[[Replay], bool] = _always
-    """Returns whether every unread row is hidden in a transaction; otherwise its waiting time is unknown."""
+    """The function that returns whether every row that readers cannot see yet is in a transaction of the store.
+
+    If not, nobody can tell how long such a row has waited.
+    """
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
         """Return the model with these parameters and defaults for the others. Raises `InvalidInput`."""

@@ -1,8 +1,8 @@
 """Chains of a source, an engine and a sink, each of which can be exchanged, as parameters of the pipeline's model.
 
-An engine is described by what it knows after a crash: whether the sink commits before the engine logs the batch
-as finished (Spark's order) or after it (Flink's), and whether its checkpoint survives. A sink that defers
-nothing has no order, so both engines give the same result for it.
+An engine is described by what it knows after a crash: whether the sink commits before the engine logs the batch as
+finished (Spark's order) or after it (Flink's), and whether its checkpoint survives. A sink that has nothing to commit
+afterwards has no commit order, so both engines give the same result for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,19 +14,23 @@ from labkit.core.strategies import Strategy, orders
 from labkit.core.words import nearest
 
 SOURCES: Mapping[str, Mapping[str, object]] = {"log": {}, "socket": {"source": "socket"}}
-"""The sources: a log can be read again from any offset, a socket delivers every record once."""
+"""The sources by name: a log can be read again from any offset, a socket delivers every record only once."""
 
 ENGINES: Mapping[str, Order] = {
     "commit-then-log": Order.ENGINE,
     "log-then-commit": Order.DECISION,
     "loses its checkpoint": Order.NONE,
 }
-"""The order of the sink's commit and the engine's log entry. The last engine uses its own order, on a disk that
-may fail.
+"""The engines by name, each with its commit order: does the sink commit before or after the engine's log entry?
+
+`Order.NONE` marks the engine whose checkpoint is lost in a crash; it uses each sink's default order.
 """
 
 INPUT: Mapping[str, object] = {"words": "hello-hello-world-hello", "records_per_batch": 3}
-"""The input: its first batch contains a word twice, so that a regression is visible, and has two participants."""
+"""The input of every chain.
+
+Its first batch contains a word twice, so that a value can jump back, and two partitions.
+"""
 
 SINKS = tuple(each.value for each in Strategy)
 
@@ -40,7 +44,7 @@ class Chain(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """Return the commit order that the sink uses in this chain."""
+        """Return the commit order of this chain: the engine's if the sink supports it, otherwise the sink's default."""
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]
 

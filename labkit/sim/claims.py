@@ -1,4 +1,4 @@
-"""The properties of a model that a search has not decided yet, and how states decide them."""
+"""The properties of a model that a search has not decided yet, and the rules by which new states decide them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from labkit.sim.model import Model, Mood, Property, StateT
 
 @dataclass
 class Claims(Generic[StateT]):
-    """The undecided properties: neither violated nor reached so far."""
+    """The undecided properties of a search: not violated so far, and for "sometimes" not reached so far."""
 
     model: Model[StateT]
     always: list[Property[StateT]] = field(default_factory=list)
@@ -26,17 +26,20 @@ class Claims(Generic[StateT]):
 
     @property
     def settled(self) -> set[str]:
-        """Return the names of the decided properties."""
+        """Return the names of the properties that are violated or reached by now."""
         claims = (*self.always, *self.sometimes, *self.eventually)
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Drop properties that other processes have decided."""
+        """Remove the properties that other processes of the search have decided."""
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]
 
     def meet(self, states: list[StateT]) -> None:
-        """Check new states. States that several properties select by the same `where` are selected once."""
+        """Check new states, and move the properties that they decide.
+
+        If several properties apply to the same states (`where`), these states are selected once.
+        """
         picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
         for claim in [*self.always, *self.sometimes]:
             if claim.where not in picked:
@@ -51,7 +54,7 @@ class Claims(Generic[StateT]):
                 self.sometimes.remove(claim)
 
     def end(self, state: StateT) -> None:
-        """Check a terminal state."""
+        """Check a terminal state, one without enabled actions, against the properties that concern the end."""
         for claim in list(self.eventually):
             if not claim.holds(state):
                 self.eventually.remove(claim)

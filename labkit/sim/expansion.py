@@ -1,8 +1,8 @@
-"""The helper in a search that several processes share: it expands states without knowing which ones are new.
+"""A helper process of a search: it expands states without knowing which of the reached states are new.
 
 The leader knows all states, sends the helpers portions of a level, and adds the states that they reached
-(`labkit.sim.explore.Search.admit`). Numbers of states mean the same in both processes. If a state contains a
-value that has no code yet, the state has no number, so the helper sends the state itself.
+(`labkit.sim.explore.Search.admit`). Numbers of states mean the same in both processes. If a state contains a value that
+has no code yet, the state has no number, so the helper sends the state itself.
 """
 
 from array import array
@@ -16,7 +16,7 @@ from labkit.sim.packing import News, compact
 
 
 class Expander(Generic[StateT]):
-    """Expands states of a search that another process leads, with the codes that the leader has published so far."""
+    """Expands states for a search that another process leads, using the codes that this leader has published so far."""
 
     def __init__(self, begun: Search[StateT]) -> None:
         self._model, self._packer = begun.model, begun.packer
@@ -28,7 +28,7 @@ class Expander(Generic[StateT]):
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Check states, and take every action in them unless they belong to the last level.
+        """Check the states with these numbers and, unless they belong to the last level, take every action in them.
 
         `are_often_met` says whether most states are reached several times (`Search.are_often_met`).
         """

@@ -1,8 +1,8 @@
 """Search every schedule of a model, breadth first, so that the first violation found is one of the shortest.
 
-The caller limits time and memory and shows progress by `keep_going`, and supplies random choices by `choose`. A
-search that is stopped reports so (`exhausted` is false) and claims only what it saw. It stores only states,
-packed into numbers, and their parents; a trace recomputes the action between two states.
+The caller limits time and memory and shows progress by `keep_going`, and supplies random choices by `choose`. A stopped
+search says so (`exhausted` is false) and claims only what it has seen. The search stores only states, packed into
+numbers, and their parents; a trace recomputes the action between two states.
 """
 
 from array import array
@@ -27,7 +27,7 @@ _AT_ONCE = 512
 
 
 class Progress(NamedTuple):
-    """The progress of a search: different states, generated states, and depth."""
+    """The progress of a search: the number of different states, the number of generated ones, and the depth."""
 
     unique: int
     generated: int
@@ -35,8 +35,7 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """The states that another process reached from some states of a level, in order, and the properties that they
-    violate.
+    """A helper's result: the states that it reached from some states of a level, and the violated properties.
 
     A violated property is paired with the index of the state that violates it.
     """
@@ -44,15 +43,15 @@ class Expansion(NamedTuple):
     met: list[tuple[str, int]]
     ended: list[tuple[str, int]]
     unreached: list[str]
-    """The properties for which no checked state is an example yet."""
+    """The names of the "sometimes" properties for which no checked state is an example yet."""
     enabled: "array[int]"
-    """The number of actions of each state."""
+    """The number of enabled actions of each expanded state."""
     counts: "array[int]"
-    """The number of reached states that come from each state."""
+    """How many of the reached states come from each expanded state."""
     reached: Sequence[int]
-    """The numbers of the reached states; 0 for a state with a part that has no code yet."""
+    """The numbers of the reached states; 0 for a state that contains a value without a code."""
     unencoded: list[tuple[int, Any]]
-    """The states without a number, each with its index in `reached`; the leader assigns codes to their parts."""
+    """The states without a number, each with its index in `reached`; the leader assigns codes to their values."""
 
 
 class Violation(NamedTuple):
@@ -69,7 +68,7 @@ class Violation(NamedTuple):
 
 @dataclass(frozen=True)
 class Exploration:
-    """The result of a search. `stopped` is the reason why it ended early, or empty if it saw every state."""
+    """The result of a search. `stopped` is the reason why it ended early; it is empty if the search saw every state."""
 
     model: str
     parameters: Mapping[str, object]
@@ -104,7 +103,7 @@ def go_on(_progress: Progress) -> bool:
 def explore(
     model: Model[StateT], *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visit every state that any schedule reaches, until none is new or a limit is reached."""
+    """Visit every state that any schedule of the model reaches, until no state is new or a limit is reached."""
     return Search(model, max_states, keep_going).run().result()
 
 
@@ -115,10 +114,10 @@ def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable
 
 
 class Search(Generic[StateT]):
-    """One search: every known state and the state from which it was first reached, both as numbers.
+    """One breadth-first search: every known state, and the state from which it was first reached, both as numbers.
 
-    The states of a level are numbers too, in the order in which they were reached; at most `_AT_ONCE` of them
-    are unpacked at a time.
+    A level is the list of states that the same number of steps leads to, in the order in which they were reached. At
+    most `_AT_ONCE` of its numbers are unpacked at a time.
     """
 
     def __init__(
@@ -140,21 +139,22 @@ class Search(Generic[StateT]):
 
     @property
     def are_often_met(self) -> bool:
-        """Return whether most states are reached several times, so that a set of recent states costs less than
-        packing each again.
+        """Return whether most states are reached several times.
+
+        Then a set of recent states costs less than packing each of them again.
         """
         return self.generated > 2 * len(self.parents)
 
     def run(self) -> "Search[StateT]":
-        """Advance level by level, until a level is empty."""
+        """Search level by level until a level is empty, and return this search."""
         while self.level:
             self.advance()
         return self
 
     def advance(self) -> None:
-        """Check every state of the level and take every action in it; the next level takes its place.
+        """Check every state of the current level and take every action in it; the reached states form the next level.
 
-        A search that must stop checks all states that it has reached and takes no more actions.
+        A search that must stop checks the states that it has reached, but takes no more actions.
         """
         level, self.level = self.level, []
         for numbers in at_once(level, _AT_ONCE):
@@ -162,14 +162,17 @@ class Search(Generic[StateT]):
         self.finish_level()
 
     def look(self, numbers: Sequence[int]) -> None:
-        """Check these states of the level and, unless the search must stop, take every action in them."""
+        """Check some states of the current level and, unless the search must stop, take every action in them."""
         states = list(map(self.packer.unpack, numbers))
         self.claims.meet(states)
         if not self.stopped:
             self._expand(numbers, states)
 
     def _expand(self, numbers: Sequence[int], states: list[StateT]) -> None:
-        """Add every new state that one action reaches from these states to the next level."""
+        """Add every new state that one action reaches from these states to the next level.
+
+        `numbers` and `states` are the same states, packed and unpacked.
+        """
         parents, level, pack = self.parents, self.level, self.packer.pack
         expanded = expand(self.model, self.claims, states, each_once=self.are_often_met)
         for number, (enabled, successors) in zip(numbers, expanded, strict=False):
@@ -182,8 +185,9 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Add the states that another process reached from these states (`labkit.sim.expansion`), as `advance`
-        would do.
+        """Add the states that a helper process reached from these states, as `advance` would do.
+
+        `labkit.sim.expansion` is the helper's side.
         """
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, expansion)
@@ -210,7 +214,10 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the reached states one by one up to the limit, and return the index of the last state that counts."""
+        """Add the reached states one by one up to the limit of states.
+
+        Returns the index of the last state in `numbers` whose expansion still counts.
+        """
         end = 0
         for place, (number, enabled, count) in enumerate(
             zip(numbers, expansion.enabled, expansion.counts, strict=True)
@@ -226,14 +233,14 @@ class Search(Generic[StateT]):
         return len(numbers) - 1
 
     def _take_over(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Note which properties these states violate, and for which they are an example."""
+        """Record which properties these states violate, and which are reached, as found by a helper."""
         self._take_broken(self.claims.always, numbers, expansion.met)
         self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
 
     def _take_broken(
         self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
     ) -> None:
-        """Mark these properties as violated, unless they are decided already."""
+        """Mark these properties as violated by the states at these indexes, unless they are decided already."""
         for name, place in broken:
             for claim in [claim for claim in claims if claim.name == name]:
                 claims.remove(claim)
@@ -241,19 +248,17 @@ class Search(Generic[StateT]):
                 self.claims.broken.append((claim, state))
 
     def _is_over(self) -> bool:
-        """Return whether the search must stop after the state that was just expanded."""
+        """Count one more expanded state, and return whether the search must stop after it."""
         self.expansions += 1
         return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
-        """Store the violations of a level once all of it was checked."""
+        """Record the violations of a level once all of it is checked, and go one level deeper if there is one."""
         self._note_broken()
         self.depth += bool(self.level)
 
     def _note_broken(self) -> None:
-        """Store the violations of a level: first properties of every state, in their order, then those of terminal
-        states.
-        """
+        """Record the violations of a level: first those of properties of every state, then those of terminal states."""
         claims = self.model.properties()
         places = {
             claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place for place, claim in enumerate(claims)
@@ -262,7 +267,7 @@ class Search(Generic[StateT]):
         self.violated += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
-        """Return whether a limit is reached, and note which one."""
+        """Return whether the limit of states is reached or `keep_going` says no, and record the reason."""
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
         elif not self.keep_going(self.progress):
@@ -281,7 +286,7 @@ class Search(Generic[StateT]):
         )
 
     def trace_to(self, state: StateT) -> Trace:
-        """Return a shortest trace from the initial state."""
+        """Return a shortest trace from the initial state to this one."""
         steps: list[Action] = []
         key = self.packer.pack(state)
         while (before := self.parents[key]) is not None:
@@ -294,11 +299,10 @@ class Search(Generic[StateT]):
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:
-    """Take every action in these states, and yield for each state the number of its actions and the states they
-    reach.
+    """Take every action in these states, and yield for each the number of its actions and the states they reach.
 
-    A state without actions is checked as a terminal state. With `each_once`, a reached state is only yielded
-    for the first of these states that reaches it.
+    A state without actions is checked as a terminal state. With `each_once`, a reached state is yielded only for the
+    first of these states that reaches it.
     """
     actions, apply = model.actions, model.apply
     met, count = set[StateT](), 0
@@ -319,20 +323,21 @@ def expand(
 
 
 def at_once(level: Sequence[int], most: int) -> Iterator[Sequence[int]]:
-    """Yield the states of a level in portions of at most `most`."""
+    """Yield the states of a level in slices of at most `most` states."""
     for first in range(0, len(level), most):
         yield level[first : first + most]
 
 
 def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Action:
-    """Return the first action that leads from one state to the other."""
+    """Return the first action that leads from `parent` to `reached`."""
     return next(action for action, state in model.successors(parent) if state == reached)
 
 
 def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
-    """Run one schedule of a model that is too large to be explored, and return its trace and violations.
+    """Run one random schedule of a model that is too large for a search, and return its trace and violations.
 
-    `choose(n)` returns a number from 0 to n - 1 from a seeded generator. Ends after `steps` or in a terminal state.
+    `choose(n)` returns a number from 0 to n - 1 from a seeded generator. Ends after `steps` steps or in a terminal
+    state.
     """
     claims, state, taken = Claims(model), model.initial(), list[Action]()
     claims.meet([state])
@@ -355,7 +360,7 @@ def _new_violations(model: Model[StateT], claims: Claims[StateT], taken: list[Ac
 
 
 def violations(walked: Replay) -> list[Violation]:
-    """Return the violations in the states of a walk, each with the shortest prefix that shows it."""
+    """Return the violations in the states of a run, each with the shortest beginning of the run that shows it."""
     broken = []
     for claim in walked.model.properties():
         states: list[Any] = walked.states if claim.mood is Mood.ALWAYS else []

@@ -1,10 +1,10 @@
 """The interface of a simulator: initial state, enabled actions, the state after an action, and properties.
 
-States and actions are frozen, hashable and cheap: named tuples, built by position. The state of a process
-declares each field as durable or volatile, and `crash` resets exactly the volatile ones; channels and external
-systems are environment, which a crash leaves alone. States are values, so a model compares their parts by
-value; a search may pass an equal copy. A model reads no clock and makes no random choice, and lists its actions
-in an order that does not depend on hashes.
+States and actions are frozen, hashable and cheap: named tuples, built by position. The state of a process declares each
+field as durable or volatile, and `crash` resets exactly the volatile ones. Channels and external systems belong to the
+environment, which a crash leaves unchanged. States are values, so a model compares their parts by value; a search may
+pass an equal copy. A model reads no clock and makes no random choice, and lists its actions in an order that does not
+depend on hashes.
 """
 
 import re
@@ -30,9 +30,9 @@ Volatile = Annotated[T, "volatile"]
 
 
 def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
-    """Return a function that builds a named tuple of this class from all its fields, in order.
+    """Return a function that builds a named tuple of this class from a tuple of all its fields, in order.
 
-    A search builds a state for every step. This is slightly faster than calling the class, and takes half of
+    A search builds a state for every step. This is slightly faster than calling the class, and takes half the time of
     `_replace`.
     """
     build: Callable[[tuple[Any, ...]], ProcessT] = partial(tuple.__new__, kind)
@@ -40,15 +40,19 @@ def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
 
 
 class Word(StrEnum):
-    """An enumeration inside a state, with the fast hash of `str`, because every reached state is hashed."""
+    """Base class of enumerations in states.
+
+    Members hash as fast as `str`, because a search hashes every reached state.
+    """
 
     __hash__ = str.__hash__
 
 
 @cache
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
-    """Return `durable` or `volatile` for each field of a process. Raises `TypeError` for a field that declares
-    neither.
+    """Return for each field of a process whether it is `durable` or `volatile`.
+
+    Raises `TypeError` if a field is neither.
     """
     hints = get_type_hints(process, include_extras=True)
     marks = {}
@@ -67,7 +71,7 @@ _KEPT = object()
 
 @cache
 def _left_by_crash(process: type[ProcessT]) -> tuple[Any, ...]:
-    """Return the value of each field after a crash, or `_KEPT` if the crash does not change it."""
+    """Return the value of each field after a crash, or `_KEPT` for a field that the crash leaves unchanged."""
     defaults: Mapping[str, Any] = process._field_defaults  # type: ignore[attr-defined]  # a named tuple's class
     return tuple(defaults[field] if mark == "volatile" else _KEPT for field, mark in declared(process).items())
 
@@ -84,7 +88,7 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One possible event: its name, and the number of the participant, partition or message it concerns (-1: none)."""
+    """One possible event: its name, and the number of the participant, partition or message (-1 if there is none)."""
 
     name: str
     which: int = -1
@@ -102,7 +106,7 @@ class Action(NamedTuple):
 
 
 class Mood(StrEnum):
-    """The kind of states in which a property must hold."""
+    """The states in which a property must hold: all, at least one, or all terminal ones."""
 
     ALWAYS = "always"
     """The property must hold in every state."""
@@ -115,10 +119,10 @@ class Mood(StrEnum):
 
 
 class Property(NamedTuple, Generic[StateT]):
-    """A named claim about states. `because` explains for a violating state which record or participant violates it.
+    """A named claim about states, which a search checks.
 
-    `where` selects the states that the claim is about, so that a claim about ends costs nothing elsewhere; None
-    means all.
+    `because` returns, for a violating state, which record or participant violates the claim. `where` selects the states
+    that the claim is about, so that a claim about ends costs nothing elsewhere; None means all.
     """
 
     name: str
@@ -129,22 +133,22 @@ class Property(NamedTuple, Generic[StateT]):
     where: Callable[[StateT], bool] | None = None
 
     def is_kept(self, state: StateT) -> bool:
-        """Return whether the claim holds in a state, or is not about it."""
+        """Return whether the claim holds in a state, or does not concern it."""
         return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
 class Model(ABC, Generic[StateT]):
-    """One configuration of a simulator. A trace contains `name`, `version` and the parameters that differ from
-    defaults.
+    """One configuration of a simulator.
 
-    Increase `version` with every change of a default, an action or its meaning.
+    A trace contains `name`, `version` and the parameters that differ from defaults. Increase `version` with every
+    change of a default, an action or its meaning.
     """
 
     name: str
     version: int
     parameters: Mapping[str, Parameter] = MappingProxyType({})
     row: str = ""
-    """The field of the state whose processes a search encodes one by one, since they have very many combinations."""
+    """The state's field that holds processes. A search encodes these one by one, because combinations are too many."""
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -163,7 +167,7 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def properties(self) -> Sequence[Property[StateT]]:
-        """Return the claims about the states."""
+        """Return the claims that a search checks in the states."""
 
     @abstractmethod
     def text(self, state: StateT) -> str:
@@ -171,23 +175,23 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def sentence(self, action: Action) -> str:
-        """Return one sentence on the purpose of an action."""
+        """Return one sentence that says what an action does, whatever the state."""
 
     def seats(self, _state: StateT) -> Sequence[Any]:
-        """Return the full state of each interchangeable process, in order; empty if no two processes are
-        interchangeable.
+        """Return the full state of each interchangeable process, in order; empty if no two are interchangeable.
 
         `Action.which` is an index into the result, and no claim distinguishes the processes.
         """
         return ()
 
     def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
-        """Return the state with those processes reordered; the one at `order[0]` comes first."""
+        """Return the state with the processes of `seats` reordered: the one at index `order[0]` comes first."""
         return state
 
     def sentence_in(self, state: StateT, action: Action) -> str:
-        """Return one sentence on the effect of an action in this state; it differs from `sentence` if the action
-        is refused.
+        """Return one sentence that says what an action does in this state.
+
+        It differs from `sentence` if the action is refused.
         """
         return self.sentence(action)
 

@@ -1,4 +1,4 @@
-"""A model that changes another one: it removes actions, makes other claims, or adds to the state."""
+"""A model on top of another one: it may remove actions, make other claims, or add to the state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from labkit.sim.parameters import Parameter, Values
 
 
 class Below(Protocol[StateT]):
-    """The methods that an overlay needs of the model below it: all that `labkit.sim.model.Model` requires."""
+    """The interface that an overlay needs of the model below it; every `labkit.sim.model.Model` has it."""
 
     name: str
     version: int
@@ -37,12 +37,15 @@ class Below(Protocol[StateT]):
         ...
 
     def sentence(self, action: Action) -> str:
-        """Return one sentence on the purpose of an action."""
+        """Return one sentence that says what an action does."""
         ...
 
 
 class Overlay(Model[StateT]):
-    """Delegates everything to the model `below`, with its name, version and parameters, so that traces fit both."""
+    """A model that passes every call on to the model `below`; subclasses override what they change.
+
+    It has the name, version and parameters of that model, so that traces fit both.
+    """
 
     def __init__(self, below: Below[StateT]) -> None:
         super().__init__(below.values)

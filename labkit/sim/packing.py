@@ -1,8 +1,8 @@
-"""States as numbers: each different part of a state gets a code once, and a state is the sum of its parts' codes.
+"""States as numbers: each different value of a state's field gets a code, and a state's number is the sum of its codes.
 
-This is collapse compression (Holzmann, "State Compression in SPIN", 1997). It is exact: each field owns as many
-bits of the number as its different values need, so different states have different numbers and a number
-restores its state. Only the packer that assigned a number can read it.
+This is collapse compression (Holzmann, "State Compression in SPIN", 1997). It is exact: each field owns as many bits of
+the number as its different values need, so different states have different numbers and a number restores its state.
+Only the packer that assigned a number can read it.
 """
 
 from array import array
@@ -14,11 +14,11 @@ from typing import Any, Generic
 from labkit.sim.model import Model, StateT, from_fields
 
 News = tuple[int, list[tuple[int, Any]]]
-"""The bits that one field owns, and new codes with their values."""
+"""For one field of the state: the mask of the bits that it owns, and its new codes with their values."""
 
 
 class _Bits:
-    """The bits of a number that are in use, in total and by each part."""
+    """The bits of the numbers that are in use: how many in total, and which belong to each part of a state."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -33,7 +33,10 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The code of each value of one field. A new value gets the next number, written with the field's own bits."""
+    """The codes of the values of one field.
+
+    A new value gets the next number, written in the bits that the field owns.
+    """
 
     def __init__(self, bits: _Bits) -> None:
         super().__init__()
@@ -73,7 +76,7 @@ class Packer(Generic[StateT]):
         self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
-        """Return the fields of a state, with a row of processes replaced by the processes themselves."""
+        """Return the parts of a state: its fields, but each process of `Model.row` as a part of its own."""
         row = self._row
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple
@@ -82,18 +85,18 @@ class Packer(Generic[StateT]):
         return (*state[:row], *state[row], *state[row + 1 :])
 
     def mask(self, fields: Iterable[int]) -> int:
-        """Return the bits that these fields of a state own so far; they may get more."""
+        """Return the mask of the bits that these fields of a state own so far; they may get more."""
         return sum(mask for field in fields for mask in self._masks[self._slice(field)])
 
     def _slice(self, field: int) -> slice:
-        """Return the positions of a field's parts among all parts."""
+        """Return the positions of a field among the parts; only the row of processes has several."""
         row, more = self._row, self._length - 1
         if row < 0 or field < row:
             return slice(field, field + 1)
         return slice(field + more * (field > row), field + more + 1)
 
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
-        """Return the values of a state that have no code yet, each with the number of its field."""
+        """Return the values of a state that have no code yet, each with the index of its part."""
         return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
@@ -101,10 +104,9 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return how many values each field has had, and for each field its mask and the values after the first
-        `since`.
+        """Return the number of codes of each part, and for each part its mask and the codes after the first `since`.
 
-        Another packer of the same model that has read all of it (`read_on`) can unpack this one's numbers.
+        Another packer of the same model that has read all of this (`read_on`) can unpack this one's numbers.
         """
         counts = [len(table) for table in self._tables]
         return counts, [
@@ -113,12 +115,12 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Assign no more codes: from now on packing a state with a new value raises `KeyError`."""
+        """Stop assigning codes: from now on, packing a state with a new value raises `KeyError`."""
         for table in self._tables:
             table.is_closed = is_closed
 
     def read_on(self, news: Sequence[News]) -> None:
-        """Add another packer's codes. From now on this packer reads and writes only the numbers of that one.
+        """Add the codes of another packer, so that this one reads and writes the same numbers from now on.
 
         Packing a state with a value that the other packer has not published raises `KeyError`.
         """
@@ -155,7 +157,7 @@ class Packer(Generic[StateT]):
 
 
 def compact(numbers: Sequence[int]) -> Sequence[int]:
-    """Return the numbers in eight bytes each, if they fit."""
+    """Return the numbers as an array of eight bytes each if they fit, otherwise unchanged."""
     try:
         return array("Q", numbers)
     except OverflowError:

@@ -25,7 +25,10 @@ class Parameter:
     kind: Kind[Any]
 
     def check(self, name: str, choice: object) -> Value:
-        """Return the value, which may be passed as text. Raises `InvalidInput` with the allowed values."""
+        """Return the value of the parameter `name` for this choice, which may be text.
+
+        Raises `InvalidInput` with what is allowed.
+        """
         text = str(choice).lower() if isinstance(choice, bool) else str(choice)
         try:
             value: Value = self.kind.read(self.kind.of_text(text))
@@ -35,7 +38,7 @@ class Parameter:
 
 
 def Whole(meaning: str, default: int, least: int, most: int) -> Parameter:  # noqa: N802  # read as a type in tables
-    """Return a parameter for a whole number within a range."""
+    """Return a parameter for a whole number from `least` to `most`."""
     return Parameter(meaning, default, Number(least, most))
 
 

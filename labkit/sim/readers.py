@@ -1,8 +1,7 @@
-"""Measure what the outside reader of a walk experienced: where it differs from failure-free runs, and for how many
-steps.
+"""Measure where the outside reader's view of a simulated run differs from failure-free runs, and for how many steps.
 
-A model has no clock, so the unit of time is a step of the walk. A row becomes visible at the step after which
-the model's history contains it, and was written at the step after which a transaction hides it.
+A model has no clock, so the unit of time is a step of the run. A row becomes visible at the step after which the
+model's history contains it, and was written at the step after which a transaction hides it.
 """
 
 from collections import Counter, defaultdict
@@ -20,22 +19,22 @@ STEPS = "steps"
 
 
 class ReaderAccount(NamedTuple):
-    """The explanation and the exposure that accompany the verdict on a walk."""
+    """The details of a verdict on a simulated run: the explanation, and how long readers saw wrong values."""
 
     explanation: Explanation
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return both as sentences; see `labkit.core.exposure.verdict_notes`."""
+        """Return explanation and exposure as named sentences; see `labkit.core.exposure.verdict_notes`."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data."""
+        """Return explanation and exposure as plain data for JSON."""
         return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 
 def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccount | None:
-    """Return the explanation and exposure of a walk; None if the model has no outside reader."""
+    """Return explanation and exposure of a simulated run; None if the model has no outside reader."""
     if blueprint.history is None or blueprint.expected is None:
         return None
     expected = blueprint.expected(walk)
@@ -54,12 +53,12 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
 
 
 def _bare(event: object) -> object:
-    """Return a row without its visibility, which changes when its transaction ends."""
+    """Return a row without its visibility, which changes when its transaction ends; other events stay as they are."""
     return event[:5] if isinstance(event, Observation) else event
 
 
 class _Steps:
-    """The steps after which each row appeared, was first hidden, and was withdrawn."""
+    """The steps of a run after which each row appeared, was first hidden, and was withdrawn."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)
@@ -68,7 +67,7 @@ class _Steps:
         self.step = 0
 
     def look(self, history: History, step: int) -> None:
-        """Record the history after a step."""
+        """Record the rows in the history after this step; call it for every step in order."""
         self.step = step
         rows = [each for each in history.events if isinstance(each, Observation)]
         aborted = [each for each in rows if each.visibility == Visibility.ABORTED]
@@ -81,7 +80,11 @@ class _Steps:
     def exposure(
         self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_timed: bool
     ) -> Exposure:
-        """Return the exposure of readers of the keys. `is_timed`: every unread row is hidden in a transaction."""
+        """Return how long readers of each key saw wrong values, in steps.
+
+        `is_timed` is true if every row that readers cannot see yet is in a transaction; otherwise waiting times are
+        unknown.
+        """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))
         return exposure(
             expected,

@@ -1,8 +1,7 @@
-"""A model whose actions are defined in one table: the effect, the sentence and the kind of each action, side by
-side.
+"""A model whose actions are defined in one table: each entry has the effect, the sentence and the kind of an action.
 
-A method of the model decides which actions are enabled, because a search calls it for every state and several
-actions share its work.
+A method of the model decides which actions are enabled, because a search calls it for every state and several actions
+share its work.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,12 +32,12 @@ class Rule(NamedTuple, Generic[StateT]):
     """The definition of one action of a model."""
 
     effect: Callable[[Any, StateT, int], StateT]
-    """A method of the model that takes a state and the action's number, and returns the state after the action."""
+    """A method of the model that returns the state after the action, from the state before and the action's number."""
     sentence: str
-    """The purpose of the action. `{which}` is the action's number; a model may define other names."""
+    """What the action does, in words. `{which}` is the action's number; a model may define further names (`words`)."""
     event: Event = Event.STEP
     on_cue: bool | None = None
-    """Whether the action waits for a scenario to name it. None: only faults do, not steps and restarts."""
+    """Whether the action happens only if a scenario names it. None: yes for faults, no for steps and restarts."""
 
     @property
     def waits_for_cue(self) -> bool:
@@ -49,12 +48,12 @@ class Rule(NamedTuple, Generic[StateT]):
 
 
 class RuleModel(Model[StateT]):
-    """A model that takes effects and sentences from `rules`, by the name of an action."""
+    """A model that looks up the effect and the sentence of an action in the table `rules`, by the action's name."""
 
     rules: ClassVar[dict[str, Rule[Any]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Let a subclass inherit all rules, so that it defines only those that it adds or changes."""
+        """Let a subclass inherit all rules of its base, so that it defines only those that it adds or changes."""
         super().__init_subclass__()
         for base in cls.__mro__[1:]:
             if issubclass(base, RuleModel):
@@ -75,15 +74,18 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].event
 
     def sentence(self, action: Action) -> str:
-        """Return one sentence on the purpose of an action, with the model's own words filled in."""
+        """Return one sentence that says what an action does, with the names in it replaced by values."""
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action's rule. A model overrides it if a parameter changes the action's meaning."""
+        """Return the sentence of an action with names in braces.
+
+        A model overrides this if a parameter changes the meaning.
+        """
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the values of the names in a sentence, except `{which}`."""
+        """Return the values of the names in an action's sentence, except `{which}`."""
         return {}
 
 
@@ -91,7 +93,7 @@ BudgetT = TypeVar("BudgetT", bound=tuple[int, ...])
 
 
 def one_less(budget: BudgetT, fault: str) -> BudgetT:
-    """Return a budget of faults, a named tuple of numbers, with one fault of this kind fewer."""
+    """Return a budget, a named tuple with the number of faults left of each kind, with one fault of this kind fewer."""
     at = budget._fields.index(fault)  # type: ignore[attr-defined]  # a named tuple
     left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # a named tuple, too
     return left

@@ -1,4 +1,4 @@
-"""Every named run of every simulator, and the facts that a whole walk reveals."""
+"""Every named run of every simulator, and the facts that a whole run gives."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ class ScenarioName(NamedTuple):
 
     @property
     def watch_for(self) -> str:
-        """Return what to watch for."""
+        """Return what a learner should watch for in the scenario."""
         return MODELS[self.model].scenarios[self.name].watch_for
 
     @property
@@ -60,7 +60,7 @@ def find(text: str) -> ScenarioName:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the facts that a model derives from a whole walk."""
+    """Return the facts that the model of a run derives from the whole run."""
     return blueprint(walk.model.name).facts(walk)
 
 
@@ -73,7 +73,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return a fact for a person: the verdict's lines, or the meaning of the fact and its numbers."""
+    """Return a fact as text for a person: the verdict's lines, or the meaning of the fact and its numbers."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

@@ -1,4 +1,4 @@
-"""Read and replay traces: turn text or plain data from any source into a walk through the model that they name.
+"""Read and replay traces: turn text or plain data from any source into a run of the model that the trace names.
 
 A trace may come from an untrusted source, so its size is checked before anything else.
 """
@@ -39,13 +39,13 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
 
 
 def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
-    """Return a model with these parameters and defaults for the others. Raises `InvalidInput`."""
+    """Return the model of this name, with these parameters and defaults for the others. Raises `InvalidInput`."""
     model: Model[Any] = blueprint(name).make(parameters)
     return model
 
 
 def parse(text: str) -> Trace:
-    """Return the trace that `str` wrote. Raises `InvalidInput` for anything else, in one sentence."""
+    """Return the trace that `str` wrote. Raises `InvalidInput` for any other text."""
     if len(text) > MAX_TEXT:
         raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps.")
     head, separator, steps = text.strip().partition("~~")
@@ -57,7 +57,10 @@ def parse(text: str) -> Trace:
 
 
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
-    """Return the trace of plain data whose types were already checked. Raises `InvalidInput`."""
+    """Return a trace made of plain data whose types were already checked.
+
+    Raises `InvalidInput` if the data fit no model.
+    """
     _check_length(len(actions))
     return _checked(model, version, parameters, [Action.parse(text) for text in actions])
 
@@ -98,7 +101,10 @@ def _long(step: str) -> Action:
 
 
 def replay(trace: Trace) -> Replay:
-    """Take every action of a trace. Raises `InvalidAction` with the number of the first step that is not enabled."""
+    """Take every action of a trace and return the run.
+
+    Raises `InvalidAction` for the first step that is not enabled.
+    """
     walk = Replay(make(trace.model, trace.parameters))
     for number, action in enumerate(trace.actions, start=1):
         try:

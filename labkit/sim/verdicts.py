@@ -1,6 +1,6 @@
-"""The judge of a model: convert what an outside reader saw in a state into a History for `labkit.core.judge`.
+"""The judge of a model: it turns what an outside reader saw in a state into a History for `labkit.core.judge`.
 
-States with the same view are judged once.
+States in which a reader saw the same are judged once.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from labkit.sim.model import Mood, Property, StateT
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Judges the states of one configuration. `view` returns everything in a state that determines its history."""
+    """Judges the states of one configuration. `view` returns everything in a state on which its history depends."""
 
     def __init__(self, expected: Sequence[Record], view: Callable[[StateT], Hashable]) -> None:
         self.expected = expected
@@ -25,14 +25,14 @@ class StateJudge(ABC, Generic[StateT]):
         """Return what an outside reader saw, including a reading at the end."""
 
     def verdict(self, state: StateT) -> Verdict:
-        """Return the judge's verdict if nothing more happens."""
+        """Return the judge's verdict on a state, as if the run ended there."""
         view = self._view(state)
         if view not in self._verdicts:
             self._verdicts[view] = judge(self.expected, self.history(state))
         return self._verdicts[view]
 
     def because(self, state: StateT) -> str:
-        """Return the judge's reason as a sentence."""
+        """Return the judge's reason for its verdict on a state, as a sentence."""
         return self.verdict(state).because + "."
 
     def claim(
@@ -42,7 +42,7 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that the states selected by `where` do not violate one of the judge's properties."""
+        """Return the claim that no state selected by `where` violates the judge's property `name`."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED
@@ -52,7 +52,7 @@ class StateJudge(ABC, Generic[StateT]):
     def all_out(
         self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
     ) -> Property[StateT]:
-        """Return the claim that some reachable state has no missing record."""
+        """Return the claim that all records can come out: some state selected by `where` has no missing record."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS

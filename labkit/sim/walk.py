@@ -1,4 +1,4 @@
-"""A walk through a model, and its trace: model, version, parameters and actions, nothing else.
+"""A run of a model (a walk), and its trace: the model's name, version and parameters, and the actions, nothing else.
 
 A trace is short text in a URL (`two_phase_commit~1~participants.2~~start.vote_yes-0...`) and plain data in a file.
 """
@@ -14,7 +14,7 @@ from labkit.sim.parameters import Value, chosen
 
 @dataclass(frozen=True)
 class Trace:
-    """The actions of a walk, in order. `parameters` are those that differ from their defaults."""
+    """The actions of a run, in order, with the model's name, version, and the parameters that differ from defaults."""
 
     model: str
     version: int
@@ -22,7 +22,7 @@ class Trace:
     actions: tuple[Action, ...]
 
     def __str__(self) -> str:
-        """Return text that is safe in a URL: letters, digits and `-._~` only."""
+        """Return the trace as text that is safe in a URL: letters, digits and `-._~` only."""
         parts = [self.model, str(self.version), *(f"{name}.{_plain(value)}" for name, value in self.parameters.items())]
         return f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
 
@@ -51,7 +51,7 @@ def _short(action: Action) -> str:
 
 
 class Replay:
-    """A walk through a model that can go forward by any enabled action, back, and forward on another branch."""
+    """A run of a model that can go forward by any enabled action, back, and forward on another branch."""
 
     def __init__(self, model: Model[Any]) -> None:
         self.model = model
@@ -69,13 +69,13 @@ class Replay:
         return Trace.of(self.model, self.actions)
 
     def beginning(self, length: int) -> "Replay":
-        """Return the walk as it was after `length` steps."""
+        """Return the run as it was after `length` steps."""
         walk = Replay(self.model)
         walk.states, walk.actions = self.states[: length + 1], self.actions[:length]
         return walk
 
     def forward(self, action: Action) -> Any:
-        """Take one action and return the new state. Raises `InvalidAction`."""
+        """Take one action and return the new state. Raises `InvalidAction` if the action is not enabled."""
         self.states.append(self.model.step(self.state, action))
         self.actions.append(action)
         return self.state
@@ -89,7 +89,7 @@ class Replay:
         return self.state
 
     def lines(self) -> Iterator[str]:
-        """Yield every step for a person: the action, its sentence, and the state after it."""
+        """Yield one line per step for a person: the action, its sentence, and the state after it."""
         yield f"0 start: {self.model.text(self.states[0])}"
         for number, (action, sentence, state) in enumerate(
             zip(self.actions, self.sentences(), self.states[1:], strict=True), start=1

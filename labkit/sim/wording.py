@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 
 def listed(words: Iterable[object], between: str = " ", none: str = "-") -> str:
-    """Return words in a row, or `none` if there are none."""
+    """Return the words with `between` between them, or `none` if there are none."""
     return between.join(map(str, words)) or none
 
 
 def members(bits: int) -> list[int]:
-    """Return the numbers in a set that is stored as bits."""
+    """Return the numbers in a set of numbers that is stored as bits."""
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 

@@ -1,7 +1,7 @@
-"""The vocabulary of designs: the durable writes of one step, their order, and what recovery does with them.
+"""The vocabulary of designs: the durable writes of one processing step, their order, and what recovery does with them.
 
-A design describes Flink, Spark, an outbox or a write-ahead log alike. It can be written and parsed as text:
-`plan > visible+marker > decision; transaction; from decision, skips marked`.
+A design can describe Flink, Spark, an outbox or a write-ahead log. It can be written and parsed as text: `plan >
+visible+marker > decision; transaction; from decision, skips marked`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,10 +15,10 @@ WordT = TypeVar("WordT", bound=Word)
 
 
 class Write(Word):
-    """One durable write of a step."""
+    """The kinds of durable writes that a processing step can make."""
 
     PLAN = "plan"
-    """The input that the step takes (Spark's `offsets/N`)."""
+    """The input that the step will take (Spark's `offsets/N`)."""
     STATE = "state"
     """The operator's state after the step, with its position in the input."""
     STAGED = "staged"
@@ -36,7 +36,7 @@ class Write(Word):
 
 
 class Output(Word):
-    """How the store handles repeated output rows, and whether the rows of a step appear together."""
+    """How the store adds a step's rows: whether a repeated row replaces the first, and whether rows appear together."""
 
     APPEND = "append"
     """Rows are added one by one; a repeated row appears twice."""
@@ -47,7 +47,7 @@ class Output(Word):
 
 
 class Start(Word):
-    """The record from which recovery resumes."""
+    """The record from which a restart resumes."""
 
     BEGINNING = "beginning"
     """No record: the input is read from its beginning."""
@@ -64,10 +64,10 @@ class Start(Word):
 
 
 class Leftover(Word):
-    """How recovery handles staged output."""
+    """What recovery does with staged output, which no reader has seen yet."""
 
     DROPPED = "drops staged"
-    """Recovery uses no staged output: a repeated step stages it again."""
+    """Recovery drops staged output; a repeated step stages it again."""
     DECIDED = "finishes decided"
     """Recovery publishes staged output of steps that will not run again, and drops the rest."""
     ALL = "finishes staged"
@@ -75,7 +75,7 @@ class Leftover(Word):
 
 
 class Recovery(NamedTuple):
-    """What a restart reads and does."""
+    """What a restart reads, and what it does with steps and output that were not finished."""
 
     start: Start = Start.BEGINNING
     newest: bool = False
@@ -93,13 +93,13 @@ class Recovery(NamedTuple):
 
 
 AtomicSet = tuple[Write, ...]
-"""Writes that become durable together or not at all, in the order of `Write`."""
+"""Writes that become durable together or not at all, listed in the order of `Write`."""
 
 EXAMPLE = "plan > visible+marker > decision; transaction; from decision, skips marked"
 
 
 class Design(NamedTuple):
-    """The writes of a step as atomic sets in their order, the kind of output, and what recovery does."""
+    """A design: the writes of a step as atomic sets in their order, the kind of output, and what recovery does."""
 
     steps: tuple[AtomicSet, ...]
     output: Output
@@ -112,11 +112,11 @@ class Design(NamedTuple):
 
     @property
     def order(self) -> str:
-        """Return the order of the writes as text."""
+        """Return the order of the writes as text, for example `plan > visible+marker`."""
         return order_text(self.steps)
 
     def place(self, write: Write) -> int:
-        """Return the index of the atomic set with this write, or -1 if the design does not make it."""
+        """Return the index of the atomic set that contains this write, or -1 if the design does not make the write."""
         return next((n for n, each in enumerate(self.steps) if write in each), -1)
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Design(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Design":
-        """Return the design in a text, which may omit output and recovery. Raises `InvalidInput` in one sentence."""
+        """Return the design that a text describes; output and recovery may be omitted. Raises `InvalidInput`."""
         if len(text) > 300:
             raise InvalidInput(f"a design has at most 300 characters; write it as in {EXAMPLE!r}.")
         order, *rest = (part.strip() for part in text.split(";"))
@@ -146,18 +146,21 @@ def writes_of(steps: Iterable[AtomicSet]) -> frozenset[Write]:
 
 
 def without(steps: Iterable[AtomicSet], left_out: Collection[Write]) -> tuple[AtomicSet, ...]:
-    """Return the atomic sets without some writes, and without sets that become empty."""
+    """Return the atomic sets without the writes in `left_out`, and without sets that become empty."""
     kept = (tuple(each for each in writes if each not in left_out) for writes in steps)
     return tuple(writes for writes in kept if writes)
 
 
 def order_text(steps: Iterable[Iterable[Write]]) -> str:
-    """Return the order of atomic sets as text."""
+    """Return the order of atomic sets as text, for example `plan > visible+marker`."""
     return " > ".join("+".join(each) for each in steps)
 
 
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
-    """Return the word of this kind in a text. Raises `InvalidInput` with the nearest word."""
+    """Return the member of an enumeration that a text names. Raises `InvalidInput` with the nearest member.
+
+    `what` names the enumeration in the error.
+    """
     names = [each.value for each in kind]
     if text not in names:
         raise InvalidInput(f"there is no {what} {text[:40]!r}; {nearest(text[:40], names)}")
@@ -170,7 +173,7 @@ def atomic(writes: Iterable[Write]) -> AtomicSet:
 
 
 def parse_order(text: str) -> tuple[AtomicSet, ...]:
-    """Return the atomic sets in a text such as `plan > visible+marker`. Raises `InvalidInput` in one sentence."""
+    """Return the atomic sets in a text such as `plan > visible+marker`. Raises `InvalidInput` for any other text."""
     steps = []
     met: set[Write] = set()
     for part in text.split(">"):
@@ -184,7 +187,7 @@ def parse_order(text: str) -> tuple[AtomicSet, ...]:
 
 
 def parse_recovery(text: str) -> Recovery:
-    """Return the recovery that `str` wrote. Raises `InvalidInput` in one sentence."""
+    """Return the recovery in a text such as `from decision, skips marked`. Raises `InvalidInput` for any other text."""
     recovery = Recovery()
     for part in (each.strip() for each in text.split(",")):
         if part.startswith("from "):
@@ -203,7 +206,7 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """Return the default output: a transaction if the order needs one, else appended rows."""
+    """Return the default kind of output: a transaction if another write is atomic with it, otherwise appended rows."""
     joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
     return Output.TRANSACTION if joined else Output.APPEND
 
@@ -215,7 +218,7 @@ _READS = {
     Start.NOTICE: Write.NOTICE,
     Start.PLAN: Write.PLAN,
 }
-"""The write that each start reads, in the order in which a default is chosen."""
+"""For each start of recovery, the write that it reads; the default start is the first whose write the design makes."""
 
 
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
@@ -245,7 +248,7 @@ def nonsense(design: Design) -> str:
 
 
 def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return which part of recovery reads something that is never written, as the end of a sentence; else empty."""
+    """Return the reason, as the end of a sentence, if recovery reads something never written; otherwise empty."""
     needed = _READS.get(recovery.start)
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"

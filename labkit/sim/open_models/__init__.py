@@ -1,8 +1,8 @@
-"""Open models: simulators that leave one rule open, so that every answer of a learner is an action.
+"""Open models: simulators that leave one rule to a learner, so that each of a learner's possible answers is an action.
 
-A learner's function supplies the rule: `labkit.teach.exercises` calls it, and takes only the actions that it
-returns. The result is a run of the open model, so a counterexample can be replayed without the learner's code.
-An open model does not contain the answer to its exercise.
+A learner's function supplies the rule: `labkit.teach.exercises` calls it, and takes only the actions that it returns.
+The result is a run of the open model, so a counterexample can be replayed without the learner's code. An open model
+does not contain the answer to its exercise.
 """
 
 from typing import Any

@@ -1,8 +1,7 @@
-"""Barrier snapshots in which a task may read any channel, and copy its state at any time after a barrier has
-arrived.
+"""Barrier snapshots in which a task may read any channel, and copy its state at any time after a barrier has arrived.
 
-Everything else is `labkit.sim.models.barriers` with aligned checkpoints. This model does not say when a task
-should read or copy.
+Everything else is `labkit.sim.models.barriers` with aligned checkpoints. The learner decides when a task should read or
+copy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ from labkit.sim.rules import Rule
 
 
 class OpenAlignment(Barriers):
-    """A job whose tasks decide for themselves when to read and when to copy."""
+    """A job in which the learner decides when each task reads and when it copies its state."""
 
     name = "alignment_drill"
     parameters = PARAMETERS | {
@@ -49,7 +48,7 @@ class OpenAlignment(Barriers):
         self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the open model's own copy of the schedule
 
     def _offered(self, operator: Operator, task: int) -> tuple[Action, ...]:
-        """Return a read of every channel that is not empty, and a copy if a barrier has arrived."""
+        """Return a task's open actions: a read of each non-empty channel, and a copy if a barrier has arrived."""
         which = task - self.settings.sources
         first = which * self.settings.sources
         offered = []
@@ -61,8 +60,9 @@ class OpenAlignment(Barriers):
         return tuple(offered)
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return what a task knows: its number of inputs, those with a barrier since its last copy, and those that
-        have ended.
+        """Return the arguments of the learner's function for a task: what the task knows.
+
+        These are its number of inputs, the inputs with a barrier since its last copy, and the inputs that have ended.
         """
         if action.name not in self.steps:
             return None
@@ -72,7 +72,7 @@ class OpenAlignment(Barriers):
         return len(operator.inputs), inputs_at_barrier(operator), ended
 
     def into(self, action: Action) -> int:
-        """Return the input that an action reads, by its index at the task."""
+        """Return the index of the task's input that a read action reads."""
         return self._channels[action.which][1]
 
     def _snapshot(self, state: State, which: int) -> State:
@@ -81,8 +81,9 @@ class OpenAlignment(Barriers):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the simulator's claims; for a job that makes no progress, the reason says which task waits for
-        what.
+        """Return the claims of the barriers simulator, with a better reason for a job that makes no progress.
+
+        The reason says which task waits for which barriers.
         """
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
@@ -99,7 +100,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words of the simulator; a copy names the task that makes it."""
+        """Return the words for an action's sentence: for a copy, the name of the task that makes it."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}
@@ -115,7 +116,10 @@ def inputs_at_barrier(operator: Operator) -> list[int]:
 
 
 def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return a task after it has read the next item of a channel; a barrier is only noted."""
+    """Return the step of a task that reads the next item of a channel.
+
+    It only records a barrier, and does not copy yet.
+    """
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     if item < BARRIER:
@@ -127,7 +131,7 @@ def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> 
 
 
 def _copied(operator: Operator, *, is_sink: bool) -> TaskStep:
-    """Return a task after it has copied its state and forwarded the barrier; a sink also closes its transaction."""
+    """Return the step of a task that copies its state and forwards the barrier; a sink also closes its transaction."""
     due = max(live(operator.at))
     after, rows = copy(operator, due, is_sink=is_sink)
     return TaskStep(after, bytes((BARRIER + due,)), rows, due, due, reports=True)

@@ -1,6 +1,4 @@
-"""The interface of an open model: which of its actions a learner decides, and the arguments of the learner's
-function.
-"""
+"""The interface of an open model: which actions a learner decides, and the arguments of the learner's function."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -20,7 +18,7 @@ class OpenModel(Below[Any], Protocol):
 
 
 class ChoiceModel(OpenModel, Protocol):
-    """An open model in which each open action is one answer: how a participant recovers, or which channel is read."""
+    """An open model in which one answer is one open action, for example which channel a task reads."""
 
     def question(self, state: Any, action: Action) -> Question | None:
         """Return the arguments of the learner's function before an open action; None for all other actions."""
@@ -28,16 +26,19 @@ class ChoiceModel(OpenModel, Protocol):
 
 
 class ProgramModel(OpenModel, Protocol):
-    """An open model in which an answer is a list of open actions, which a crash may interrupt."""
+    """An open model in which one answer is a list of open actions, whose execution a crash may interrupt."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
-        """Return the arguments of the learner's function after an action, or None if it is not called."""
+        """Return the arguments of the learner's function if it is called after this action; otherwise None."""
         ...
 
     def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
-        """Return the open actions in an answer. Raises `ValueError` with a sentence for an invalid answer."""
+        """Return the open actions of the learner's answer.
+
+        Raises `ValueError`, with a sentence, for an invalid answer.
+        """
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Return whether an action interrupts the list, because the process that executes it has died."""
+        """Return whether an action ends the execution of the answer, because the process that executes it has died."""
         ...

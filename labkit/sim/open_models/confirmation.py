@@ -1,6 +1,7 @@
-"""The pipeline with a write-ahead log, in which the commit of a batch may write rows and confirmations in any order.
+"""The pipeline with a write-ahead log, in which the learner decides how a commit writes rows and confirmations.
 
-Everything else is `labkit.sim.models.pipeline` with commit-then-log. This model does not say what a commit should do.
+Everything else is `labkit.sim.models.pipeline` with commit-then-log. The model allows rows and confirmations in any
+order.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
 
 
 class OpenConfirmation(Pipeline):
-    """A sink with a write-ahead log whose commit is open."""
+    """A sink with a write-ahead log whose commit the learner decides."""
 
     name = "confirmation_drill"
     parameters = PARAMETERS | {
@@ -35,8 +36,9 @@ class OpenConfirmation(Pipeline):
         self._in_window = bool(values["crash_in_window"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions; once every log is sealed, rows and confirmations may be written until
-        commits/N is.
+        """Return the enabled actions.
+
+        Once every log is sealed, rows and confirmations may be written in any order until `commits/N` exists.
         """
         enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
@@ -52,8 +54,9 @@ class OpenConfirmation(Pipeline):
         return bool(todo) and todo[0].op is Op.LOG_COMMIT
 
     def _may_crash(self, state: State) -> bool:
-        """Return whether a crash is possible: with crash_in_window=false, not while rows of an unconfirmed batch
-        are visible.
+        """Return whether a crash is possible now.
+
+        With crash_in_window=false, none may happen while rows of an unconfirmed batch are visible.
         """
         if self._in_window or not self._commits(state):
             return True
@@ -73,7 +76,7 @@ class OpenConfirmation(Pipeline):
         return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return what the commit of a batch can read: its number, its logged rows, and the confirmed batches."""
+        """Return the learner's arguments: the batch's number, its logged rows, and the batches confirmed so far."""
         if action.name != "seal" or not self._commits(after):
             return None
         query = after.query
@@ -81,7 +84,10 @@ class OpenConfirmation(Pipeline):
         return (batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the steps of a commit, followed by the engine's log entry. Raises `ValueError`."""
+        """Return the learner's commit as actions, followed by the engine's log entry.
+
+        Raises `ValueError` for a bad answer.
+        """
         query = after.query
         batch = query.driver.batch
         rows, steps = range(query.start_of(batch), query.ends[batch]), []
@@ -98,13 +104,11 @@ class OpenConfirmation(Pipeline):
         return [*steps, Action("log_commit", batch)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """Return whether the driver died, by a crash or by an error."""
+        """Return whether the driver died, by a crash or by an error, so that the rest of the answer is not executed."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: the judge's on rows, that the run ends, and that a batch is confirmed before
-        commits/N exists.
-        """
+        """Return the claims: the judge's on rows, that the run ends, and that a confirmation precedes `commits/N`."""
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
         properties = [claim for claim in super().properties() if claim.name in names]

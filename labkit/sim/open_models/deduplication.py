@@ -1,8 +1,7 @@
-"""Delivery in which the receiver may do anything with a message: output it, note its id here or there, acknowledge
-it.
+"""Delivery in which the learner decides what the receiver does with a message: output it, note its id, acknowledge it.
 
-Sender, network and crashes are `labkit.sim.models.delivery`, with two processes. This model does not say what a
-receiver should do.
+Sender, network and crashes are those of `labkit.sim.models.delivery`, with two processes. The receiver may note the id
+in its durable table or in memory, and take these steps in any order.
 """
 
 from collections.abc import Sequence
@@ -25,14 +24,14 @@ WORDS: Final = {
     "remember": "remember_id",
     "acknowledge": "confirm",
 }
-"""The steps as a learner writes them, with the names of their actions."""
+"""The steps as a learner writes them, each with the name of its action."""
 
 CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
 """The claims that are checked; the order of records is not the receiver's task here."""
 
 
 class OpenDeduplication(Delivery):
-    """A sender that repeats unacknowledged messages, and a receiver whose rule is open."""
+    """A sender that repeats unacknowledged messages, and a receiver whose steps the learner decides."""
 
     name = "deduplication_drill"
     parameters = PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)}
@@ -50,9 +49,7 @@ class OpenDeduplication(Delivery):
             enabled.append(self._of["receive"][which])
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return what a receiver knows of a message it has taken: its id, and the ids in its table and in its
-        memory.
-        """
+        """Return the learner's arguments: the message's id, and the ids in the receiver's table and memory."""
         if action.name != "receive":
             return None
         process = after.processes[RECEIVER]
@@ -60,14 +57,17 @@ class OpenDeduplication(Delivery):
         return process.held.name, _listed(process.ids), _listed(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, and the end. Raises `ValueError`."""
+        """Return the learner's steps as actions, followed by the end of the answer.
+
+        Raises `ValueError` for a bad answer.
+        """
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
                 raise ValueError(f"{step!r} is not a step; choose from {', '.join(map(repr, WORDS))}.")
         return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
     def forgets(self, action: Action, _after: State) -> bool:
-        """Return whether the receiver crashed."""
+        """Return whether the receiver crashed, so that the rest of the answer is not executed."""
         return action == ("crash", RECEIVER)
 
     def _put_out(self, state: State, which: int) -> State:

@@ -1,6 +1,6 @@
-"""Two-phase commit in which a recovering participant may do anything: abort, commit, or wait for the decision.
+"""Two-phase commit in which the learner decides what a recovering participant does: abort, commit or wait.
 
-Everything else is `labkit.sim.models.two_phase_commit.model`. This model does not say what the participant should do.
+Everything else is `labkit.sim.models.two_phase_commit.model`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from labkit.sim.rules import Event, Rule
 
 
 class OpenRecovery(TwoPhaseCommit):
-    """A coordinator that follows the rules, and participants whose recovery is open."""
+    """A coordinator that follows the rules, and participants whose recovery the learner decides."""
 
     name = "recovery_drill"
     steps = ("return_abort", "return_commit", "return_wait")
@@ -27,14 +27,14 @@ class OpenRecovery(TwoPhaseCommit):
         self._returns = [[Action(name, which) for name in self.steps] for which in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions; each restart of a participant is possible in the three ways."""
+        """Return the enabled actions; for the restart of a participant, these are abort, commit and wait."""
         enabled: list[Action] = []
         for action in super().actions(state):
             enabled += self._returns[action.which] if action.name == "restart" else [action]
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return what a recovering participant knows, which is its log."""
+        """Return the argument of the learner's function: the log of the recovering participant."""
         if action.name not in self.steps:
             return None
         return (list(map(str, state.participants[action.which].log)),)

@@ -1,7 +1,6 @@
-"""The pipeline with two-phase commit, in which a restarted driver may commit or abort any transaction that it finds.
+"""The pipeline with two-phase commit, in which the learner decides what a restarted driver commits and aborts.
 
-Everything else is `labkit.sim.models.pipeline` with log-then-commit, except that a task may run twice. This
-model does not say which transactions to commit and which to abort.
+Everything else is `labkit.sim.models.pipeline` with log-then-commit, except that a task may run twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
 
 class OpenResolution(Pipeline):
-    """A driver whose recovery is open."""
+    """A driver whose recovery the learner decides: it may commit or abort any transaction that it finds."""
 
     name = "resolution_drill"
     parameters = PARAMETERS | {
@@ -39,7 +38,7 @@ class OpenResolution(Pipeline):
         self._retries = int(values["retries"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions; while a driver recovers, it may commit or abort each transaction in the store."""
+        """Return the enabled actions; during recovery, they include a commit and an abort of each transaction."""
         enabled = list(super().actions(state))
         numbers = range(len(state.transactions))
         if state.query.driver.place is Place.RECOVERING:
@@ -49,8 +48,9 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Return whether a task may run again: it pre-committed in this driver's batch, had no retry, and the
-        budget allows it.
+        """Return whether a task may run again.
+
+        It may if it pre-committed in this driver's batch, has not been retried, and the budget allows a retry.
         """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
@@ -76,7 +76,7 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Abort this driver's second attempts when their batch is over, as real sinks do, and return the state."""
+        """Return the state after this driver's second attempts are aborted, as real sinks do at a batch's end."""
         incarnation = state.query.driver.incarnation
         kept = tuple(
             Transaction(each.handle, Status.ABORTED, each.rows)
@@ -105,9 +105,7 @@ class OpenResolution(Pipeline):
             return self._fail(state)
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return what recovery can read: the last decision, the stored votes, and this query's unfinished
-        transactions.
-        """
+        """Return the learner's arguments: the last decided batch, the stored votes, and the unfinished transactions."""
         if action.name != "start":
             return None
         query = after.query
@@ -115,7 +113,10 @@ class OpenResolution(Pipeline):
         return query.decided, stored, list(map(str, unfinished(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the recovery's action for each handle, and its end. Raises `ValueError`."""
+        """Return the learner's action for each handle, followed by the end of recovery.
+
+        Raises `ValueError` for a bad answer.
+        """
         place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
         for step in answer:
@@ -131,22 +132,25 @@ class OpenResolution(Pipeline):
         return [*steps, Action("resolved", 0)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """Return whether the driver died, by a crash or by an error."""
+        """Return whether the driver died, by a crash or by an error, so that the rest of the answer is not executed."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims that recovery can fulfil; readers may see part of a batch while the driver is down."""
+        """Return the claims that a recovery can fulfil.
+
+        Readers may see part of a batch while the driver is down, so that claim is left out.
+        """
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """Return one sentence on the effect of an action, with the name of the transaction."""
+        """Return one sentence that says what an action does in this state, with the name of the transaction."""
         if action.name not in (*SETTLES, "retry"):
             return super().sentence_in(state, action)
         handle = state.transactions[action.which].handle
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words of the simulator; without a state, a transaction is only a number."""
+        """Return the words for an action's sentence; without a state, a transaction has only a number."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -1,7 +1,8 @@
-"""Find the cheapest change that makes a design exactly-once, by breadth-first search over designs.
+"""Find the cheapest change that makes a design of writes exactly-once, by breadth-first search over designs.
 
-An edit moves a write to another place or into an atomic set, adds or removes a write, changes the kind of
-output, or changes one part of recovery. A design between two edits may make no sense; the final one must.
+A design says which durable writes a step makes, in which order, and how recovery uses them. An edit moves a write to
+another position or into an atomic set, adds or removes a write, changes the kind of output, or changes one part of
+recovery. A design between two edits may make no sense; the final one must.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,12 +22,12 @@ Steps = tuple[AtomicSet, ...]
 
 
 class Change(NamedTuple):
-    """An exactly-once design, and the edits that lead to it."""
+    """An exactly-once design, and the edits that turn the original design into it."""
 
     design: Design
     edits: tuple[str, ...]
     seen: tuple[str, ...]
-    """The claims that a reader may still see violated before all is done."""
+    """The claims that readers can still see violated before all is done, such as a value that goes back."""
 
     def __str__(self) -> str:
         if not self.edits:
@@ -53,7 +54,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders near a given one, by the number of edits between them; each level is computed on demand."""
+    """The orders of writes that edits of a given order lead to, by the number of edits, computed on demand."""
 
     def __init__(self, steps: Steps, fixed: frozenset[Write]) -> None:
         self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
@@ -73,7 +74,7 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield every order that one edit makes, with the edit in words."""
+    """Yield every order of writes that one edit makes, with the edit in words. No edit touches `fixed` writes."""
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
         rest = without(steps, (write,))
@@ -89,7 +90,7 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
 
 
 def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Yield every order with a write inserted: first alone, then into an existing set."""
+    """Yield every order with `write` inserted, as a set of its own or into an existing one, and where in words."""
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
         yield where, (*steps[:place], (write,), *steps[place:])
@@ -101,7 +102,7 @@ def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tup
 
 
 def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
-    """Yield every sensible design at this number of edits."""
+    """Yield every sensible design that is exactly `cost` edits away from this one."""
     for output, recovery in product(Output, RECOVERIES):
         edits = _edits(design, output, recovery)
         if len(edits) > cost:
@@ -113,12 +114,12 @@ def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
 
 
 def _plans_first(design: Design) -> bool:
-    """Return whether a plan, if there is one, comes first: a later one would plan nothing."""
+    """Return whether the plan is the first write, or the design has none: a later plan would plan nothing."""
     return Write.PLAN not in design.writes or design.place(Write.PLAN) == 0
 
 
 def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
-    """Return the edits of output and recovery in words."""
+    """Return in words the edits that lead to this kind of output and this recovery."""
     before = design.recovery
     edits = []
     if output is not design.output:
@@ -135,7 +136,11 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change if it is exactly-once, else None. One crash is tried first, since it refutes most designs."""
+    """Return the change, with `seen` filled in, if searches prove its design exactly-once; otherwise None.
+
+    One crash is tried first, since it refutes most designs. With `quietly`, no claim about earlier readings may be
+    violated either.
+    """
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         verdicts = find(change.design, world, crashes=crashes)
         if verdicts.guarantee is not Guarantee.EXACTLY_ONCE:

@@ -1,7 +1,7 @@
-"""Enumerate every sensible design: which writes, in which order, which are atomic, and what recovery may read.
+"""Enumerate every sensible design: which writes a step makes, in which order and how atomic, and what recovery reads.
 
-`RULES` and `labkit.sim.writes.nonsense` define a sensible design, each rule with its reason. They exclude only
-designs whose difference no reader could notice, or which equal another design; tests show that for each rule.
+`RULES` and `labkit.sim.writes.nonsense` define a sensible design, each rule with its reason. They exclude only designs
+whose difference no reader could notice, or which equal another design; tests show that for each rule.
 """
 
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ RULES = (
     "Recovery reads only what is written, and reads all of it: what nobody reads, no reader can notice.",
     "A notice to somebody else who keeps it is a decision under another name, so it is not tried a second time.",
 )
-"""The rules for the designs that are searched."""
+"""The rules, in words, that every enumerated design follows."""
 
 _CHOSEN = (Write.PLAN, Write.STATE, Write.STAGED, Write.MARKER, Write.DECISION, Write.CLEAN)
-"""The writes that a step may make or omit."""
+"""The writes that a step may make or leave out."""
 
 RECOVERIES = tuple(
     Recovery(start, newest, skips, leftover)
@@ -43,11 +43,11 @@ RECOVERIES = tuple(
     for skips in (False, True)
     for leftover in Leftover
 )
-"""Every way to restart, whatever is written."""
+"""Every combination of the parts of a recovery, whether or not the design writes what it reads."""
 
 
 def every(most: int = 7) -> Iterator[Design]:
-    """Yield every design of at most `most` writes, small ones first, always in the same order."""
+    """Yield every sensible design of at most `most` writes, small ones first, always in the same sequence."""
     for size in range(most):
         for chosen in combinations(_CHOSEN, size):
             writes = (*chosen, Write.VISIBLE)
@@ -56,7 +56,7 @@ def every(most: int = 7) -> Iterator[Design]:
 
 
 def _orders(writes: tuple[Write, ...]) -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield every order of these writes with at most one atomic set of several writes."""
+    """Yield every order of these writes in which at most one set of several writes is atomic."""
     ordered = [write for write in Write if write in writes]
     yield from _permutations(tuple((write,) for write in ordered))
     for size in range(2, len(ordered) + 1):
@@ -66,7 +66,7 @@ def _orders(writes: tuple[Write, ...]) -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def _permutations(sets: tuple[AtomicSet, ...]) -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield every order of these sets in which a plan comes first."""
+    """Yield every order of these atomic sets in which a plan comes first."""
     if not sets:
         yield ()
         return
@@ -87,18 +87,18 @@ def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:
 
 @cache
 def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
-    """Return every way to restart that reads all of these writes and no others."""
+    """Return every recovery that reads all of these writes and no others."""
     return tuple(recovery for recovery in RECOVERIES if not (unwritten(writes, recovery) or unread(writes, recovery)))
 
 
 def why_not(design: Design) -> str:
-    """Return why a design is not searched, as the end of a sentence; empty if it is searched."""
+    """Return the reason why a design is not enumerated, as the end of a sentence; empty if it is."""
     reason = nonsense(design) or _why_not_written(design)
     return reason or unread(design.writes, design.recovery)
 
 
 def _why_not_written(design: Design) -> str:
-    """Return why the writes and the output of a design are not searched, whatever recovery reads; else empty."""
+    """Return the reason why no design with these writes and this output is enumerated; empty if some recovery fits."""
     writes = design.writes
     if reason := nonsense(design._replace(recovery=Recovery())):
         return reason
@@ -114,7 +114,7 @@ def _why_not_written(design: Design) -> str:
 
 
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return which write recovery never reads, as the end of a sentence; empty if it reads all."""
+    """Return the reason why recovery leaves a write unread, as the end of a sentence; empty if it reads all writes."""
     start, newest, skips, leftover = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {

@@ -1,4 +1,4 @@
-"""Summarise a schedule that breaks a design in one sentence: between which writes the process died, and the result."""
+"""Describe a schedule that breaks a design in one sentence: between which writes the process died, and the result."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.orders.model import Orders
@@ -14,7 +14,7 @@ OUTCOMES = {
     "no_regression": "a reader sees a value go back",
     "no_fractured_read": "a reader sees part of a step",
 }
-"""The consequence of each violated claim."""
+"""The consequence of each violated claim, in words."""
 
 _DONE = {
     "take": "taking its input",
@@ -33,7 +33,7 @@ _DONE = {
 
 
 def replayed(trace: Trace) -> Replay:
-    """Return the walk of a schedule."""
+    """Return the run of the simulator that this trace records."""
     walk = Replay(Orders(settle(Orders.name, PARAMETERS, trace.parameters)))
     for action in trace.actions:
         walk.forward(action)
@@ -41,7 +41,7 @@ def replayed(trace: Trace) -> Replay:
 
 
 def killing(claim: str, trace: Trace) -> str:
-    """Return a sentence that says where the process dies in this schedule, and what follows."""
+    """Return a sentence that says where the process dies in this schedule, and how that violates the claim."""
     walk = replayed(trace)
     deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
     if not deaths:
@@ -51,7 +51,7 @@ def killing(claim: str, trace: Trace) -> str:
 
 
 def _death(walk: Replay, place: int) -> str:
-    """Return between which of its actions the process died."""
+    """Return in words what the process did last before the crash at step `place`, and what it would have done next."""
     state, model = walk.states[place], walk.model
     before = _behind(walk.actions[:place])
     job = state.process.job

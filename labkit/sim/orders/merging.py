@@ -1,8 +1,8 @@
-"""Group the searched designs into classes that no reader can distinguish.
+"""Group designs of writes into classes that no reader can distinguish.
 
-Two designs are equal if readers can have seen exactly the same in each world, value by value and crash by
-crash, and if both treat a repeated row alike: an upsert replaces it, other output adds it. This is trace
-equivalence at the reader, bounded by the rows and the crashes of the search.
+Two designs are equal if readers can have seen exactly the same in each world (whether or not a repeated step gets the
+same rows), value by value and crash by crash, and if both treat a repeated row alike: an upsert replaces it, other
+output adds it. This is trace equivalence at the reader, bounded by the rows and the crashes of the search.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ WORLDS = (World.SAME, World.OTHER)
 
 
 class Verdicts(NamedTuple):
-    """The results of a design in each world, small enough to be stored for every design."""
+    """The results of a design in each of `WORLDS`, small enough to be stored for every design."""
 
     replaces: bool
     """Whether a repeated row replaces the earlier one."""
@@ -28,7 +28,7 @@ class Verdicts(NamedTuple):
 
     @property
     def key(self) -> tuple[bool, tuple[str, ...]]:
-        """Return the values that equal designs share."""
+        """Return the values by which designs are compared: equal designs have the same."""
         return self.replaces, self.digests
 
 
@@ -38,7 +38,7 @@ def verdicts(design: Design) -> Verdicts:
 
 
 def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
-    """Return the verdicts of a design from the search results of each world."""
+    """Return a design's verdicts from its search results, one for each of `WORLDS`."""
     results = list(results)
     return Verdicts(
         design.output is Output.UPSERT,
@@ -56,7 +56,7 @@ class Class(NamedTuple):
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """Return the classes of designs, in the order of their first designs."""
+    """Return the classes of equal designs, in the sequence of their first designs."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, verdicts in designs:
         classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)
@@ -64,5 +64,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Return every design with its verdicts, one after the other."""
+    """Yield every design with its verdicts, searching them one after the other."""
     return ((design, verdicts(design)) for design in designs)

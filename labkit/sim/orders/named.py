@@ -1,8 +1,8 @@
-"""Designs of real systems, each with its source: data only.
+"""Designs of writes that real systems use, each with its source; this module is data only.
 
-A design has the order that the source states, without writes that no reader could notice: if the engine keeps
-its state by version, as Spark does, the state is left out. `limit` states what a design cannot express, and
-what a system requires that the simulator takes for granted.
+A design has the order that the source states, without writes that no reader could notice: if the engine keeps its state
+by version, as Spark does, the state is left out. `limit` states what a design cannot express, and what a system
+requires that the simulator takes for granted.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,11 @@ from labkit.sim.writes import Design, Write
 
 
 class Built(NamedTuple):
-    """A design under the name by which it is known."""
+    """A design that a real system uses, and the evidence for it."""
 
     design: Design
     who: str
-    """The part of the system that makes these writes."""
+    """The part of the system that makes these writes, in words."""
     source: str
     """A class, file, proposal or paper that documents the order."""
     limit: str = ""
@@ -181,11 +181,14 @@ NAMED: dict[str, Built] = {
         "see no value go back.",
     ),
 }
-"""The designs of real systems, by a short name."""
+"""The designs of real systems by a short name."""
 
 
 def named(text: str) -> Design:
-    """Return the design with this name or text. Raises `InvalidInput` with the nearest name."""
+    """Return the design with this short name, or the design that this text describes.
+
+    Raises `InvalidInput` with the nearest name.
+    """
     if text in NAMED:
         return NAMED[text].design
     if not set(text) & set("> ;+") and text != Write.VISIBLE:
@@ -194,5 +197,5 @@ def named(text: str) -> Design:
 
 
 def names_of(design: Design) -> list[str]:
-    """Return the names of the real systems with exactly this design."""
+    """Return the short names of the real systems that use exactly this design."""
     return [name for name, built in NAMED.items() if built.design == design]

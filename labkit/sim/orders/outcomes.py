@@ -1,7 +1,7 @@
 """Search every schedule of one design, and judge what readers saw in the schedules that ran to their end.
 
-The guarantee is the one that holds in every schedule; the witness of a violated claim is a shortest schedule
-with the fewest crashes that violates it.
+The guarantee is the one that holds in every schedule. The witness of a violated claim is a shortest schedule, with the
+fewest crashes, that violates it.
 """
 
 import hashlib
@@ -21,47 +21,56 @@ from labkit.sim.walk import Trace
 from labkit.sim.writes import Design, Output
 
 CLAIMS = (*ENDS, *MEANWHILE)
-"""The claims that are checked at every end, in this order."""
+"""The claims that are checked at every end, in the sequence in which results list them."""
 
 ReaderSaw = tuple[tuple[int, int], ...]
-"""Offsets and values in the order in which they became visible; (-1, 0) marks a crash."""
+"""What one reader saw: offset and value of each row in the order of visibility; (-1, 0) marks a crash."""
 
 
 class OrderResult(NamedTuple):
-    """The results of every schedule of a design in one world."""
+    """The results of searching every schedule of a design in one world."""
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
     """For each claim that some complete schedule violates, a shortest one with the fewest crashes."""
     readers: frozenset[ReaderSaw]
-    """Everything that readers can have seen when all is done."""
+    """Everything that readers can have seen by the end, one entry per different sequence of rows and crashes."""
     states: int
 
     @property
     def digest(self) -> str:
-        """Return a hash of what readers can have seen; it is equal for designs that no reader can distinguish."""
+        """Return a hash of what readers can have seen.
+
+        Designs with the same hash cannot be distinguished by readers.
+        """
         return digest(self.readers)
 
 
 def digest(readers: Iterable[ReaderSaw]) -> str:
-    """Return a hash of what readers can have seen, the same in every process."""
+    """Return a hash of what readers can have seen; unlike Python's own hash, it is the same in every process."""
     return hashlib.sha256(repr(sorted(readers)).encode()).hexdigest()[:16]
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """Return the simulator of a design in a world; `more` are its other parameters. Raises `InvalidInput`."""
+    """Return the simulator of a design in a world (the rows that a repeated step gets). Raises `InvalidInput`.
+
+    `more` are the simulator's other parameters.
+    """
     chosen = parameters_of(design, world) | more
     return Orders(settle(Orders.name, PARAMETERS, chosen))
 
 
 def find(design: Design, world: World = World.SAME, **more: object) -> OrderResult:
-    """Search every schedule of a design in a world, and return the results."""
+    """Search every schedule of a design in a world, and return the results.
+
+    `more` are the simulator's other parameters.
+    """
     model = make(design, world, **more)
     return _Search(model).result()
 
 
 class _Search:
-    """One breadth-first search: every state with its predecessor, and the end states that it found."""
+    """One breadth-first search of a design: every state with its predecessor, and the results at the ends so far."""
 
     def __init__(self, model: Orders) -> None:
         self.model, self.settings = model, model.settings
@@ -78,7 +87,7 @@ class _Search:
         return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Yield every new state after a level, and judge the end states of the level."""
+        """Yield every new state that one action reaches from these states, and judge those of them that are ends."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):
@@ -109,12 +118,12 @@ class _Search:
 
 
 def read(seen: tuple[Seen, ...]) -> ReaderSaw:
-    """Return only the offsets and values of rows, since a reader does not know which step or which start wrote them."""
+    """Return offset and value of each row, because a reader does not know which step or restart wrote the row."""
     return tuple(row[:2] for row in seen)
 
 
 def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
-    """Return the claims that the judge finds violated in these rows."""
+    """Return the names of the claims that these visible rows violate."""
     keyed = settings.design.output is Output.UPSERT
     return _broken(keyed, settings.world is World.OTHER, settings.rows, read(seen))
 

@@ -1,8 +1,7 @@
-"""Reduce the design of a real system to the equivalent searched design, by removing writes that nobody reads.
+"""Reduce the design of a real system to an equivalent one that the search enumerates, by removing unread writes.
 
-An engine writes more than its recovery reads: a temporary file that a restart drops, or an empty folder of a
-commit. Such a write changes nothing for any reader; tests compare both designs by everything that readers can
-have seen.
+An engine writes more than its recovery reads: a temporary file that a restart drops, or an empty folder of a commit.
+Such a write changes nothing for any reader; tests compare both designs by everything that readers can have seen.
 """
 
 from labkit.sim.orders.designs import why_not
@@ -10,9 +9,9 @@ from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, wi
 
 
 def reduced(design: Design) -> Design:
-    """Return the equivalent searched design or, if none is known, the design reduced as far as possible.
+    """Return the equivalent enumerated design or, if none is known, the design reduced as far as possible.
 
-    `why_not` says whether the result is searched.
+    `labkit.sim.orders.designs.why_not` says whether the search enumerates the result.
     """
     if why_not(design):
         design = _renamed(design)
@@ -28,7 +27,10 @@ def reduced(design: Design) -> Design:
 
 
 def _renamed(design: Design) -> Design:
-    """Return the design with its notice renamed to a decision, if it has none: a restart reads both the same way."""
+    """Return the design with its notice renamed to a decision, if recovery starts from it and there is no decision.
+
+    Recovery treats both alike.
+    """
     if Write.DECISION in design.writes or design.recovery.start is not Start.NOTICE:
         return design
     names = {Write.NOTICE: Write.DECISION}

@@ -1,7 +1,7 @@
-"""The table of orders, with a design in each square: blocks are kinds of output, rows say which write comes first.
+"""The table of designs: blocks are kinds of output, rows order output and decision, columns add writes.
 
-The engine plans first and records its decision. Recovery starts from that record and reads everything else that
-is written. State is left out, because versioned state changes nothing that a reader sees.
+The engine plans first and records its decision. Recovery starts from that record and reads everything else that is
+written. State is left out, because versioned state changes nothing that a reader sees.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ ROWS: Mapping[str, str] = {
     "decision, then output": "decision > {output}",
     "output with decision": "{output}+decision",
 }
-"""The order of output and decision; `{output}` is replaced by the output with the column's writes."""
+"""The rows of the table: orders of output and decision. `{output}` stands for the output with the column's writes."""
 
 
 class Column(NamedTuple):
@@ -33,7 +33,7 @@ class Column(NamedTuple):
     behind: str = ""
     recovery: str = ""
     first: str = ""
-    """Writes before both output and decision."""
+    """Writes that come before both the output and the decision."""
 
 
 COLUMNS: Mapping[str, Column] = {
@@ -47,7 +47,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the design of a square, or None if no store can implement it."""
+    """Return the design in one square of the table, or None if no store can implement it."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
@@ -63,12 +63,12 @@ def square(block: str, row: str, column: str) -> Design | None:
 
 
 def without_plan(design: Design) -> Design:
-    """Return the design without its plan."""
+    """Return the design without its plan, the input that a step fixes in advance."""
     return design._replace(steps=without(design.steps, (Write.PLAN,)))
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Return all squares, by block, row and column."""
+    """Return the design of each square of the table, by block, row and column."""
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
@@ -78,15 +78,15 @@ _NOTES: Mapping[Start, Write] = {
     Start.STATE: Write.STATE,
     Start.MARKER: Write.MARKER,
 }
-"""The write from which a restart resumes, which is the decision of the square under whatever name."""
+"""The write from which each kind of restart resumes; in the table it counts as the decision."""
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the square of a real system's design, or None if it has no record to restart from.
+    """Return the square (block, row, column) of a real system's design, or None if the design fits none.
 
-    State, and staged output that a restart drops beside a marker, change nothing that a reader sees. A marker
-    beside a decision needs a plan, or a state with the position; without either, the design belongs to no
-    square.
+    A design without a record to restart from fits none. State changes nothing that a reader sees, nor does staged
+    output that a restart drops beside a marker. A marker beside a decision needs a plan, or a state with the position;
+    without either, the design belongs to no square.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -110,7 +110,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the names of real systems by their square."""
+    """Return the short names of real systems by the square (block, row, column) of their design."""
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
         if (place := square_of(each.design)) is not None:
