@@ -74,9 +74,7 @@ class Examined(Examination):
 
 
 class Trials(dict[str, "TimeoutTrial"]):
-    """The results of `lab.try_timeouts` by the kind of traffic, all under one transaction timeout; a notebook
-    shows a card.
-    """
+    """The results of `lab.try_timeouts`, by the kind of traffic, as a dict that a notebook displays as a card."""
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         return [
@@ -89,8 +87,7 @@ class Trials(dict[str, "TimeoutTrial"]):
     __repr__ = __str__
 
     def steps(self, kind: str) -> Card:
-        """Return a card with the messages of the broker and the job for one kind of traffic, each with its time in
-        seconds.
+        """Return a card with the messages of broker and job for one kind of traffic, and their times in seconds.
 
         Raises `InvalidInput` if that kind was not tried.
         """

@@ -1,5 +1,4 @@
-"""Search every chain of a source, an engine and a sink for schedules that break a claim, and show the results as a
-grid.
+"""Search every chain of source, engine and sink for schedules that break a claim, and show the results as a grid.
 
 `labkit.sim.chains` defines the sources, engines and sinks. For a chain that also ran on real Spark, this module adds
 the guarantee of those runs.
@@ -33,17 +32,16 @@ ON_A_SOCKET = ("append", "two_phase")
 
 
 class Chains:
-    """The search results of all chains; `chains["log", "log-then-commit", "wal"]` is that of one source, engine
-    and sink.
-    """
+    """The search results of all chains; `chains["log", "log-then-commit", "wal"]` is one: source, engine, sink."""
 
     def __init__(self) -> None:
         self.searches = {each: Search(explore(make("pipeline", each.parameters()))) for each in links.every()}
         self.grid = Grid({_name(each): _square(each, search) for each, search in self.searches.items()})
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return the search result of one source, engine and sink. Raises `InvalidInput`, which suggests the most
-        similar name.
+        """Return the search result of this source, engine and sink.
+
+        Raises `InvalidInput`, which suggests the most similar name.
         """
         return self.searches[links.chain(*name)]
 

@@ -1,6 +1,4 @@
-"""Compare results in one table: runs and simulations by their verdicts, searches by the claims that they found
-broken.
-"""
+"""Compare results in one table: runs and simulations by their verdicts, searches by the claims that they broke."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -132,8 +130,9 @@ def compare(
 
 
 def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
-    """Return the dict of named results, or an empty one if none was passed. Raises `InvalidInput` for other
-    arguments.
+    """Return the dict of named results, or an empty one if none was passed.
+
+    Raises `InvalidInput` for other arguments.
     """
     rows = results[0] if results else {}
     if len(results) > 1 or not isinstance(rows, Mapping) or not all(isinstance(name, str) for name in rows):

@@ -98,9 +98,7 @@ def _stage(write: AtomicWrite) -> Stage:
 
 
 class Engines:
-    """A picture of the writes of each engine in one recorded step; with `killed`, it also marks where the engine
-    is killed.
-    """
+    """A picture of the writes of each engine in one recorded step; with `killed`, it also marks the kill."""
 
     title = "One step of each engine, from left to right"
 
@@ -150,9 +148,7 @@ class Kill(NamedTuple):
 
 
 class Kills:
-    """The results of `kill_engines`: where each engine was killed, and the rows that a reader found after its
-    restart.
-    """
+    """The results of `kill_engines`: for each engine its kill, and the rows that a reader found after its restart."""
 
     def __init__(self, kills: Sequence[Kill]) -> None:
         self.kills = kills
@@ -201,8 +197,7 @@ RECORDED = (
 
 @takes('lab.kill_engines("consumer", "transaction")')
 def kill_engines(*names: str) -> Kills:
-    """Kill each engine after it wrote rows and before it recorded that the step is done, restart it, and judge the
-    rows.
+    """Kill engines that wrote rows but did not record that the step is done, restart them, and judge the rows.
 
     Names are short, such as `"spark"` or `"delta"`; without names, all engines are killed. The two Kafka clients are
     really killed here, on a broker of their own. For the other engines, and if no broker can be started, the card shows

@@ -43,9 +43,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinary: dict[str, str] = {}
 
     def elsewhere(self) -> dict[str, str]:
-        """Return the words of other systems for the same thing, by system; systems without such a thing are left
-        out.
-        """
+        """Return the words of other systems for the same thing, by system, without systems that lack it."""
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
         return {name: term for name, term in named.items() if term not in {"", "-"}}
 
@@ -70,8 +68,7 @@ def entries() -> dict[str, Entry]:
 
 
 def word(name: str | None = None) -> Card:
-    """Return the card that explains a word, as in `lab.word("offset")`; without a name, a card with all words of the
-    course.
+    """Return the card that explains a word, as in `lab.word("offset")`, or without a name all words of the course.
 
     Raises `InvalidInput`, with the most similar words, if the glossary does not have the word.
     """

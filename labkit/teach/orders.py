@@ -125,8 +125,7 @@ class Order:
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
-        """Return the smallest changes to the design that make it exactly-once, as `labkit.sim.orders.cheapest` finds
-        them.
+        """Return the smallest changes to the design that make it exactly-once (`labkit.sim.orders.cheapest`).
 
         With `quietly`, readers must not see temporary faults either; `held` are writes that belong to another system,
         such as an engine, so no change may touch them.
@@ -135,8 +134,9 @@ class Order:
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return a row for each assumption on repeated steps and broken claim: assumption, guarantee, and
-        breaking schedule.
+        """Return a row for each assumption on repeated steps and each broken claim.
+
+        A row consists of the assumption, the guarantee, and a schedule that breaks the claim.
         """
         lines = []
         for world, verdicts in self.results.items():
@@ -149,9 +149,7 @@ class Order:
 
     @cached_property
     def built(self) -> list[str]:
-        """The existing systems that write in this order, each with its differences from the design or further
-        conditions.
-        """
+        """The existing systems that write in this order, each with its differences or further conditions."""
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()
@@ -180,9 +178,7 @@ class Order:
 
 
 class Orders:
-    """The grid of all designs; `orders["spark-append"]` and `orders["plan > visible > decision; upsert"]` return
-    one.
-    """
+    """The grid of all designs; `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]` is one."""
 
     def __init__(self) -> None:
         self.squares = {name: Order(design) if design else None for name, design in every().items()}

@@ -59,18 +59,14 @@ class Tried:
 
     @property
     def kills(self) -> list[str]:
-        """The guarantee after each kill in the first batch, in order; for two writers, after each stop of the
-        older one.
-        """
+        """The guarantee after each kill in the first batch; for two writers, after each stop of the older one."""
         return [each.verdict for each in self.places]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the result on each axis, the first fault, and the first batch with the result of
-        every kill.
-        """
+        """Return a card with the result on each axis, the first fault, and the result of each kill in one batch."""
         lines = [(each.axis, str(each.runs or "-"), _outcome(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)

@@ -57,10 +57,10 @@ class CrashPanel:
         self._show()
 
     def choose(self, part: str, value: str) -> None:
-        """Change one field of the form (sink, store, order, failpoint, input), and adapt the others if they no longer
-        fit.
+        """Change one field of the form, and adapt the other fields if they no longer fit.
 
-        Raises `InvalidInput` if the value does not exist, and `InvalidAction` during a run.
+        The fields are sink, store, order, failpoint and input. Raises `InvalidInput` if the value does not exist, and
+        `InvalidAction` during a run.
         """
         if self.under_way:
             raise InvalidAction(
@@ -124,9 +124,7 @@ class CrashPanel:
         return self._background.outcome if self._background else None
 
     def _handle(self, message: Mapping[str, object]) -> None:
-        """Execute a request of the browser, such as a click on Run; if it fails, show the error's message in the
-        form.
-        """
+        """Execute a request of the browser, such as a click on Run; show the message of an error in the form."""
         try:
             self._obey(message)
         except LabError as error:

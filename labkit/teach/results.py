@@ -35,9 +35,7 @@ class Walk:
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.walk, self.watch_for = walk, watch_for
         self.facts: Mapping[str, Fact] = facts(walk)
-        """Facts that the simulator states about the whole run, by name: counts of steps and records, and the
-        verdict.
-        """
+        """The simulator's facts about the whole run, by name: counts of steps and records, and the verdict."""
         self.violated = {violation.property: violation.because for violation in violations(walk)}
         """The claims that this run breaks, each with the reason."""
 
@@ -123,9 +121,7 @@ class Walk:
 
 
 class Search:
-    """The result of an exhaustive search of one simulator's configuration: states, and the claims that schedules
-    break.
-    """
+    """The result of an exhaustive search of a simulator: its states, and the claims that some schedule breaks."""
 
     @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
@@ -176,8 +172,7 @@ class Search:
         return f'lab.explore("{self.exploration.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
-        """Return a shortest run that breaks a claim, to pass to `lab.show`; without `claim`, one for the first broken
-        claim.
+        """Return a shortest run that breaks a claim (the first broken one by default), to pass to `lab.show`.
 
         Raises `InvalidInput` if no schedule breaks the claim.
         """
@@ -189,9 +184,7 @@ class Search:
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def __str__(self) -> str:
-        """Return the number of states, whether these are all, and each broken claim with the length of a shortest
-        run.
-        """
+        """Return the number of states, whether these are all, and each broken claim with its number of steps."""
         extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [

@@ -71,8 +71,9 @@ def _placed(cells: list[dict[str, Any]]) -> Iterator[PlacedCell]:
 
 
 def code_cells(text: str) -> tuple[PlainCell, ...]:
-    """Return the code cells in a notebook's JSON. Raises `ValueError`, `KeyError` or `TypeError` if it is not a
-    notebook.
+    """Return the code cells in a notebook's JSON.
+
+    Raises `ValueError`, `KeyError` or `TypeError` if it is not a notebook.
     """
     return tuple(
         PlainCell("".join(cell["source"]), frozenset(map(str, cell.get("metadata", {}).get("tags", ()))))

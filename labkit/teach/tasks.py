@@ -125,9 +125,7 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
 
 
 def _exercises() -> ModuleType | None:
-    """Return the module that checks exercises. Without it, print that exercises are not checked here and return
-    None.
-    """
+    """Return the module that checks exercises; if this copy lacks it, print so and return None."""
     module = _part("labkit.teach.exercises.check")
     if module is None:
         print("Exercises are not checked here.")

@@ -111,9 +111,7 @@ def section(title: str, *inside: str) -> Html:
 
 
 def document(title: str, style: str, *parts: str) -> str:
-    """Return a whole HTML page with its style sheet, as one file without scripts that loads nothing from other
-    hosts.
-    """
+    """Return an HTML page with its style sheet: one file without scripts that loads nothing from other hosts."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{style}</style>{joined(parts)}</html>\n"

@@ -80,8 +80,7 @@ class Track(NamedTuple):
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """Return the visible values of one key in several runs, placed so that the nth reading is below the nth of other
-    runs.
+    """Return the visible values of one key in several runs, with the nth reading at the same position in all.
 
     `runs` maps names to the steps of that key, as `labkit.view.timeline.by_key` returns them.
     """
@@ -194,9 +193,7 @@ Done: TypeAlias = "tuple[Figure, dict[str, list[Counted]]]"
 
 
 def done_and_left(runs: Mapping[str, Sequence[Counted]]) -> Done:
-    """Draw two bars for each record of each run: the number of mails sent for it, and of rows that a reader finds
-    for it.
-    """
+    """Draw two bars for each record of each run: the mails sent for it, and its rows that a reader finds."""
     figure = chart(7.5, 0.9 + 0.95 * len(runs))
     rows = figure.subplots(len(runs), 1, squeeze=False, sharey=True)[:, 0]
     kinds = (("mails sent", ORANGE, "//"), ("rows left", BLUE, ""))

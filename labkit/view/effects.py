@@ -17,14 +17,10 @@ LANE = 18
 TEXT = 36
 SIZE = 13
 SPACE = 24
-"""Pixels: the height of a row, the position of the line, the left edge and size of texts, and the space between
-columns.
-"""
+"""Pixels: the height of a row, the position of the line, the left edge and size of texts, the space between columns."""
 
 NO_HARM, BROKE = "nothing broke", "it breaks"
-"""The words for the result of one kill. The name of a guarantee would claim too much, because only some points
-were tried.
-"""
+"""The words for the result of one kill; a guarantee would claim too much, because only some points were tried."""
 
 SHADES = {name: (look.shade, look.sign) for name, look in LOOKS.items()}
 SHADES |= {NO_HARM: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}

@@ -52,9 +52,7 @@ def picture(lanes: Sequence[Lane], title: str) -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return one line for each engine: its writes in order, the decision in brackets, and a cross where it was
-    killed.
-    """
+    """Return one line for each engine: its writes in order, the decision in brackets, and a cross at the kill."""
     return "\n".join(_line(lane) for lane in lanes)
 
 

@@ -101,9 +101,7 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a channel that are drawn; if there are too many, the last one is a token with their
-    number.
-    """
+    """Return the tokens of a channel that are drawn; if there are too many, the last one shows how many more."""
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -228,9 +226,7 @@ def _columns(boxes: Mapping[str, Sequence[Box]]) -> int:
 
 @lru_cache(maxsize=MEMORY)
 def _wish(box: Box) -> float:
-    """Return the preferred width of a box in pixels: its rows fit on one line each, but it is not wider than
-    `WIDEST`.
-    """
+    """Return the preferred width of a box in pixels: each row fits on one line, up to the width `WIDEST`."""
     least = width(box.title, TITLE, bold=True) + sum(mark_width(mark) + GAP for mark in box.marks) + 2 * PAD + 2
     most = least
     for row in box.rows:

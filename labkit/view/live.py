@@ -70,9 +70,7 @@ class Explorer(anywidget.AnyWidget):
         return str(self.session.trace)
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Handle a message of the browser, such as a click; if it fails, send the sentence of the error as the
-        answer.
-        """
+        """Handle a message of the browser, such as a click; send the sentence of an error as the answer."""
         if "again" in message:
             self.send_state("shown")
             return

@@ -26,9 +26,7 @@ class Verdict(NamedTuple):
 
 
 def _drawing(model: str) -> Drawing:
-    """Return the functions that draw a simulator; one with open actions is drawn like the simulator that it
-    completes.
-    """
+    """Return the functions that draw a simulator; an open model is drawn like the simulator that it completes."""
     if model in DRAWINGS:
         return DRAWINGS[model]
     from labkit.view.scenes.open_models import OPEN_DRAWINGS
@@ -133,9 +131,7 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """Return a verdict that no later step can change, because the claim is violated or reached; None while it is
-    open.
-    """
+    """Return a verdict that no later step can change (the claim is violated, or reached), or None."""
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
     if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
@@ -156,10 +152,9 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """Return the first step in which two runs take different actions, or else the first after which their states
-    differ.
+    """Return the first step in which two runs take different actions; 0 if the runs do not differ.
 
-    Returns 0 if the runs do not differ.
+    If all actions are the same, it is the first step after which the states differ.
     """
     for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:

@@ -44,9 +44,7 @@ ARROWS = (
     ("M477 186V154", "M477 146l-5 9h10z"),
     ("M396 232H93V296", "M93 304l-5-9h10z"),
 )
-"""The arrows of the picture, each as a line and a tip in SVG: records, results, orders to the task, and the
-driver's log entries.
-"""
+"""The arrows, each as a line and a tip in SVG: records, results, orders to the task, the driver's log entries."""
 
 
 class Pieces:

@@ -42,9 +42,7 @@ class Plane(NamedTuple):
         return LEFT + (WIDE - LEFT - RIGHT) * interval / self.longest
 
     def y(self, wait: float) -> float:
-        """Return the vertical position of a wait, in pixels from the top; a wait above the chart is put at its
-        upper edge.
-        """
+        """Return the vertical position of a wait, in pixels from the top; higher waits are put at the upper edge."""
         high = min(max(wait, 0.0), self.highest) / self.highest
         return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * high
 

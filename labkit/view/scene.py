@@ -126,9 +126,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an action happens: the box that acts, the kind of event, and the boxes that it reaches without a
-    channel.
-    """
+    """The box that acts in an action, the kind of event, and the boxes that it reaches without a channel."""
 
     box: str
     event: Event = Event.STEP

@@ -126,7 +126,7 @@ class Session:
             raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run, up to step `at`, for comparison with the next one; if a run is kept already, drop it
+        """Keep this run, up to step `at`, to compare the next one with it; if a run is kept already, drop it
         instead.
         """
         if self._kept:

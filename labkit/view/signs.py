@@ -14,9 +14,7 @@ class Look(NamedTuple):
     shade: str
     """A dark colour, as the background of white text."""
     tint: str
-    """A light colour, as the background of black text. It is darker for a weaker guarantee, so that greyscale
-    keeps the order.
-    """
+    """A light colour behind black text: darker for a weaker guarantee, so that greyscale keeps the order."""
 
 
 LOOKS: Mapping[str, Look] = MappingProxyType(

@@ -36,9 +36,7 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: the process whose line it is on, its kind of event, the processes that it reaches at once, and
-    its sentence.
-    """
+    """One step: the process that takes it, the kind of event, the processes that it reaches at once, a sentence."""
 
     lane: str
     event: Event
@@ -70,8 +68,9 @@ class Scale(NamedTuple):
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """Return the diagram of a simulated run, from the picture of each state and the acting box and sentence of
-    each step.
+    """Return the diagram of a simulated run, from the picture of each state and a place and a sentence for each step.
+
+    The place names the box that acts.
     """
     names = lanes(scenes)
     steps = [
@@ -107,8 +106,7 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """Return the tokens under way after a step, and those that have disappeared, each with the step in which it was
-    sent.
+    """Return the tokens under way after a step, and those that disappeared, each with the step that sent it.
 
     `before` are those under way before it, and `tokens` those in the channel now.
     """
@@ -236,9 +234,7 @@ def _square(x: float, y: float, half: float) -> str:
 
 
 def text(diagram: Diagram) -> str:
-    """Return the diagram as lines of text: for each step its process, its sentence, and the messages received and
-    sent.
-    """
+    """Return the diagram as lines of text: for each step its process, its sentence, and messages received or sent."""
     wide = max([3, *map(len, diagram.lanes.values())])
     lines = [f"step  {'who'.ljust(wide)}  what"]
     for step, each in enumerate(diagram.steps, start=1):

@@ -115,11 +115,10 @@ def _aside(moment: Moment) -> str:
 
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
-    """Return a strip of one batch's crash points, to show when data reaches the disk; a cell that ends with it shows
-    it.
+    """Return a strip of one batch's crash points, to see what is on disk at each; end a cell with it to show it.
 
-    `killed` marks the failpoint of a kill. `sink` shows the crash points of one sink, and `order` its order of writes.
-    Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
+    `killed` is the failpoint of a kill to mark. `sink` shows the crash points of one sink, and `order` its order of
+    writes. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
     """
     strategy = chosen = None
     if sink is not None:

@@ -54,9 +54,7 @@ class _Place(NamedTuple):
 
 
 class Totals:
-    """Runs of the simulator `changelog`, one below the other: a picture in a notebook, and a table of text
-    elsewhere.
-    """
+    """Runs of the simulator `changelog`, one below the other, as a picture in a notebook and otherwise as text."""
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
         self.runs = runs

@@ -28,9 +28,7 @@ class StoryUpdates:
         self.story = story
         self.generation = generation
         self._laid: list[Scene] = []
-        """The pictures (scenes) in which a box, channel or sign appears for the first time; they determine layout
-        and legend.
-        """
+        """The pictures (scenes) in which a box, channel or sign appears first; layout and legend depend on them."""
         self._parts: set[object] = set()
         self._place: Layout | None = None
         self._forget()
@@ -147,9 +145,7 @@ class StoryUpdates:
         return [str(action), model.sentence(action), place.box, place.event.value]
 
     def _changing(self, differs_at: int) -> Plain:
-        """Return the data that may change with every step: the space-time diagram, its legend, and the hint for
-        what to watch.
-        """
+        """Return the data that may change with every step: the space-time diagram, its legend, and a hint."""
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)

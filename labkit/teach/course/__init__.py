@@ -1,5 +1,4 @@
-"""Write the course into a folder: notebooks, small inputs, a page for learners, and files for Binder and similar
-services.
+"""Write the course into a folder: notebooks, small inputs, a page for learners, and files for services like Binder.
 
 An installed package suffices. The templates are in `files`.
 """
@@ -38,10 +37,10 @@ INSTALLED = {"install": "python -m pip install -r requirements.txt", "labkit": "
 
 
 def write(folder: Path, package: str) -> list[Path]:
-    """Write the course into a new folder and return its notebooks. `package` is the pip requirement that installs
-    labkit.
+    """Write the course into a new folder and return its notebooks.
 
-    Raises `InvalidInput` for a folder that is not empty, and `ServiceUnavailable` if the notebooks are missing.
+    `package` is the pip requirement that installs labkit. Raises `InvalidInput` for a folder that is not empty, and
+    `ServiceUnavailable` if the notebooks are missing.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: this folder is not empty; name a new folder.")
@@ -80,16 +79,14 @@ def signed(source: Path) -> str:
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """Return the template `name` with its placeholders replaced by `words`, and by versions and a table of the
-    notebooks.
-    """
+    """Return the template `name` with its placeholders filled in: `words`, versions, and a table of notebooks."""
     values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**values, **words})
 
 
 class Listed(NamedTuple):
-    """A notebook of the course."""
+    """A notebook of the course: its file's stem, the question in its title, and the notebooks to read before."""
 
     name: str
     question: str

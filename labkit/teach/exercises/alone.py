@@ -30,8 +30,7 @@ class NoInput(Exception):
 
 
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
-    """Run the learner's latest answer to an exercise in a fresh namespace; return None if no executed cell contains
-    one.
+    """Run the learner's latest answer to an exercise in a fresh namespace; return None if there is no answer.
 
     `executed` are the sources of all cells run so far, and `released` the notebook's original cells. The parameters and
     the learner's own cells on which the answer depends run before it.
@@ -53,10 +52,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return, in running order, the positions of the learner's own cells on which the cell at `place` depends, and
-    `place`.
+    """Return the positions of the learner's own cells on which the cell at `place` depends, and then `place`.
 
-    `own` are the positions of the cells that the learner wrote.
+    The positions are in running order. `own` are the positions of all cells that the learner wrote.
     """
     needed, waiting = {place}, [place]
     while waiting:
@@ -74,9 +72,7 @@ def fresh() -> dict[str, Any]:
 
 
 def execute(source: str, namespace: dict[str, Any]) -> str:
-    """Run a cell without showing its output; return any error as a sentence without full stop, otherwise an empty
-    text.
-    """
+    """Run a cell without showing its output; return an error as a sentence without full stop, or an empty text."""
     try:
         code = compile(python(source), "<cell>", "exec")
         with _unseen(), time_limit(CELL_SECONDS):

@@ -21,9 +21,7 @@ class Unusable(Exception):  # what was answered, not whose fault it is
 
 
 class Asker:
-    """A learner's function together with its earlier answers, so that it is called only once with the same
-    arguments.
-    """
+    """A learner's function with its earlier answers, so that it is called only once with the same arguments."""
 
     def __init__(self, answer: Answer, name: str) -> None:
         self.name = name

@@ -1,6 +1,4 @@
-"""The exercises of notebook 04: alignment of barriers, the content of a checkpoint, and settings that survive
-crashes.
-"""
+"""The exercises of notebook 04: aligned barriers, the content of a checkpoint, and settings that survive crashes."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -53,8 +51,9 @@ def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -
 
 
 class Waiting(NamedTuple):
-    """The inputs of a task before its next step, and what the simulator's own rules do: block inputs, or copy the
-    state.
+    """The inputs of a task before its next step, and the decision of the simulator's own rules.
+
+    `blocked` are the inputs that it must not read, and `copies` is true if it must copy its state.
     """
 
     at_barrier: list[int]

@@ -54,9 +54,7 @@ class Selection:
     """Names of exercises that cells mention but that this notebook does not contain."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Return whether grading runs a cell: because it counts as an answer, the learner wrote it, or it sets
-        parameters.
-        """
+        """Return whether grading runs a cell: it counts as an answer, the learner wrote it, or it sets parameters."""
         if place in self.counts.values():
             return True
         return self.names[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
@@ -89,8 +87,9 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 
 
 def named_exercise(cell: Cell) -> str | None:
-    """Return the exercise that a cell names, in a line above its code or in its metadata; None for a cell that
-    checks.
+    """Return the exercise that a cell names, in a line above its code or in its metadata.
+
+    Returns None if it names none, and for a cell that only checks.
     """
     if "check" in cell.tags:
         return None
@@ -104,9 +103,7 @@ def _current_exercise(cell: Cell, answers: Mapping[str, str]) -> str | None:
 
 
 def marked(source: str) -> str | None:
-    """Return the exercise that a line above the code names, or None; other comments and magics may precede that
-    line.
-    """
+    """Return the exercise named in a line above the code, or None; comments and magics may precede that line."""
     for line in map(str.strip, source.splitlines()):
         if match := MARK.match(line):
             return match[1]
@@ -121,9 +118,7 @@ def normal(source: str) -> str:
 
 
 def python(source: str) -> str:
-    """Return a cell as plain Python, without lines that only IPython understands; empty if it is in another
-    language.
-    """
+    """Return a cell as plain Python, without lines that only IPython understands; empty for another language."""
     if _tree(source) is not None:
         return source
     lines = source.lstrip("\n").splitlines()
@@ -210,8 +205,9 @@ def _without_comments(source: str) -> str:
 
 
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
-    """Return the reasons, one sentence each, why the cell at `place` may fail in grading although it works in its
-    notebook.
+    """Return the reasons why the cell at `place` may fail in grading although it works in its notebook.
+
+    Each reason is one sentence.
     """
     source = cells[place].source
     complaints = []

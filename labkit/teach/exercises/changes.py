@@ -97,9 +97,7 @@ def _why(way: str, before: int | None, after: int | None) -> str:
 
 
 class _Case(NamedTuple):
-    """A receiver's table, the next message, and a simulator's state in which both occur; None if they were
-    assembled.
-    """
+    """A receiver's table, the next message, and a simulator's state with both; None if they were assembled."""
 
     table: Table
     message: Message
@@ -150,8 +148,8 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def judge_apply(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by every pair of table and message that occurs in a simulation or that the
-    variant lists.
+    """Judge a learner's function by the pairs of table and message that occur in a simulation or that a variant
+    lists.
     """
     ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
 

@@ -27,9 +27,7 @@ STRICT = "LABKIT_STRICT"
 """The environment variable that makes every failed check raise an error, unless it is empty or 0."""
 
 _under_way: list[str] = []
-"""The exercise whose answer is being run in a fresh namespace; its cell may call `check`, which must not start
-again.
-"""
+"""The exercise whose answer runs in a fresh namespace now; a `check` in the same cell must not start another run."""
 _forgotten: dict[str, int] = {}
 """For each exercise that was reset, the number of cells that had been executed before the reset."""
 
@@ -145,9 +143,7 @@ def _executed() -> list[str] | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Tell the learner if an answer passes in its notebook but not as it is graded, and what prevents it from
-    running.
-    """
+    """Tell the learner if an answer passes in its notebook but not in grading, and what prevents it from running."""
     # On Spark, another run for the difference would take as long again.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:
@@ -160,9 +156,7 @@ def _differs(
 
 
 def _keep_first(name: str, finding: Finding) -> None:
-    """Record the learner's first prediction and the outcome; if the prediction has changed since, print the first
-    one.
-    """
+    """Record the learner's first prediction and the outcome; if the prediction changed later, print the first."""
     first = notes.of(name).get("predicted")
     if first is None:
         notes.note(name, predicted=finding.expected, came=finding.observed)

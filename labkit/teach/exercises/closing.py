@@ -38,9 +38,7 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the questions to which the learner's answers leave no action possible; empty if an action is
-        possible.
-        """
+        """Return the questions whose answers forbid every action in a state; empty if some action is possible."""
         if self.actions(state):
             return []
         questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))

@@ -1,6 +1,4 @@
-"""The exercises of notebook 05: how a participant recovers, atomicity as an invariant, and which processes must
-wait.
-"""
+"""The exercises of notebook 05: recovery of a participant, atomicity as an invariant, and processes that must wait."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product

@@ -62,9 +62,7 @@ class Settings:
     parameters: Callable[[Chosen, Variant], dict[str, object]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules of one variant with the learner's settings; the answer passes if no schedule
-        breaks a claim.
-        """
+        """Search all schedules of one variant with the learner's settings; pass them if no schedule breaks a claim."""
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))

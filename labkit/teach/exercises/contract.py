@@ -22,13 +22,9 @@ LARGEST = 2**63
 DEEPEST = 20
 """The largest number of nested levels of lists and dicts in an answer."""
 MOST_CHARACTERS = 60_000
-"""The largest number of characters of an answer as JSON; such a reply fits into one frame of the grader's
-connection.
-"""
+"""The largest number of characters of an answer as JSON; so it fits into one frame of the grader's connection."""
 _SURELY_SMALL = 2_000
-"""A count of values and characters that always fits into `MOST_CHARACTERS`, because none takes more than 28
-characters.
-"""
+"""A count of values and characters that always fits into `MOST_CHARACTERS`: each takes at most 28 characters."""
 _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} characters"
 
 
@@ -155,9 +151,7 @@ class Level(StrEnum):
 
 
 class AnswerFailed(LabError):
-    """The learner's code raised an error, returned no plain value, took too long or ended; the message gives the
-    reason.
-    """
+    """The learner's code raised an error, returned no plain value, took too long or ended; the message says which."""
 
     exit_code = 1
 

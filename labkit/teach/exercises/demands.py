@@ -41,9 +41,7 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
 
 
 def _stores(job: Job) -> Iterator[Store]:
-    """Yield every store whose limits are just above or below the job's needs, or far from them; harmless stores
-    come first.
-    """
+    """Yield every store whose limits are near the job's needs or far from them; harmless stores come first."""
     needed = job["downtime"] + job["checkpoint"]
     longer = max(job["downtime"], job["checkpoint"])
     open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1)

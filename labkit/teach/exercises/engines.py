@@ -87,9 +87,7 @@ def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool)
 
 
 def _orders() -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield the orders that suffice to decide whether a store has a right one: with a marker, staged rows, or
-    neither.
-    """
+    """Yield enough orders to decide whether a store has a right one: with a marker, staged rows, or neither."""
     single_writes = {write: (write,) for write in WRITES.values()}
     rows, done = single_writes[Write.VISIBLE], single_writes[Write.DECISION]
     parts: list[list[AtomicSet]] = [
@@ -182,8 +180,9 @@ def _is(name: str, folder: str) -> bool:
 
 
 def _left(engine: str, first: int) -> Iterator[list[str]]:
-    """Yield lists of an engine's files as crashes leave them in a few steps from `first` on; the newest is not
-    always last.
+    """Yield lists of an engine's files as crashes leave them in the steps from `first` on.
+
+    The newest file is not always last.
     """
     yield []
     for newest in range(first, first + 4):

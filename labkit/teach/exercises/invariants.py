@@ -63,8 +63,9 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
 
 
 def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters: str) -> Iterator[Any]:
-    """Yield the states that a system reaches and to which the claim applies. Raises `GradingError` if there are
-    too many.
+    """Yield the states that a system reaches and to which the claim applies.
+
+    Raises `GradingError` if there are too many.
     """
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
@@ -96,10 +97,10 @@ class System(NamedTuple):
 
 @dataclass(frozen=True)
 class Watch:
-    """An exercise in which a learner writes a property: its name, the simulator, and the claim that gives the right
-    answers.
+    """An exercise in which a learner writes a property, a function that accepts the good states of a simulator.
 
-    `view` returns the part of a state that the property sees, and `assemble` returns states that no run reached.
+    `function` is its name, and the simulator's own `claim` gives the right answers. `view` returns the part of a state
+    that the property sees, and `assemble` returns states that no run reached.
     """
 
     function: str

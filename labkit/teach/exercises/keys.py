@@ -59,9 +59,7 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Return a sentence on a row that another row replaced, or on a row that the table has twice, with the
-        keys of both.
-        """
+        """Return a sentence on a row that another one replaced, or that the table has twice, with its keys."""
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
         if verdict.lost:
@@ -80,9 +78,7 @@ class Table:
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's key by every schedule of a job that repeats batches after crashes and deleted checkpoint
-    folders.
-    """
+    """Judge a learner's key by every schedule of a job that appends, with crashes and deleted checkpoint folders."""
     ask = Asker(answer, "key")
     model = make("pipeline", {"strategy": "append", **dict(variant.parameters)})
     table = Table(ask, tuple(str(model.values["words"]).split("-")))

@@ -67,9 +67,7 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 
 def guarantee(requests: Requests) -> Guarantee:
-    """Return the guarantee of a sink that is killed before any of these requests, or after the last, and called
-    again.
-    """
+    """Return the guarantee of a sink that is killed before any request, or after the last, and called again."""
     places = (*range(len(requests)), len(requests))
     ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]

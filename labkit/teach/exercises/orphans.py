@@ -172,9 +172,7 @@ def _names(gids: Sequence[str]) -> str:
 
 
 class _Place:
-    """The environment of one case on the server: a schema, the owner's connection, and the role of the learner's
-    sessions.
-    """
+    """The environment of one case on the server: a schema, the owner's connection, and the learner's role."""
 
     def __init__(self, address: str, owner: Connection) -> None:
         self.name = f"case_{uuid.uuid4().hex[:12]}"
@@ -249,8 +247,9 @@ class _Place:
         return self._seen('SELECT gid FROM done ORDER BY gid COLLATE "C"')
 
     def waiting(self) -> list[str]:
-        """Return the names of transactions that are still prepared, in any database. Raises the errors of
-        `committed`.
+        """Return the names of transactions that are still prepared, in any database.
+
+        Raises the errors of `committed`.
         """
         return sorted(self._seen("SELECT gid FROM pg_prepared_xacts"))
 
@@ -280,8 +279,9 @@ class _Place:
 
     @contextmanager
     def _session(self, database: str = "postgres") -> Iterator[Connection]:
-        """Open a connection of the case's role, which is cut after `LONGEST`. An open transaction at its end is
-        rolled back.
+        """Open a connection of the case's role, and cut it after `LONGEST` seconds.
+
+        A transaction that is open at its end is rolled back.
         """
         address = make_conninfo(self._address, user=self.name, dbname=database)
         self.lost = True
@@ -304,9 +304,7 @@ class _Place:
 
 @contextmanager
 def _prepared(case: Case) -> Iterator[_Place]:
-    """Yield an environment in which the transactions of a case are prepared; afterwards remove it, or stop the
-    server.
-    """
+    """Yield an environment with the transactions of a case prepared; afterwards remove it, or stop the server."""
     place = _judge_place(case)
     try:
         yield place

@@ -1,6 +1,4 @@
-"""The exercises of notebook 08: a crash between two commits, orphaned transactions of a job, and who may finish
-them.
-"""
+"""The exercises of notebook 08: a crash between two commits, orphaned transactions, and who may finish them."""
 
 from labkit.core.extras import require
 from labkit.teach.exercises.constants import Prediction

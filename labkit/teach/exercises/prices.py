@@ -122,7 +122,11 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:
-    """Return a job with its limits as a dict, such as the highest latency and the transaction timeout."""
+    """Return a job with its limits as a dict.
+
+    `commit` is the seconds of a commit and `rate` the records per second. The limits are `latency` and `timeout` of a
+    transaction, in seconds, and `again`, the records that a crash may repeat.
+    """
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 
 

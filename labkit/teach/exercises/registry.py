@@ -29,8 +29,9 @@ def assignments() -> dict[str, Assignment]:
 
 
 def find(name: str) -> Exercise:
-    """Return the exercise with this current or old name. Raises `InvalidInput`, which suggests the most similar
-    name.
+    """Return the exercise with this current or old name.
+
+    Raises `InvalidInput`, which suggests the most similar name.
     """
     name = name_in(name, 'lab.check("05-recovery")')
     name = now(name, _beside(name))

@@ -23,9 +23,7 @@ def judge_price(answer: Answer, variant: Variant) -> Finding:
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield every list that announcements can produce: the first price is always there, the others arrive in any
-    order.
-    """
+    """Yield every list that announcements can produce: the first price, and any others in any order."""
     first, *later = versions
     for count in range(len(later) + 1):
         for some in permutations(later, count):
@@ -69,9 +67,7 @@ SAME = ("topic", "partition", "offset", "call")
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's keys for calls to an outside service: a call keeps its key when a crash repeats it, and
-    no other call gets it.
-    """
+    """Judge a learner's keys for calls to an outside service: a repeated call keeps its key, other calls get others."""
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
     identities: dict[str, tuple[Plain, ...]] = {}

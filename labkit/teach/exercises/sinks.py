@@ -1,6 +1,4 @@
-"""The exercises of notebook 06: keys, the second confirmation, recovery of transactions, and values that go
-backwards.
-"""
+"""The exercises of notebook 06: keys, the second confirmation, recovery of transactions, and values that jump back."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

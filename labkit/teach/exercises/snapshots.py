@@ -37,8 +37,7 @@ _USUAL = ((False, False, False), (True, True, False), (True, False, True), (True
 
 
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield snapshots with one transfer for each channel, recorded in every combination of sender, receiver and
-    channel.
+    """Yield snapshots with one transfer for each channel, recorded at any of sender, receiver and channel.
 
     `choice` lists channels: a transfer in `any` takes every combination, one in `usual` those of most snapshots, and
     one in `done` is sent and received.

@@ -16,8 +16,7 @@ LONGEST = 20
 
 
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's transaction timeout by every schedule of a job that commits Kafka transactions with
-    checkpoints.
+    """Judge a learner's transaction timeout by every schedule of a job with checkpoints and Kafka transactions.
 
     A variant with `jobs` contains jobs that are too long for a search, or that pause between two checkpoints, which the
     simulator does not support. They are judged by how long a transaction of theirs can be open (`longest_open`); the
@@ -42,8 +41,9 @@ def _ticks(ask: Asker, job: Sequence[int]) -> int:
 
 
 def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int) -> int:
-    """Return the longest time, in ticks, for which a transaction can be open; a pause begins at the end of a
-    checkpoint.
+    """Return the longest time, in ticks, for which a transaction can be open.
+
+    A pause begins at the end of a checkpoint.
     """
     between = max(interval, checkpoint + pause)
     return int(longest_open(between, checkpoint, tolerated, downtime))

@@ -55,9 +55,7 @@ class CopyJob:
         self.position = position if trusts == "checkpoint" else self.group.offset() or 0
 
     def read(self, most: int) -> list[Entry]:
-        """Return up to `most` records of the source, as a read_committed reader gets them, and move the position
-        past them.
-        """
+        """Return up to `most` records of the source as a read_committed reader gets them, and move past them."""
         entries = self._source.entries(READ_COMMITTED, self.position)[:most]
         if entries:
             self.position = entries[-1].position + 1
@@ -170,8 +168,7 @@ class Steps:
         self.steps = list(steps)
 
     def first(self, word: str, isolation: str) -> int | None:
-        """Return the number, from 1, of the first step after which a reader at this isolation level gets the word
-        `word`.
+        """Return the number, from 1, of the first step after which a reader at this level gets `word`.
 
         Returns None if no step makes it readable.
         """

@@ -201,8 +201,9 @@ class Kafka:
         self._topics: list[Topic] = []
 
     def topic(self, timeout: float | None = None) -> Topic:
-        """Return a new topic whose transactions may stay open for `timeout` seconds, or for as long as the broker
-        allows.
+        """Return a new topic whose transactions may stay open for `timeout` seconds.
+
+        Without `timeout` they may stay open for as long as the broker allows.
         """
         self._topics.append(Topic(next(self._places), timeout))
         return self._topics[-1]

@@ -54,9 +54,7 @@ class Reply:
         return self.rows[0][0]
 
     def __str__(self) -> str:
-        """Return the answers as text: for each statement the server's message, its rows as a table, or its error
-        with code.
-        """
+        """Return the answers as text: for each statement a message, its rows as a table, or its error with code."""
         return "\n".join(line for answer in self.answers for line in self._lines(answer))
 
     __repr__ = __str__
@@ -147,8 +145,9 @@ class Postgres:
         return self._sessions[-1]
 
     def connect(self) -> psycopg.Connection[Row]:
-        """Return a plain psycopg connection to the same tables, for code of your own: a `with` block is one
-        transaction.
+        """Return a plain psycopg connection to the same tables, for code of your own.
+
+        A `with` block is one transaction.
         """
         setting = f"-c search_path={self._schema}"
         return psycopg.connect(make_conninfo(self.address, options=setting))

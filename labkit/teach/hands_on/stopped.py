@@ -91,8 +91,7 @@ class StoppedWriters:
 
 
 def stopped_writers() -> StoppedWriters:
-    """Stop a writer right before its write, let a second one write, continue the first, and judge the rows of each
-    store.
+    """Stop a writer before its write, let a second one write, continue the first, and judge each store's rows.
 
     The stores are a file, two tables and a Kafka topic; without a broker, Kafka is left out and the result says so.
     Raises `JobFailed` if a writer does not respond.

@@ -33,9 +33,7 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read which rows a table has now; the returned function inserts the others in one transaction, without
-    looking again.
-    """
+    """Read which rows a table has now; the returned function inserts the others without looking again."""
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)

@@ -262,9 +262,7 @@ def _read(database: str, count: int, patience: float) -> list[float]:
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Act as another program: change one row now and then until `ended`, and return each wait for the lock in
-    seconds.
-    """
+    """Act as another program: change one row now and then until `ended`; return each wait for the lock in seconds."""
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
         # Not a whole part of the interval, so that the tries fall on all of its places.

@@ -46,9 +46,7 @@ class Answer:
 
     @property
     def because(self) -> str:
-        """The explanation of the result; if the result is not the expected one, a note says that the run was
-        different.
-        """
+        """The explanation of the result; a note precedes it if the run came out differently than expected."""
         expected = self.question.right
         if self.outcome == expected:
             return self.question.because

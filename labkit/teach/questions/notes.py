@@ -61,8 +61,9 @@ def of(question: Question) -> Prediction | None:
 
 
 def keep(question: Question, words: Answers | None, why: str) -> None:
-    """Store the prediction `words` and the reason `why`; None means that the learner wants the answer without
-    predicting.
+    """Store the prediction `words` and the reason `why`.
+
+    `words` is None if the learner wants the answer without predicting.
     """
     progress.note(
         question.name,

@@ -1,6 +1,4 @@
-"""Draw the simulator of barrier snapshots: sources, counting tasks, the sink, the coordinator, and the outside
-table.
-"""
+"""Draw the simulator of barrier snapshots: sources, counting tasks, the sink, the coordinator, the outside table."""
 
 from collections.abc import Iterable
 

@@ -1,6 +1,4 @@
-"""Draw the simulator of an order of writes: the input, the process, the engine's log entries, the store, and a
-reader.
-"""
+"""Draw the simulator of an order of writes: input, process, the engine's log entries, store, and reader."""
 
 from labkit.core.records import Observation
 from labkit.sim.model import Action

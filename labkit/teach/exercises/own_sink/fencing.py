@@ -36,11 +36,10 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 
 
 def overtaken(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer after `place` requests of its first batch, and resume it after the second wrote two
-    batches.
+    """Stop the first writer after `place` requests of its first batch, and resume it after its successor wrote.
 
-    The first writer then delivers a batch 2 with its own rows, unless it was refused as fenced; the second writer
-    delivers another batch 2.
+    The successor writes two batches. The first writer then delivers a batch 2 with its own rows, unless it was refused
+    as fenced; the successor delivers another batch 2.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         process = begun.start()
@@ -74,11 +73,10 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer after `place` requests of its last batch, and let the second plan other rows for this
-    batch.
+    """Stop the first writer within its last batch, and let its successor plan other rows for this batch.
 
-    The second writer starts from an older checkpoint. If the first writer committed its rows before the second began,
-    those rows are expected, and the second has the same plan.
+    The stop comes after `place` requests. The successor starts from an older checkpoint. If the first writer committed
+    its rows before the successor began, those rows are expected, and the successor has the same plan.
     """
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])

@@ -51,18 +51,14 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """Allow a statement only tables and rows: no other file, no setting, no code. This is SQLite's authorizer
-    callback.
-    """
+    """Allow a statement only tables and rows: no other file, no setting, no code (SQLite's authorizer callback)."""
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
 
 
 def opened() -> sqlite3.Connection:
-    """Return a connection to the trial's database in which every statement commits by itself outside of BEGIN and
-    COMMIT.
-    """
+    """Return a connection to the trial's database; outside of BEGIN and COMMIT every statement commits by itself."""
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
     db.execute("PRAGMA synchronous=OFF")  # a SIGKILL takes nothing that the kernel has
     db.set_authorizer(refuse)

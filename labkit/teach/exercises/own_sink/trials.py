@@ -39,9 +39,7 @@ LOCKED = 1.0
 MOST_REQUESTS = 40
 """The largest number of requests in one batch."""
 TORN = 0.5
-"""The fraction of a file that is written before a kill in the middle; in batches after the first, nothing is
-written.
-"""
+"""The fraction of a file that is written before a kill in the middle; after the first batch, nothing is written."""
 ALLOWED = {"table": {"execute": 2}, "folder": {"names": 0, "read": 1, "write": 2, "rename": 2, "remove": 1}}
 """The number of arguments of each request, by kind of store."""
 Row = dict[str, Plain]
@@ -187,9 +185,7 @@ def _request_text(request: Sequence[Plain]) -> str:
 
 
 class Kill(NamedTuple):
-    """A kill before request `at` of a delivery of `batch`, or after the sink has returned if it has no more
-    requests.
-    """
+    """A kill before request `at` of a delivery of `batch`, or after the sink has returned if no request follows."""
 
     batch: int
     at: int
@@ -283,9 +279,7 @@ class Delivery:
 
 
 def _is_request(kind: str, request: Plain) -> bool:
-    """Return whether a store of this kind can perform the request, which may be anything that a learner's code
-    returns.
-    """
+    """Return whether a store of this kind can perform the request, which a learner's code may have malformed."""
     if not isinstance(request, list) or not request or type(request[0]) is not str:
         return False
     return ALLOWED[kind].get(request[0]) == len(request) - 1
@@ -400,8 +394,9 @@ class Trial:
         return True
 
     def finish(self) -> Story:
-        """Read once more and return the events of the trial. Raises `Broken` if a lock keeps the reader from
-        reading.
+        """Read once more and return the events of the trial.
+
+        Raises `Broken` if a lock keeps the reader from reading.
         """
         end = time.monotonic() + LOCKED
         self.look("end")
@@ -471,7 +466,7 @@ Runs = dict[tuple[int, tuple[Kill, ...]], TrialResult]
 
 
 class Bench(NamedTuple):
-    """The common input of all trials of one check."""
+    """The common input of all trials of one check: the server of stores, the sink, batches and queries."""
 
     server: StoreServer
     ask: Asker
