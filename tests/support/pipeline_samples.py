@@ -42,6 +42,7 @@ def options(name: str) -> dict[str, Any]:
         "watch": ["input", "store", *_checkpoint(wanted)],
         "checkpoint": wanted.get("checkpoint"),
         "power_cut": wanted.get("power_cut", False),
+        "pause": wanted.get("pause", 0),
         "limit": wanted.get("limit", 60),
         "seconds": 900,
         "quick": True,

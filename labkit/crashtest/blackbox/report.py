@@ -12,9 +12,9 @@ from labkit.crashtest.timeline import Line, picture
 from labkit.crashtest.verdict import KERNEL, Result, Summary
 
 UNTESTED = (
-    "Not tested: {power}, several hosts, clocks that jump, the death of a server that the pipeline writes to, of one "
-    "process alone where there are several, SIGTERM, errors of the store (locked, full), and a single write that a "
-    "SIGKILL cuts in two."
+    "Not tested: {power}, markers and leases that expire {pause}, several hosts, clocks that jump, the death of a "
+    "server that the pipeline writes to, of one process alone where there are several, SIGTERM, errors of the store "
+    "(locked, full), and a single write that a SIGKILL cuts in two."
 )
 POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
@@ -64,6 +64,11 @@ def outage_notes(results: Sequence[Result]) -> list[str]:
     return notes
 
 
+def _expiring(pause: float) -> str:
+    """Return which markers that expire the test has not met."""
+    return f"after more than {pause:.3g} s" if pause else "(--pause tries one start after so many seconds)"
+
+
 def pipeline_report(
     settings: PipelineSettings,
     healthy: Healthy,
@@ -84,5 +89,5 @@ def pipeline_report(
         diagnosis,
         drawn,
         tuple(dict.fromkeys([*healthy.notes, NOT_JUDGED])),
-        UNTESTED.format(power=POWER_SENTENCES[settings.power_cut]),
+        UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
     )

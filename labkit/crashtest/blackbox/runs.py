@@ -293,10 +293,16 @@ class Harness:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
 
     def recover_and_start_again(self, run: PipelineRun) -> None:
-        """Recover from a crash, then start the command once more without a crash, as somebody would the next day."""
+        """Recover from a crash, then start the command once more without a crash, as somebody would the next day.
+
+        Between both it waits for `--pause` seconds, in which a marker or a lease may expire.
+        """
         self.recover(run)
         if not run.stuck:
-            run.notes.append("it was started once more after the recovery, without a crash")
+            pause = self.settings.pause
+            later = f", {pause:.3g} s later" if pause else ""
+            run.notes.append(f"it was started once more after the recovery{later}, without a crash")
+            time.sleep(pause)
             self.recover(run)
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:

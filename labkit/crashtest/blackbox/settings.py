@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.kinds import Checked, Number, Switch, Text, Unfit
+from labkit.core.kinds import Amount, Checked, Number, Switch, Text, Unfit
 from labkit.core.options import option
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
@@ -68,6 +68,11 @@ class PipelineSettings(SharedOptions):
         default=False,
         help="Also test power cuts, in which data that was not synced is lost.",
         check=lambda test: test.check_rebuilt(),
+    )
+    pause: float = option(
+        Amount(0, complaint="must be 0 seconds or more."),
+        0.0,
+        "Seconds between a recovery and the plain start after it, in one run; longer than a marker or lease lives.",
     )
     parallel: int | None = option(
         Number(
