@@ -109,7 +109,9 @@ __all__ = sorted(_ELSEWHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used. Raises `MissingExtra` if it needs an extra that is not installed."""
+    """Load a function of `lab` when it is first used. Raises `MissingExtra` if it needs an extra that is not
+    installed.
+    """
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=import_module(__name__))
     try:

@@ -1,4 +1,4 @@
-"""Cards for the results of `lab.doctor`, `lab.timeouts` and `lab.try_timeouts`. They display, and examine nothing."""
+"""Show the results of `lab.doctor`, `lab.timeouts` and `lab.try_timeouts` as cards."""
 
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,7 @@ def _state(finding: Finding) -> str:
 
 
 class Examined(Examination):
-    """An `Examination` that a notebook displays as a card: whether the three timeouts fit together, and why."""
+    """The result of `lab.timeouts`, which a notebook displays as a card: whether the timeouts fit together, and why."""
 
     __slots__ = ()
 

@@ -141,7 +141,7 @@ def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
 
 
 def _facts(value: object) -> Sequence[str]:
-    """Return the names of facts as a sequence; a single name may be passed without a list."""
+    """Return the argument `facts` of `lab.compare` as a sequence; a single name may be passed without a list."""
     facts = [value] if isinstance(value, str) else value
     if not isinstance(facts, list | tuple) or not all(isinstance(each, str) for each in facts):
         raise InvalidInput('lab.compare(): facts must be a list of names, as in facts=["counts"].')

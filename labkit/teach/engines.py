@@ -52,7 +52,7 @@ ENGINES = {
     "consumer": Engine("kafka_consumer", "Kafka, offsets afterwards", "send <kafka> OffsetCommit #2", 12),
     "transaction": Engine("kafka_transactions", "Kafka, offsets in transaction", _ENDS, 9, ends="send * EndTxn"),
 }  # fmt: skip
-"""The engines of the comparison, by the short name that `lab.engines` accepts."""
+"""The stream processors of the comparison, by the short names that `lab.engines` accepts."""
 
 WRITE_NAMES = {
     Write.PLAN: "plan",
@@ -139,7 +139,7 @@ class Kill(NamedTuple):
     rows: int
     guarantee: str
     because: str
-    """The reason why the result is a recorded one; empty if the engine was killed here."""
+    """The reason why a recorded result is shown; empty if the engine was killed here."""
 
     @property
     def twice(self) -> int:

@@ -41,10 +41,10 @@ def done_and_left(outcomes: Mapping[str, Outcome]) -> charts.Done:
 
 @takes("lab.matrix(folder)")
 def matrix(folder: Path | str | None = None) -> "VerdictGrid":
-    """Return the grid of verdicts by sink and failpoint, from the real runs of `labkit matrix` or from simulations.
+    """Return a table of the guarantee of every sink at every failpoint, from real runs or from simulations.
 
-    `folder` is the folder of `labkit matrix`; without it, every run is simulated. Raises `InvalidInput` if the
-    folder contains no runs.
+    `folder` is the folder of the real runs of `labkit matrix`; without it, every run is simulated. Raises
+    `InvalidInput` if the folder contains no runs.
     """
     from labkit.runs.pages.grid import of_runs, simulated
 

@@ -1,6 +1,6 @@
-"""The glossary: every word of the course and of the project, and the card that shows one.
+"""The glossary: every term of the course and of the project, and the card that explains one.
 
-`glossary.toml` contains the words; docs/glossary.md is generated from it.
+`glossary.toml` contains the terms; docs/glossary.md is generated from it.
 """
 
 import difflib
@@ -145,7 +145,7 @@ def page() -> str:
 
 
 def _table(inside: Sequence[Entry]) -> str:
-    """Return a section as a Markdown table. Columns that are empty for every entry are left out."""
+    """Return the words of one section as a Markdown table, without columns that are empty for all of them."""
     names = {**OTHERS, "notebook": "explained in"}
     fields = [field for field in names if any(getattr(entry, field) for entry in inside)]
     rows = [

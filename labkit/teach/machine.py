@@ -17,7 +17,7 @@ def doctor() -> "Findings":
 
 
 def pieces() -> "Pieces":
-    """Return a picture of a streaming job's parts: who reads, computes and writes, and what a crash leaves."""
+    """Return a picture of a streaming job's parts: who reads, computes and writes, and which data survives a crash."""
     from labkit.view.pieces import Pieces
 
     return Pieces()

@@ -1,4 +1,4 @@
-"""Run a job into Spark's memory sink in two successive drivers, to show what a job without a checkpoint forgets."""
+"""Run a job with Spark's memory sink in two successive drivers, to show that it forgets all without a checkpoint."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ FILE = "JPY_SESSION_NAME"
 
 
 def install() -> None:
-    """Register the handler in an IPython kernel.
+    """Let IPython show a `NameError` as one sentence that names the cell to run first.
 
     Does nothing outside IPython, in the copy that grades submissions, or if another handler is registered already.
     """

@@ -135,7 +135,7 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
 
 
 def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
-    """Return the arguments of a sink: the batches of one query, followed by those of another one."""
+    """Return the input of a sink's trials by parameter: two queries with their batches, and epochs for writers."""
     (epoch, query), (other_epoch, other) = zip(KINDS[kind], queries, strict=True)
     return {"batches": batches, "query": [*epoch, query], "others": OTHERS, "other": [*other_epoch, other]}
 
@@ -243,7 +243,7 @@ class Tested:
 
 
 def _tone(claim: "Claim") -> str:
-    """Return the tone of a card: only an unqualified exactly-once is good."""
+    """Return the tone of a crash test's card: only an exactly-once without qualification is good."""
     if claim.guarantee is Guarantee.EXACTLY_ONCE:
         return GOOD
     return DIM if claim.at_best is Guarantee.EXACTLY_ONCE else BAD
@@ -352,7 +352,10 @@ def _names(only: object) -> tuple[str, ...]:
 
 
 def _teller() -> "Tell":
-    """Return a callback that shows progress on one changing line, if a person is watching."""
+    """Return a callback to which a crash test reports its progress.
+
+    It shows one changing line if a person is watching, and otherwise nothing.
+    """
     from labkit.crashtest.ledger import silent
 
     if not is_watched():

@@ -16,7 +16,7 @@ PATIENCE = 20.0
 
 
 class Table:
-    """An SQLite database. Every statement commits by itself, except between BEGIN and COMMIT."""
+    """The SQLite database that a sink receives; a statement commits by itself, except between BEGIN and COMMIT."""
 
     def __init__(self, file: str) -> None:
         self._connection = sqlite3.connect(file, isolation_level=None, timeout=PATIENCE)

@@ -81,7 +81,7 @@ class CrashPanel:
         self._show()
 
     def run(self) -> None:
-        """Start the chosen crash and return at once; `wait` returns its outcome.
+        """Start the chosen run and return at once; `wait` returns its outcome.
 
         Raises `InvalidAction` if a run is in progress, and `InvalidInput` if the choice cannot be run.
         """

@@ -1,6 +1,6 @@
-"""The results of the simulators, one finished run or a search of all schedules, as cards and as text.
+"""Show the results of simulators, one finished run or a search of all schedules, as cards and as text.
 
-The models state the claims and the judge counts; this module only displays them.
+The simulators state the claims and the judge counts; this module only displays them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,12 +41,12 @@ class Walk:
 
     @property
     def trace(self) -> Trace:
-        """The trace of the run, for `lab.show`."""
+        """The trace of the run, to pass to `lab.show`."""
         return self.walk.trace
 
     @property
     def state(self) -> Any:
-        """The last state of the model."""
+        """The last state of the simulator."""
         return self.walk.state
 
     @property
@@ -81,7 +81,10 @@ class Walk:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the rows that an outside reader saw. Raises `InvalidInput` if the model writes no rows."""
+        """The verdict on the rows that an outside reader saw.
+
+        Raises `InvalidInput` if the simulator writes no rows.
+        """
         verdict = self.facts.get("verdict")
         if not isinstance(verdict, Verdict):
             raise InvalidInput(
@@ -146,10 +149,10 @@ class Search:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee that holds in every schedule. Raises `InvalidInput` if the model makes no claim about rows.
+        """The guarantee that holds in every schedule.
 
-        If one schedule loses a record and another duplicates one, no guarantee remains, although no single run
-        shows both.
+        If one schedule loses a record and another duplicates one, no guarantee remains, although no single run shows
+        both. Raises `InvalidInput` if the simulator makes no claim about rows.
         """
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
@@ -289,7 +292,7 @@ def _card_of_search(search: Search) -> Card:
 
 
 def _of_all(search: Search) -> tuple[str, str]:
-    """Return the headline of a search and its colour: the guarantee, or whether all claims hold."""
+    """Return the large word of a search's card and its tone: the guarantee, or whether all claims hold."""
     try:
         guarantee = search.guarantee
     except InvalidInput:

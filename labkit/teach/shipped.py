@@ -27,7 +27,7 @@ def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
 
 
 class PlainCell(NamedTuple):
-    """A code cell of a notebook."""
+    """A code cell of a notebook: its text, its tags, and the exercise that its metadata names."""
 
     source: str
     tags: frozenset[str] = frozenset()

@@ -133,7 +133,7 @@ class Card:
         self.title, self.under, self.plain = title, under, plain
 
     def head(self) -> Html:
-        """Return the title, the large word and the line under it."""
+        """Return the upper part of the card as HTML: the title, the large word and the line under it."""
         return joined(
             [
                 para(self.title, kind="lkc-title") if self.title else Html(),

@@ -17,14 +17,18 @@ LANE = 18
 TEXT = 36
 SIZE = 13
 SPACE = 24
-"""Pixels: the height of a row, the position of the line, the left edge and size of texts, the space between columns."""
+"""The measures of the picture, in pixels.
+
+They are the height of a row, the position of the line, the left edge and the size of texts, and the space between
+columns.
+"""
 
 NO_HARM, BROKE = "nothing broke", "it breaks"
 """The words for the result of one kill; a guarantee would claim too much, because only some points were tried."""
 
 SHADES = {name: (look.shade, look.sign) for name, look in LOOKS.items()}
 SHADES |= {NO_HARM: ("#00695c", "○"), BROKE: ("#b71c1c", "!")}
-"""The shade and the sign of a verdict, and of a run of a test that was not whole."""
+"""The shade and the sign of each guarantee, and of each result of a kill if the test was not complete."""
 
 STYLE = (
     "text{font:13px sans-serif;fill:#222}text.fx-code{font:12px monospace}text.fx-edge{font-weight:bold}"
@@ -38,7 +42,7 @@ class What(StrEnum):
     """The kinds of row in a picture of effects."""
 
     EDGE = "edge"
-    """A call begins or ends, or the engine writes to its log."""
+    """The beginning or end of a call, or a write of the engine to its log."""
     LASTING = "lasting"
     """An effect that is kept if the process dies now."""
     PASSING = "passing"

@@ -13,7 +13,7 @@ from labkit.view.measure import width, wrap
 from labkit.view.scene import Box, Channel, Kind, Mark, Row, Scene, Shape, Token
 
 TITLE, TEXT, SMALL = 13.0, 11.5, 11.0
-"""Font sizes in pixels."""
+"""The font sizes of a box's title, of its text and of small text, in pixels."""
 
 PAD, ICON, GAP = 12.0, 20.0, 4.0
 LINE, TOKENS_LINE = 16.0, 27.0

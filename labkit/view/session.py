@@ -63,9 +63,9 @@ class Session:
         return first_difference(self.story, self._kept) if self._kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
-        """Take an action at the current step, or at step `at`; the steps after it are dropped.
+        """Take an action at the current step, or at step `at`; the later steps of the run are dropped.
 
-        Raises `InvalidAction` if the action is not enabled there, and lists the enabled ones.
+        Raises `InvalidAction` if the action is impossible there, and lists the possible ones.
         """
         step = self._step(self.at if at is None else at)
         taken = Action.parse(action)
@@ -81,7 +81,7 @@ class Session:
         self.at = step + 1
 
     def go(self, step: int) -> None:
-        """Go to another step. Raises `InvalidAction` if there is no such step."""
+        """Make step `step` the current one. Raises `InvalidAction` if there is no such step."""
         self.at = self._step(step)
 
     def undo(self) -> None:
@@ -126,8 +126,9 @@ class Session:
             raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run, up to step `at`, to compare the next one with it; if a run is kept already, drop it
-        instead.
+        """Keep this run, up to step `at`, to compare the next one with it.
+
+        If a run is kept already, it is dropped instead.
         """
         if self._kept:
             self._kept = None

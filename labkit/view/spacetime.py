@@ -144,7 +144,7 @@ def scale(diagram: Diagram) -> Scale:
 
 
 def size(diagram: Diagram) -> tuple[float, float]:
-    """Return the width and height of the picture in pixels."""
+    """Return the width and the height of the diagram in pixels."""
     at = scale(diagram)
     return max(WIDE, at.left + at.step * (len(diagram.steps) + 1) + 8), TOP + LANE * len(diagram.lanes) + 18
 

@@ -16,8 +16,10 @@ from labkit.view.svg import document, number, words
 __all__ = ["Totals", "totals_in"]
 
 LEFT, TOP, COLUMN, UNIT = 44, 76, 92, 22
-"""Pixels: the left edge of the first message, the top of the first run, the width of a message, and the height of
-a count of 1.
+"""The measures of the picture, in pixels.
+
+They are the left edge of the first message, the top of the first run, the width of a message, and the height of a count
+of 1.
 """
 BELOW = 70
 """The number of pixels from the bottom line of a run to the top of the next."""

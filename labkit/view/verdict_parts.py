@@ -28,7 +28,7 @@ def word(guarantee: Guarantee) -> str:
 
 
 def tone(guarantee: Guarantee) -> str:
-    """Return the tone of the guarantee's large word: good, bad or dim."""
+    """Return the tone of a guarantee's large word on a card: good, bad or dim."""
     return TONES.get(guarantee, BAD)
 
 

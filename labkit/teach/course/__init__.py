@@ -54,7 +54,7 @@ def write(folder: Path, package: str) -> list[Path]:
 
 
 def with_notebooks(package: str) -> str:
-    """Return a requirement with the extra `[lab]`, without which labkit opens no notebook.
+    """Return a pip requirement with the extra `[lab]`, without which labkit cannot open notebooks.
 
     A requirement that names extras stays as it is. An address becomes `labkit[lab] @ ADDRESS`, and `[lab]` follows a
     version's name or a wheel's path.
@@ -95,7 +95,7 @@ class Listed(NamedTuple):
 
 
 def listed() -> list[Listed]:
-    """Return every notebook with its question and requirements, read from its first cell and metadata.
+    """Return every notebook with the question in its title and the notebooks to read before.
 
     Raises `ServiceUnavailable` if the notebooks are missing.
     """
@@ -109,14 +109,14 @@ def listed() -> list[Listed]:
 
 
 def _shipped() -> list[Path]:
-    """Return the notebooks of the course as released; there is at least one."""
+    """Return the paths of the course's notebooks. Raises `ServiceUnavailable` if there are none."""
     if paths := of_course(notebooks()):
         return paths
     raise ServiceUnavailable(f"{notebooks()}: the notebooks of the package are missing; reinstall the lab.")
 
 
 def _table() -> str:
-    """Return the notebooks with their questions and requirements as rows of a table."""
+    """Return a Markdown table of the notebooks with their questions and the notebooks to read before."""
     rows = ["| notebook | question | read before |", "|---|---|---|"]
     for name, question, needs in listed():
         rows.append(f"| [{name}](notebooks/{name}.ipynb) | {question} | {', '.join(needs)} |")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from labkit.teach.exercises.contract import Answer, Plain
 
 AGAIN = 40
-"""The number of questions that are asked a second time."""
+"""The approximate number of calls that are repeated at the end."""
 SHOWN = 200
 """The largest number of characters of a value that a message shows."""
 
@@ -88,7 +88,10 @@ def shown(value: Plain) -> str:
 
 
 def a_list(asker: Asker, value: Plain, of: str) -> list[Plain]:
-    """Return the value if it is a list. Otherwise raise `Unusable`; `of` names the elements expected."""
+    """Return the value if it is a list; otherwise raise `Unusable`.
+
+    `of` names the expected elements in the message.
+    """
     if type(value) is not list:
         raise Unusable(f"{asker.name} must return a list of {of}; it returned {shown(value)}.")
     return value

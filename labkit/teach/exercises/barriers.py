@@ -34,7 +34,10 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 
 
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
-    """Return the inputs that the learner's function reads and whether it copies the state. Raises `Unusable`."""
+    """Return the inputs that the learner's function reads, and whether it copies the task's state.
+
+    `at_barrier` are the inputs whose barrier has arrived, `ended` those without further records. Raises `Unusable`.
+    """
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
     if type(answer) is not dict or set(answer) != {"read", "copy"}:

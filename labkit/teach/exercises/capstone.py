@@ -22,7 +22,7 @@ EIGHT: Mapping[str, Guarantee] = {
     "g": Guarantee.NONE,
     "h": Guarantee.EXACTLY_ONCE,
 }
-"""The guarantees of the notebook's eight sinks, written down before they were measured; a test measures them."""
+"""The right guarantees of the eight sinks in notebook 14, predicted by hand; a test measures them."""
 
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
@@ -58,8 +58,9 @@ def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
 
 PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup:3"), 100)
 OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
-"""The rows of the second query. Their numbers are smaller, so a sink that keeps one largest number for all queries
-loses them.
+"""The rows of the second query, with smaller numbers than those of the first.
+
+A sink that keeps one largest number for all queries loses them.
 """
 QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
 """Pairs of queries whose names, or names with batch numbers, are easily confused."""
@@ -73,8 +74,9 @@ FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUER
 """The separately graded aspects (axes) of the exercise `14b-folder`; the points of each are in `texts`."""
 
 EPOCHS = ([5], [1])
-"""The epochs of two queries' writers. They are independent: a smaller epoch in the other query does not mean an
-older writer.
+"""The epochs of two queries' writers, which are independent of each other.
+
+A smaller epoch in the other query does not mean an older writer.
 """
 
 

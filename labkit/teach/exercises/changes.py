@@ -148,9 +148,7 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def judge_apply(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by the pairs of table and message that occur in a simulation or that a variant
-    lists.
-    """
+    """Judge a learner's function by pairs of a table and a message, from a simulation or from the variant."""
     ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
 
     def cases() -> Iterator[tuple[_Case, Mapping[str, object]]]:

@@ -29,7 +29,7 @@ STRICT = "LABKIT_STRICT"
 _under_way: list[str] = []
 """The exercise whose answer runs in a fresh namespace now; a `check` in the same cell must not start another run."""
 _forgotten: dict[str, int] = {}
-"""For each exercise that was reset, the number of cells that had been executed before the reset."""
+"""The number of cells that had been executed when an exercise was reset, because earlier answers do not count."""
 
 
 def check(name: str, *, strict: bool | None = None) -> None:

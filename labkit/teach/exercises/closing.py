@@ -13,7 +13,7 @@ from labkit.sim.overlay import Overlay
 from labkit.teach.exercises.asking import Asker, Unusable, a_list
 
 MAX_STEPS = 50
-"""The largest number of steps in one answer; right answers need far fewer."""
+"""The largest number of steps in one answer of a learner's function; right answers need far fewer."""
 
 Allows = Callable[[Asker, Any, Any, Action], bool]
 """A function that returns whether the learner's function allows an action. Its arguments: the learner's function,
@@ -22,14 +22,14 @@ the open model, a state, and the action.
 
 
 class ClosedModel(Overlay[Any]):
-    """An open model in which the learner's function allows or forbids each open action."""
+    """An open model in which the learner's function allows or forbids each action that was left open."""
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
         self.open_model, self.ask, self._allows = open_model, ask, allows
 
     def actions(self, state: Any) -> Sequence[Action]:
-        """Return the actions that the open model enables and the learner's function allows."""
+        """Return the possible actions in a state, without those that the learner's function forbids."""
         open_model, ask, allows = self.open_model, self.ask, self._allows
         return [
             each
@@ -50,14 +50,14 @@ class ClosedModel(Overlay[Any]):
 
 
 class Busy(NamedTuple):
-    """A state of an open model, and the remaining steps of the learner's last answer."""
+    """A state of an open model, and the steps of the learner's last answer that are still to be taken."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
 
 
 class Run(Overlay[Any]):
-    """An open model in which an answer is a list of steps that a crash may interrupt."""
+    """An open model in which the learner's function returns a list of steps, which a crash may interrupt."""
 
     def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
         super().__init__(open_model)
@@ -111,7 +111,7 @@ class Run(Overlay[Any]):
         return f"{self.open_model.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
 
     def refused(self, _state: Busy) -> list[Question]:
-        """Return no questions, because a list of steps cannot refuse an action."""
+        """Return an empty list, because a list of steps cannot forbid every action."""
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:

@@ -1,4 +1,4 @@
-"""Judge answers that are not functions: settings, predictions, choices among statements, and texts for a person."""
+"""Judge answers that are not functions: settings, predictions, multiple choice, and texts for a person."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +13,9 @@ from labkit.teach.exercises.asking import Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 
 MAX_STATES = 200_000
-"""The number of states of the largest configuration by which settings are judged."""
+"""The largest number of states that a search may visit to judge settings."""
 SHORTEST = 40
-"""The smallest number of characters of a text for a person."""
+"""The smallest number of characters that a text for a person must have."""
 Chosen = dict[str, Any]
 """A learner's settings or predictions by name, each checked against its options or its type."""
 

@@ -20,7 +20,7 @@ Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | 
 LARGEST = 2**63
 """The limit of whole numbers in an answer: they must be smaller, and larger than its negative, to fit into 64 bits."""
 DEEPEST = 20
-"""The largest number of nested levels of lists and dicts in an answer."""
+"""The largest depth to which lists and dicts may be nested in an answer."""
 MOST_CHARACTERS = 60_000
 """The largest number of characters of an answer as JSON; so it fits into one frame of the grader's connection."""
 _SURELY_SMALL = 2_000
@@ -55,7 +55,7 @@ def plain(value: object) -> Plain:
 
 
 class _Reader:
-    """Copies one value and counts its parts meanwhile, so that it stops early in a value of endless size."""
+    """Copies a learner's value and counts its parts, so that it can stop early in a value of endless size."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -113,7 +113,7 @@ class _Reader:
 
 
 def _deeper(depth: int) -> int:
-    """Return the depth of the elements of a list or dict at this depth. Raises `NotPlain` beyond `DEEPEST`."""
+    """Return the nesting depth of the elements of a list or dict at this depth. Raises `NotPlain` beyond `DEEPEST`."""
     if depth == DEEPEST:
         raise NotPlain(f"contains lists or dicts nested more than {DEEPEST} levels deep")
     return depth + 1
@@ -163,7 +163,7 @@ class NotPassed(LabError):
 
 
 class Answer(Protocol):
-    """The interface through which a judge reads an answer."""
+    """The interface through which a judge reads a learner's answer, a constant or a function."""
 
     def value(self) -> Plain:
         """Return the learner's constant.
@@ -203,7 +203,7 @@ class Finding:
     at: int = 0
     """The number of the trace's step at which the answer fails."""
     general: str = ""
-    """The message without details of the variant, which a learner reads if the variant is hidden."""
+    """The message without details of the variant, for learners from whom the variant is hidden."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class Judging(NamedTuple):
 
 
 def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
-    """Return a `Judging` with this judge and these public variants."""
+    """Return a judge together with its public variants, and with a faster judge of several variants if there is one."""
     return Judging(judge, public, together)
 
 

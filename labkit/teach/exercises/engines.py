@@ -25,7 +25,7 @@ WRITES = {
     "marker": Write.MARKER,
     "done": Write.DECISION,
 }
-"""The writes by the names that exercise `12-order` and its picture use."""
+"""The kinds of write, by the names that exercise `12-order` and its picture use."""
 Store = dict[str, Plain]
 NO_ORDER = "no order is exactly-once with this store"
 
@@ -37,7 +37,7 @@ def stores(rows: str) -> Iterator[Store]:
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
-    """Return why an order is impossible with a store, as the end of a sentence; empty if it is possible."""
+    """Return why an order of writes is impossible with a store, as the end of a sentence; empty if it is possible."""
     writes = [write for each in steps for write in each]
     if len(set(writes)) < len(writes):
         return "a write occurs twice"

@@ -27,7 +27,7 @@ Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
 
 
 class ObservedModel(Overlay[Any]):
-    """A simulator whose properties are replaced by a single one."""
+    """A simulator that checks a single given claim instead of its own ones."""
 
     def __init__(self, model: Model[Any], claim: Property[Any]) -> None:
         super().__init__(model)
@@ -191,7 +191,10 @@ def _start(sentence: str) -> str:
 
 @cache
 def trace_to(model_name: str, parameters: str, wanted: Any) -> Trace:
-    """Return a shortest run of a system to a state, cached for all answers that are wrong about this state."""
+    """Return a shortest run of a simulator that reaches the state `wanted`.
+
+    `parameters` is the configuration as JSON. The result is cached for all answers that are wrong about this state.
+    """
     claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
     model = ObservedModel(make(model_name, json.loads(parameters)), claim)
     return explore(model, max_states=MAX_STATES).violations[0].trace

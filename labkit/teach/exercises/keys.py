@@ -42,7 +42,10 @@ class Table:
         }
 
     def key(self, seen: VisibleRow) -> str:
-        """Return the key of a row as JSON. Raises `Unusable` if it is not a number, a text, or a list of these."""
+        """Return the key that the learner's function gives a row, as JSON.
+
+        Raises `Unusable` if it is not a number, a text, or a list of these.
+        """
         row = self.row(seen)
         key = self.ask(row)
         parts = key if type(key) is list else [key]

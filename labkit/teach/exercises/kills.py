@@ -14,8 +14,10 @@ from labkit.teach.exercises.contract import Answer, Finding, Variant
 from labkit.teach.exercises.searching import ask_each
 
 Request = Literal["LOOK", "ROW", "MARK", "BEGIN", "COMMIT"]
-"""LOOK: return at once if the marker exists. ROW: write the next row of the batch. MARK: write the marker.
-Everything between BEGIN and COMMIT takes effect at COMMIT or not at all; everything else takes effect at once.
+"""A request of a sink to its database.
+
+LOOK: return at once if the marker exists. ROW: write the next row of the batch. MARK: write the marker. Everything
+between BEGIN and COMMIT takes effect at COMMIT or not at all; everything else takes effect at once.
 """
 
 Requests = Sequence[Request]
@@ -27,11 +29,14 @@ TOGETHER: Requests = ("BEGIN", "LOOK", "ROW", "ROW", "MARK", "COMMIT")
 BETWEEN: Requests = ("LOOK", "ROW", "MARK", "ROW")
 BEFORE_THE_LOOK: Requests = ("ROW", "LOOK", "MARK", "ROW")
 WITHIN: Requests = ("BEGIN", "ROW", "LOOK", "MARK", "COMMIT")
-"""A look inside the transaction of a row. A sink that returns there leaves it open, so it is rolled back."""
+"""A sink that looks for the marker only inside the transaction of a row.
+
+If it finds the marker, it returns and leaves the transaction open, so the row is rolled back.
+"""
 UNREAD: Requests = ("BEGIN", "ROW", "MARK", "COMMIT")
 """A sink that writes a marker and never reads it."""
 ONE_LASTS = ("LOOK", "BEGIN", "ROW", "COMMIT", "BEGIN", "ROW", "MARK", "COMMIT")
-"""A sink with two transactions, of which the second contains the marker."""
+"""A sink with two transactions: the first writes a row, the second a row and the marker."""
 
 PUBLIC = (
     Variant("no marker", (("cases", (("ROW",), APPEND)),)),

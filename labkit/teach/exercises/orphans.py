@@ -35,7 +35,7 @@ MOST_STATEMENTS = 50
 MOST_CHARACTERS = 500
 """The largest number of characters of one statement that a query returns."""
 LONGEST = 8.0
-"""The number of seconds that a session may last: the query's, and also the one for all its statements together."""
+"""The number of seconds that a session may last: one runs the query, another one sends all its statements."""
 FORM = re.compile(
     r"""\s* (?: COMMIT | ROLLBACK ) \s+ PREPARED \s*
     (?: (?: U& )? ' (?: [^'] | '' )* '
@@ -44,8 +44,10 @@ FORM = re.compile(
     ) \s* ;? \s*""",
     re.VERBOSE | re.IGNORECASE | re.ASCII | re.DOTALL,
 )
-"""One statement that may be sent: the verb, and the name as one constant: 'gid', E'gid', U&'gid', or $$gid$$, also
-with a tag. One semicolon may end it. Comments, UESCAPE and a constant in several pieces are refused.
+"""The form of a statement that may be sent: COMMIT PREPARED or ROLLBACK PREPARED, and a name.
+
+The name is one constant: 'gid', E'gid', U&'gid', or $$gid$$, also with a tag. One semicolon may end it. Comments,
+UESCAPE and a constant in several pieces are refused.
 """
 SETUP = (
     "CREATE DATABASE elsewhere",
@@ -65,7 +67,10 @@ EXCEPTION WHEN OTHERS THEN
     RAISE EXCEPTION USING MESSAGE = left(SQLERRM, 500), ERRCODE = SQLSTATE;
 END $$
 """
-"""Runs a query with its caller's rights, and shortens the error message, because it may quote a value of a gigabyte."""
+"""A function in SQL that runs a query with its caller's rights.
+
+It shortens the error message, because that may quote a value of a gigabyte.
+"""
 MEMORY = 512 * 1024**2
 """The number of bytes of address space of one server process, including 128 MiB that all of them share.
 
@@ -74,8 +79,9 @@ memory of an answer. The limit applies to processes, because a cgroup needs a ri
 """
 ALONE = ("-c", "max_worker_processes=0", "-c", "max_logical_replication_workers=0")
 LIMITS = ("statement_timeout = '5s'", "lock_timeout = '2s'", "temp_file_limit = '20MB'")
-"""Settings of a case's role. A query may change the first two for later statements in its session, but there are
-none.
+"""Limits of the role that runs a learner's query.
+
+A query may change the first two for later statements in its session, but there are none.
 """
 
 
@@ -178,7 +184,7 @@ class _Place:
         self.name = f"case_{uuid.uuid4().hex[:12]}"
         """The name of both the schema and the role."""
         self.lost = False
-        """Whether the server may still be busy with an answer, or has ended."""
+        """Whether the server must be stopped, because it has ended or may still be busy with an answer."""
         self._address, self._owner = address, owner
 
     def prepare(self, case: Case) -> None:
@@ -229,7 +235,7 @@ class _Place:
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:
-        """Send each statement unchanged; return the first refusal, or an empty text."""
+        """Send each statement unchanged; return the first refused one with its error, or an empty text."""
         statement = "nothing"
         try:
             with self._session() as learner:

@@ -15,7 +15,7 @@ from labkit.teach.exercises.moved import now
 NAME = "labkit-progress.json"
 """The file's name, in the folder in which the notebook runs."""
 LARGEST = 1_000_000
-"""The number of bytes of the largest file that is read."""
+"""The largest size, in bytes, of a progress file that is read."""
 
 
 class Note(TypedDict, total=False):
@@ -44,7 +44,10 @@ All other records are read from the file each time, because other notebooks writ
 
 
 def of(name: str) -> Note:
-    """Return the record of one exercise, empty if there is none. Counts that are not numbers are left out."""
+    """Return a learner's record of one exercise, empty if there is none.
+
+    Counts in the file that are not numbers are left out.
+    """
     note = _all().get(name, Note()).copy()
     if not isinstance(note.get("points", 0), int):
         del note["points"]
@@ -54,7 +57,10 @@ def of(name: str) -> Note:
 
 
 def note(name: str, **more: Unpack[Note]) -> None:
-    """Record values for one exercise. If the folder is not writable, they stay in memory, without an error."""
+    """Add these values to the record of one exercise.
+
+    If the folder is not writable, they stay in memory, without an error.
+    """
     stored = _all()
     stored[name] = {**stored.get(name, Note()), **more}
     _write(stored, name)

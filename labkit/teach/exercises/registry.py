@@ -69,7 +69,7 @@ def _exercise(name: str) -> Exercise:
 
 
 def _judging(assignment: Assignment, module: str) -> Judging:
-    """Return the judge of an exercise: a general one for choices and texts, the module's own for all others."""
+    """Return the judge of an exercise: a general one for multiple choice and texts, otherwise the module's own."""
     from labkit.teach.exercises.constants import Statements, Text
 
     if assignment.by_hand:

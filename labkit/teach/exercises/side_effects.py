@@ -89,7 +89,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
-    """Yield every call as it was first made, and then its repetitions with one other field changed."""
+    """Yield every call to the outside service, and then its repetitions after a crash with one other field changed."""
     usual: dict[str, Plain] = {"batch": 3, "attempt": 1, "task": 0, "now": 700, "price": 10}
     topics, partitions = variant["topics"], variant["partitions"]
     for again in (None, *VOLATILE):
@@ -113,7 +113,7 @@ def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Findin
 def _split_call(
     ask: Asker, calls: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
-    """Return the finding on the first call that has two keys, or None."""
+    """Return the finding on the first call that has two keys, or None; both mappings are by key."""
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():
         before = first.setdefault(identity, key)

@@ -33,7 +33,7 @@ def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
 _PLACES = tuple(product((False, True), repeat=3))
 """Every combination of three facts on a transfer: the snapshot contains it as sent, as received, and in its channel."""
 _USUAL = ((False, False, False), (True, True, False), (True, False, True), (True, False, False))
-"""The combinations that occur in most snapshots; in the last one the transfer is lost."""
+"""The combinations of `_PLACES` that occur in most snapshots; in the last one the transfer is lost."""
 
 
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:

@@ -115,7 +115,7 @@ def opened(path: Path) -> Opened:
 
 
 def _asking(names: Iterable[str]) -> set[str]:
-    """Return the notebooks to which these exercises belong."""
+    """Return the names of the notebooks to which these exercises belong."""
     by_name = assignments()
     return {by_name[name].notebook for name in names if name in by_name}
 

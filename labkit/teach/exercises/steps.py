@@ -1,9 +1,8 @@
-"""Run a learner's sink against a store that only records the next request of the sink and executes nothing.
+"""Run a learner's sink against a store that only records the sink's next request and executes nothing.
 
-As in an engine for durable workflows, a sink is called again and again with all earlier answers, and each time
-gets one request further. So a sink that looks like an ordinary function can be killed between any two of its
-requests, while the real store is in the process that executes them. The results are untrusted, because they
-come from a learner's code.
+As in an engine for durable workflows, a sink is called again and again with all earlier answers, and each time gets one
+request further. So a sink that looks like an ordinary function can be killed between any two of its requests, while the
+real store is in the process that executes them. The results are untrusted, because they come from a learner's code.
 """
 
 import sqlite3
@@ -66,7 +65,7 @@ ERRORS: dict[str, type[Exception]] = {
 
 
 class Table(Store):
-    """An SQLite database. Every statement commits by itself, unless it is between BEGIN and COMMIT."""
+    """The SQLite database that a sink receives; a statement commits by itself, except between BEGIN and COMMIT."""
 
     HAS = "execute(statement, parameters)"
 
@@ -78,7 +77,10 @@ class Table(Store):
 
 
 class Folder(Store):
-    """A folder of text files. `write` creates or replaces a file piece by piece; `rename` is atomic."""
+    """The folder of text files that a sink receives.
+
+    `write` creates or replaces a file piece by piece, so a crash may leave a part; `rename` is atomic.
+    """
 
     HAS = "names(), read(name), write(name, text), rename(old, new) and remove(name)"
 

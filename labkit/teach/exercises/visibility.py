@@ -13,7 +13,7 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.searching import ask_each
 
 Entry = tuple[str, str]
-"""An operation (write, plain, commit or abort) and the name of its transaction."""
+"""An entry of a log: an operation (write, plain, commit or abort) and the name of its transaction."""
 Log = tuple[Entry, ...]
 _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
@@ -48,7 +48,7 @@ def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
 
 
 def visible(log: Log) -> list[int]:
-    """Return the offsets that a read_committed reader gets."""
+    """Return the offsets that a read_committed reader gets from a log, according to the simulator."""
     numbers = {name: number for number, name in enumerate(sorted({name for _, name in log}))}
     partition: Partition = tuple(
         Slot(record=_MARKERS.get(what, place), name=PLAIN if what == "plain" else numbers[name], epoch=0)

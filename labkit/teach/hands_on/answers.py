@@ -16,7 +16,7 @@ REFUSED = "refused, "
 
 @runtime_checkable
 class Answered(Protocol):
-    """The answer of a server, as text and as the parts of a card."""
+    """An answer of a server that can be shown as text or as parts of a card."""
 
     def parts(self) -> Sequence[Html]:
         """Return the answer as tables and paragraphs."""

@@ -178,7 +178,7 @@ class Steps:
         return None
 
     def __str__(self) -> str:
-        """Return one line for each step."""
+        """Return one line for each step, with the open transactions and the words that readers get after it."""
         return columns(self._rows())
 
     __repr__ = __str__

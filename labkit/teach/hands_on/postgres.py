@@ -122,7 +122,7 @@ class Session:
         return self._connection.gids
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the server."""
         self._connection.close()
 
 

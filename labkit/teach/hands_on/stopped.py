@@ -152,7 +152,7 @@ class _Writer:
         self.process.communicate()
 
     def says(self) -> str:
-        """Return the writer's next line. Raises `JobFailed` if none arrives in time."""
+        """Return the writer's next line of output. Raises `JobFailed` if none arrives within `PATIENCE` seconds."""
         assert self.process.stdout is not None
         # A process that says nothing in time is killed, so the reading ends.
         timer = threading.Timer(PATIENCE, self.process.kill)

@@ -18,9 +18,7 @@ TASKS = 2
 
 
 BEGIN, END = "begin", "end"
-"""The names of empty files that are created right before and right after the measured batch, to find it among the
-system calls.
-"""
+"""The names of empty files that are created before and after the measured batch, to find its system calls."""
 
 
 def write(folder: Path, sink: str, rows: int) -> None:

@@ -36,7 +36,7 @@ ELSEWHERE = "System calls cannot be watched here, so these are counts from anoth
 
 
 class Counts(NamedTuple):
-    """The disk operations of one batch."""
+    """The numbers of disk operations with which a sink writes one batch."""
 
     files: int
     """The number of files created."""
@@ -53,7 +53,7 @@ class Effects(dict[tuple[str, int], Counts]):
 
     @property
     def sinks(self) -> list[str]:
-        """The sinks in order."""
+        """The names of the counted sinks, in order."""
         return list(dict.fromkeys(sink for sink, _ in self))
 
     @property

@@ -26,7 +26,7 @@ MOST_ROWS = 10_000
 
 
 class Rate(NamedTuple):
-    """The number of rows written, the number of transactions, and the seconds that this took."""
+    """The measurement for one size of transactions: rows written, transactions, and seconds for all of them."""
 
     rows: int
     transactions: int

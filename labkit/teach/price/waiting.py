@@ -36,7 +36,7 @@ SHORTEST, LONGEST, MOST = 0.1, 10.0, 5
 LOOKS = 0.005
 """The number of seconds between two polls of a reader, and between two attempts to get the lock."""
 PATIENCE = 60.0
-"""The number of seconds after a job's expected end at which the measurement gives up."""
+"""The number of seconds after the expected end of a job at which the measurement fails."""
 
 
 class Measured(NamedTuple):
@@ -47,7 +47,7 @@ class Measured(NamedTuple):
     others: Sequence[float]
     """The waits of another program for the database's lock, in seconds."""
     commits: int
-    """The number of transactions of the job."""
+    """The number of transactions that the job committed."""
 
     @property
     def typical(self) -> float:

@@ -24,7 +24,7 @@ CREATE TABLE markers (batch INTEGER PRIMARY KEY);
 CREATE TABLE stock (item TEXT PRIMARY KEY, pieces INTEGER NOT NULL);
 INSERT INTO stock VALUES ('pen', 100);
 """
-"""The job's rows, its batch markers, and a table of another program."""
+"""SQL that creates the tables for the job's rows, for its batch markers, and for another program."""
 
 _INSERT = "INSERT INTO rows (due) VALUES (?)"
 
@@ -78,7 +78,7 @@ class Open(Append):
         self.connection.execute(_INSERT, [due])
 
     def end(self) -> None:
-        """Commit the records of the interval."""
+        """Commit the transaction with the records of the interval."""
         self.commit()
 
 
@@ -90,7 +90,7 @@ class Gathered(Append):
         self.waiting: list[list[float]] = []
 
     def take(self, due: float) -> None:
-        """Keep the record in memory."""
+        """Keep the record in memory until the end of the interval."""
         self.waiting.append([due])
 
     def end(self) -> None:

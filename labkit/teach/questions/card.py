@@ -31,12 +31,12 @@ class Answer:
 
     @property
     def agrees(self) -> bool:
-        """Return whether the prediction was right."""
+        """Whether the learner's prediction was right."""
         return self.words == self.outcome
 
     @cached_property
     def lines(self) -> list[str]:
-        """Return the card as lines of text."""
+        """The card as lines of text: prediction and result, explanation, and a reply to a wrong prediction."""
         return [self.head(self.words), self.because, *self.reply(self.words)]
 
     def head(self, words: Answers | None) -> str:

@@ -19,7 +19,7 @@ UNATTENDED = "LABKIT_UNATTENDED"
 They count if it is empty or 0.
 """
 NOTED, RIGHT, OTHER, SKIPPED = "noted", "right", "other", "skipped"
-"""The states of a prediction; it is `noted` until its answer is shown."""
+"""The states of a prediction; it is `noted` until its answer is shown, and `skipped` if the learner made none."""
 LONGEST_WHY = 300
 
 

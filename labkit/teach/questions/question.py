@@ -38,7 +38,7 @@ _KEYS = {"kind", "text", "options", "right", "unit", "because", "means", "if"}
 
 
 class Kind(StrEnum):
-    """How a question is answered."""
+    """The ways in which a question can be answered, such as by a number."""
 
     CHOICE = "choice"
     NUMBER = "number"
@@ -112,7 +112,7 @@ class Question:
 
 
 def plainly(value: object) -> str:
-    """Return a value as shown to learners: yes or no for a truth value, digits for a whole number."""
+    """Return a value as text for learners: yes or no for a truth value, digits for a whole number."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():

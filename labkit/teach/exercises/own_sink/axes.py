@@ -295,7 +295,7 @@ class Place(NamedTuple):
 
 
 FEW = (OLDER, QUERY)
-"""Axes with so few runs that repeating them with more batches and other names costs little."""
+"""The axes with so few trials that repeating them with more batches and other names costs little."""
 
 
 def tried(

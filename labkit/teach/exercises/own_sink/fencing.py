@@ -11,9 +11,12 @@ from labkit.teach.exercises.contract import Plain
 from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, TrialResult, conclude, trial
 
 FIRST, NEWEST = 9, 12
-"""The epochs of the two writers. As text the newer one would sort first, and the two numbers are not adjacent."""
+"""The epochs of the older and the newer writer, chosen to reveal wrong comparisons.
+
+As text the newer one would sort first, and the two numbers are not adjacent.
+"""
 LATER = (0, 2, 5)
-"""Batches that a writer tries after it learned that it is fenced."""
+"""The numbers of the batches that a writer still tries to deliver after it was refused as fenced."""
 
 
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:

@@ -66,13 +66,16 @@ def opened() -> sqlite3.Connection:
 
 
 class Table:
-    """A sink's connection to the database."""
+    """The database of a trial, as the process of the store has it open."""
 
     def __init__(self) -> None:
         self.db = opened()
 
     def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
-        """Run one statement."""
+        """Run one SQL statement and return its rows.
+
+        Raises `sqlite3.OperationalError` if there are more than `MOST_ROWS`.
+        """
         rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
         if len(rows) > MOST_ROWS:
             raise sqlite3.OperationalError(f"the statement returned more than {MOST_ROWS} rows; select fewer")
@@ -101,7 +104,7 @@ class Folder:
     """The folder of a trial, in which every change of a file is visible to everybody at once."""
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
-        """`most` is the number of characters read from a file; -1 for all."""
+        """Use the folder `root`; `most` is the number of characters that `read` returns of a file, -1 for all."""
         self.root, self.most = Path(root), most
 
     def names(self) -> list[str]:

@@ -31,7 +31,7 @@ PROGRAM = Path(__file__).with_name("store.py")
 MEGABYTES = 16
 """The size in MiB of a store's largest file; its process may use sixteen times as much memory."""
 PROCESSOR_SECONDS = 2
-"""The CPU seconds of one process, which end an endless statement even on a busy machine."""
+"""The number of CPU seconds after which a store's process ends, to stop an endless statement."""
 LONGEST = 60.0
 """The number of seconds that a request may take, even on a busy machine."""
 LOCKED = 1.0
@@ -70,7 +70,7 @@ class Steps:
         return self.answer.step(kind, exchanges, arguments)
 
     def call(self, *arguments: Plain) -> Plain:
-        """Return the sink's next request, through the interface that `Asker` uses."""
+        """Return the sink's next request; `arguments` are the kind of store, the exchanges so far, and the batch."""
         kind, exchanges, batch = arguments
         return self.answer.step(str(kind), exchanges, batch)
 
@@ -210,7 +210,7 @@ class Story:
     requests: list[str] = field(default_factory=list)
     """All performed requests as text, in order."""
     kills: list[str] = field(default_factory=list)
-    """Each kill as text."""
+    """A description of each kill, such as the batch and the request, in order."""
     states: list[str] = field(default_factory=list)
     """The content of the store after each kill, as JSON."""
 
@@ -219,7 +219,7 @@ class DeliveryEnd(NamedTuple):
     """The end of a delivery: how it ended, and the text that the sink returned or its error."""
 
     how: str
-    """`returned`, `raised`, `killed` or `stopped`."""
+    """How the delivery ended: `returned`, `raised`, `killed` or `stopped`."""
     value: str = ""
 
 
@@ -237,7 +237,7 @@ class Delivery:
         return len(self._exchanges)
 
     def next(self) -> list[Any] | None:
-        """Return the next request, or None if the sink has ended (see `ended`). Raises `Unusable`."""
+        """Return the sink's next request, or None if the sink has ended (see `ended`). Raises `Unusable`."""
         ask, kind = self.trial.ask, self.trial.kind
         reply = ask(kind, [*self._exchanges], [*self._arguments])
         if not isinstance(reply, list) or not reply:
@@ -458,7 +458,7 @@ class TrialResult(NamedTuple):
     """A description of the failures in this trial."""
     story: Story
     due: Batches
-    """All batches that were delivered, in order."""
+    """All batches whose rows should be stored in the end, in order."""
 
 
 Runs = dict[tuple[int, tuple[Kill, ...]], TrialResult]
@@ -494,7 +494,7 @@ class Bench(NamedTuple):
 
 
 def conclude(trial: Trial, due: Batches) -> TrialResult:
-    """Finish a trial and return its result; `due` are the batches that were delivered."""
+    """Finish a trial and return its result; `due` are the batches whose rows should be stored."""
     story = trial.finish()
     what = "; then ".join(f"killed in {each}" for each in story.kills) or WITHOUT
     return TrialResult(what, story, due)
