@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a walk: the cost of checkpoints, the contents of the latest complete one, and counts."""
+    """Return the figures of a run: the cost of checkpoints, the contents of the latest complete one, and the counts."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

@@ -37,7 +37,7 @@ from labkit.sim.wording import listed, to_come
 
 
 class Channel(NamedTuple):
-    """One channel in a checkpoint: sender, receiver, and the records sent, received and stored as in flight.
+    """One channel as a checkpoint records it: sender, receiver, and the records sent, received and stored as in flight.
 
     The three sets of records are numbers with one octal digit for each record, as `state.once` and `times` use them.
     """
@@ -50,7 +50,7 @@ class Channel(NamedTuple):
 
 
 class Cuts:
-    """The check whether a checkpoint is a consistent cut, for one configuration; each checkpoint is checked once."""
+    """The check whether a checkpoint is a consistent cut, in one configuration; each checkpoint is checked once."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -61,7 +61,7 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Yield every channel of a checkpoint. A missing part counts as empty, because a restart would load it so."""
+        """Yield every channel of a checkpoint. A missing state counts as empty, because a restart would load it so."""
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -73,7 +73,7 @@ class Cuts:
                 yield Channel(f"count {into}", "the sink", states[into], states[-1] & 7 * chosen.all_for(into), flight)
 
     def incomplete(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a task whose part the checkpoint lacks; an empty string if it lacks none."""
+        """Return a sentence that names a task whose offset or state a checkpoint lacks; empty if it lacks none."""
         parts = checkpoint.offsets + checkpoint.states
         if MISSING not in parts:
             return ""
@@ -81,7 +81,7 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a record that a checkpoint holds as received but not as sent; empty if there is none."""
+        """Return a sentence on a record that a checkpoint holds as received but not as sent; empty without one."""
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
@@ -92,7 +92,7 @@ class Cuts:
         return ""
 
     def unbalanced(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a record that is sent, but not received or in flight equally often; empty if none is."""
+        """Return a sentence on a record that was not sent as often as it was received or in flight; empty if none."""
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 surplus = times(received, record) + times(flight, record) - times(sent, record)
@@ -105,7 +105,7 @@ class Cuts:
         return ""
 
     def inexact(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a record that a count holds the wrong number of times; empty if there is none.
+        """Return a sentence on a record that a task has counted the wrong number of times; empty if there is none.
 
         A count must hold each of its records before the checkpoint's offsets exactly once, and no later record.
         """
@@ -130,20 +130,20 @@ def _often(count: int) -> str:
 
 
 class Cost(NamedTuple):
-    """The cost of all checkpoints of a walk, in records and in steps."""
+    """The cost of all checkpoints of a run, in records and in steps."""
 
     held: int
     """The number of records that had to wait in a blocked channel."""
     waited: int
-    """The number of steps after which a record was waiting in a blocked channel."""
+    """The number of steps of the run after which a record was waiting in a blocked channel."""
     stored: int
     """The number of in-flight records that complete checkpoints contain."""
     stood: int
-    """The number of steps after which a task was stopped because its copy was not yet stored."""
+    """The number of steps of the run after which a task was stopped because its copy was not yet stored."""
 
 
 def cost(settings: Settings, states: Sequence[State]) -> Cost:
-    """Return the cost of the checkpoints of a walk so far, from its states."""
+    """Return the cost of the checkpoints of a run, from the run's states."""
     held = waited = stood = 0
     before: dict[int, int] = {}
     stored: dict[int, int] = {}
@@ -173,7 +173,7 @@ Reason = Callable[[State], str]
 
 
 class Ends:
-    """The judge's verdict on the visible rows; each row is the output of one record. Equal rows are judged once."""
+    """The judge of the visible rows; each row is the output of one record. Equal sets of rows are judged once."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -198,7 +198,7 @@ class Ends:
 
 
 def _disorder(settings: Settings) -> Reason:
-    """Return the reason for I4: a channel brings barriers in the order of their ids, and each once."""
+    """Return the reason function for I4: a channel brings barriers in the order of their ids, and each once."""
 
     @cache
     def out_of_order(operator: Operator) -> int:
@@ -220,7 +220,7 @@ def _disorder(settings: Settings) -> Reason:
 
 
 def _ahead(settings: Settings) -> Reason:
-    """Return the reason for I5: a task takes no record that follows a barrier before it has copied its state."""
+    """Return the reason function for I5: a task copies its state before it takes a record from behind a barrier."""
 
     def records_after(checkpoint: Checkpoint, which: int, into: int) -> int:
         if which < settings.counts:
@@ -229,7 +229,7 @@ def _ahead(settings: Settings) -> Reason:
 
     @cache
     def early(checkpoint: Checkpoint, which: int, operator: Operator) -> int:
-        """Return a record that a task took too early, or -1."""
+        """Return a record that a task took too early, before it had copied its state for this checkpoint; or -1."""
         _, at, done, counts, _ = operator
         arrived = [into for into, number in enumerate(at) if done < checkpoint.id <= number < ENDED]
         return next(
@@ -257,8 +257,9 @@ def _ahead(settings: Settings) -> Reason:
 
 
 def _outdated(state: State) -> str:
-    """Return a sentence on the violation if a state breaks invariant I6, else None: checkpoint ids only increase, and
-    a job restores the latest complete checkpoint.
+    """Return a sentence on how a state breaks invariant I6; empty if it does not.
+
+    The invariant: checkpoint ids only increase, and a job restores the latest complete checkpoint.
     """
     (_, completed, running, _, _), _, operators, _, _, _ = state
     if not completed or not running:
@@ -272,7 +273,7 @@ def _outdated(state: State) -> str:
 
 
 def _undecided(settings: Settings) -> Reason:
-    """Return the reason for I7: every visible row is in a complete checkpoint."""
+    """Return the reason function for I7: every visible row is in a complete checkpoint."""
 
     def why(state: State) -> str:
         completed, visible = state.coordinator.completed, state.visible
@@ -296,7 +297,7 @@ def _undecided(settings: Settings) -> Reason:
 
 
 def _miscount(settings: Settings) -> Reason:
-    """Return the reason for a wrong end: in the end the counts must be those of a run without failures."""
+    """Return the reason function for the counts: in the end they must be those of a run without failures."""
 
     def why(state: State) -> str:
         counts = sum(operator.state for operator in state.operators[:-1])
@@ -318,7 +319,7 @@ def _claim(
 
 
 def _has_barriers(state: State) -> bool:
-    """Return whether barriers of a checkpoint that the coordinator still waits for may be in the channels."""
+    """Return whether barriers of a pending checkpoint may still be in the channels."""
     pending = state[0].pending
     return bool(pending) and state[2][-1].done < pending[-1].id
 
@@ -342,7 +343,7 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
         return ids == sorted(set(ids)) and cuts.is_sound(completed[-1])
 
     def is_suspect(state: State) -> bool:
-        """Return whether the checkpoints need a close look: most are sound, and most jobs run from the latest one."""
+        """Return whether the checkpoints need a close look; this cheap test spares most states the full check."""
         completed = state[0].completed
         return bool(completed) and (state[2][-1].done < completed[-1].id or not is_sound(completed))
 

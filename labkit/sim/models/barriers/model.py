@@ -55,7 +55,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Tasks(RuleModel[State]):
-    """The steps of the tasks of one job, and what they report to the coordinator."""
+    """The steps of the tasks of one job, and the messages that they send to the coordinator."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -96,7 +96,7 @@ class Tasks(RuleModel[State]):
         return (*sources[:which], Source(position, epoch, ended=True), *sources[which + 1 :])
 
     def _inject(self, state: State, task: int) -> State:
-        """Return the state after a source has sent a barrier, the oldest that the coordinator still waits for."""
+        """Return the state after a source has sent a barrier: the oldest that the coordinator still waits for."""
         coordinator, sources, operators, visible, prepared, faults = state
         if task >= len(sources):
             return self._seal_last(state)
@@ -169,7 +169,7 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _report(self, state: State, channel: int, taken: TaskStep) -> State:
-        """Return the state after a step that concerns the coordinator: a copy, saved records, or the task's end."""
+        """Return the state after a step that the coordinator learns of: a copy, saved records, or the task's end."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, _ = self._channels[channel]
         after, sent, sealed, copied, whole, number, ended, _ = taken
@@ -194,7 +194,7 @@ class Tasks(RuleModel[State]):
     def _to_sink(
         self, coordinator: Coordinator, sink: Operator, count: int, items: bytes
     ) -> tuple[Coordinator, Operator]:
-        """Return coordinator and sink after a count has passed on a record, a barrier, its end, or the last two."""
+        """Return coordinator and sink after a counting task has sent the sink a record, a barrier and/or its end."""
         if self._overtakes and BARRIER <= items[0] < ENDED:
             channel = self._sink * len(self._logs) + count
             coordinator, sink = self._ahead(coordinator, sink, count, items[:1], channel)
@@ -242,7 +242,7 @@ class Barriers(Tasks):
         return self.schedule.actions(state)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action; a step of a task also shortens the minimum pause between checkpoints."""
+        """Return the state after an action. A step of a task also shortens the minimum pause between checkpoints."""
         name, which = action
         after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
@@ -255,7 +255,7 @@ class Barriers(Tasks):
         return as_state((with_checkpoint(coordinator, checkpoint), *state[1:]))
 
     def _copy(self, state: State, _: int) -> State:
-        """Return the state after a checkpoint without barriers, complete at once (the broken rule `sink_offset`)."""
+        """Return the state after a checkpoint without barriers, complete at once (broken rule `sink_offset`)."""
         checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
         state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
@@ -280,7 +280,7 @@ class Barriers(Tasks):
         return state._replace(visible=visible, prepared=prepared)
 
     def _expire(self, state: State, number: int) -> State:
-        """Return the state after the coordinator has given up a checkpoint while the job goes on.
+        """Return the state after the coordinator has given up a checkpoint, while the job goes on.
 
         The sink's sealed transaction stays and commits with a later checkpoint.
         """
@@ -302,7 +302,7 @@ class Barriers(Tasks):
         return as_state((self._crashed(coordinator), sources, operators, visible, prepared, self._spent(faults)))
 
     def _cancel(self, state: State, _which: int) -> State:
-        """Return the state after somebody has cancelled the job, which, unlike a crash, may delete its checkpoints."""
+        """Return the state after a person has cancelled the job, which, unlike a crash, may delete its checkpoints."""
         coordinator, _, _, visible, prepared, faults = state
         down = self._crashed(coordinator)
         if not self.settings.keeps_cancelled:
@@ -322,14 +322,14 @@ class Barriers(Tasks):
         return restored(self.settings, coordinator, loaded, visible, state.faults)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims on every checkpoint, on the barriers in the channels, and on the end."""
+        """Return the claims on every checkpoint, on the barriers in the channels, and on the end of the job."""
         return self._claims
 
     def text(self, state: State) -> str:
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the names of a channel's two ends, or of the task, that the number of an action refers to."""
+        """Return the values of the names in an action's sentence: a channel's two ends, or the task."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""
@@ -343,13 +343,16 @@ class Barriers(Tasks):
         return {"task": task, "receiver": receiver, "sender": sender}
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action's rule; the sink's own copy, without a barrier, has another sentence."""
+        """Return the sentence of an action with names in braces.
+
+        The sink's copy without a barrier has a sentence of its own.
+        """
         if action == ("inject", self.settings.tasks - 1):
             return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
         return super().template(action)
 
     def sentence(self, action: Action) -> str:
-        """Return the sentence of an action with a capital letter at its beginning."""
+        """Return the sentence of an action, beginning with a capital letter."""
         sentence = super().sentence(action)
         return sentence[0].upper() + sentence[1:]
 
@@ -391,7 +394,7 @@ _STEPS = ("read", "inject", "finish", "process", "take_barrier", "take_end")
 
 
 def _paced(state: State, action: Action) -> State:
-    """Return the state with one step less of the minimum pause, if the action is a step of a task."""
+    """Return the state with one step less of the pause between checkpoints, if the action is a task's step."""
     coordinator = state.coordinator
     passed = action.name in _STEPS
     return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state

@@ -1,7 +1,7 @@
-"""The steps of one task (it takes a record, a barrier or the end from a channel), and changes of checkpoints.
+"""The steps of one task, which takes a record, a barrier or the end from a channel, and the changes of checkpoints.
 
-Every rule about a task is a function of that task alone, so that a search can cache its result: a task has few
-states, the job very many. A `TaskStep` carries what the coordinator and the other tasks learn of a step.
+Every rule about a task is a function of that task alone, so that a search can cache its result: a task has few states,
+the job very many. A `TaskStep` carries what the coordinator and the other tasks learn of a step.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,13 +28,12 @@ from labkit.sim.models.barriers.state import (
 
 
 class TaskStep(NamedTuple):
-    """A task after it has taken an item, and what the others learn of this step.
+    """A task after it has taken an item from a channel, and the consequences for the other tasks and the coordinator.
 
-    `sent` goes to the task's output, and `sealed` holds the rows of the transaction that the sink has closed.
-    The others concern the coordinator. Three are ids of checkpoints, 0 for none: `copied`, for which the task
-    has just copied its state; `whole`, to which nothing of the task's part is missing any more; and `logged`,
-    whose channel state includes the record. `ended` says that all inputs have ended, `reports` that one of the
-    three ids is set.
+    `sent` goes to the task's output, and `sealed` holds the rows of the transaction that the sink has closed. The other
+    fields concern the coordinator. Three are ids of checkpoints, 0 for none: `copied`, for which the task has just
+    copied its state; `whole`, for which the task has contributed everything; and `logged`, whose channel state includes
+    the record. `ended` says that all inputs have ended, `reports` that one of the three ids is set.
     """
 
     operator: Operator
@@ -48,13 +47,13 @@ class TaskStep(NamedTuple):
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
-    """Return the task after items have arrived in one of its channels."""
+    """Return the task after these items have arrived in one of its channels."""
     inputs, at, done, state, sealed = operator
     return Operator((*inputs[:channel], inputs[channel] + items, *inputs[channel + 1 :]), at, done, state, sealed)
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return the task after a barrier has overtaken the records waiting in a channel, and these records.
+    """Return the task after a barrier has overtaken the records that wait in a channel, and those records.
 
     Barriers do not overtake each other.
     """
@@ -90,7 +89,7 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
 
 
 def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> TaskStep:
-    """Return the step of a task that copies its state and passes the barrier on; a sink also closes its transaction."""
+    """Return the step of a task that copies its state and forwards the barrier; a sink also closes its transaction."""
     ended = min(operator.at) == ENDED
     whole = due if not rules.at_first or min(operator.at) >= due else 0
     after, rows = copy(operator, due, is_sink=is_sink)
@@ -98,13 +97,13 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return the task after it has copied its state, and the rows of the transaction that a sink closes."""
+    """Return the task after its copy for checkpoint `due`, and the rows of the transaction that a sink closes."""
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
 
 def _due(rules: Rules, at: bytes, barrier: int) -> int:
-    """Return the id of the checkpoint for which the task must copy its state, if it has not done so; 0 for none."""
+    """Return the id of the checkpoint for which the task must copy its state now; 0 for none."""
     if rules.at_first:
         return 0 if barrier == ENDED else barrier
     waiting = live(at)
@@ -122,7 +121,7 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return a new checkpoint with the last state of tasks that have ended; the other tasks must send theirs."""
+    """Return a new checkpoint with the last state of each task that has ended. The other tasks must send theirs."""
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -147,19 +146,19 @@ def with_checkpoint(coordinator: Coordinator, checkpoint: Checkpoint) -> Coordin
 
 
 def with_pending(coordinator: Coordinator, pending: Iterable[Checkpoint]) -> Coordinator:
-    """Return the coordinator with other pending checkpoints."""
+    """Return the coordinator with `pending` as its incomplete checkpoints."""
     triggered, completed, running, _, pause = coordinator
     return Coordinator(triggered, completed, running, tuple(pending), pause)
 
 
 def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint], Checkpoint]) -> Coordinator:
-    """Return the coordinator with one checkpoint changed, or the same if that one is not pending any more."""
+    """Return the coordinator with one pending checkpoint changed; if it is not pending any more, nothing changes."""
     pending = coordinator.pending
     return with_pending(coordinator, (change(each) if each.id == number else each for each in pending))
 
 
 def noted(coordinator: Coordinator, number: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator after a task's offset or state has gone into a checkpoint."""
+    """Return the coordinator after a checkpoint has received a task's offset or state (`part`)."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         sources = len(checkpoint.offsets)
@@ -176,7 +175,7 @@ def finished(
     task: int,
     is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
-    """Return the coordinator after a task's part of a checkpoint is whole and, if `is_stored`, acknowledged."""
+    """Return the coordinator after a task has contributed all to a checkpoint and, if `is_stored`, acknowledged it."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         acked = checkpoint.acked | is_stored << task
@@ -194,7 +193,7 @@ def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coord
 
 
 def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) -> Coordinator:
-    """Return the coordinator after in-flight records of a channel have gone into a checkpoint."""
+    """Return the coordinator after a checkpoint has received in-flight records of a channel."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         flight = list(checkpoint.flight)
@@ -205,7 +204,7 @@ def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) 
 
 
 def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coordinator:
-    """Return the coordinator after it has stored a checkpoint, which is the decision; it drops older pending ones."""
+    """Return the coordinator after it has stored a checkpoint, which decides it; older pending ones are dropped."""
     triggered, kept, running, pending, _ = coordinator
     [whole] = [checkpoint for checkpoint in pending if checkpoint.id == number]
     kept = (*kept, stored(whole))[-settings.retained :]
@@ -214,14 +213,17 @@ def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coor
 
 
 def stored(checkpoint: Checkpoint) -> Checkpoint:
-    """Return a checkpoint as it is stored: without the parts of tasks that have not acknowledged it."""
+    """Return a checkpoint as it is stored: without the states of tasks that have not acknowledged it."""
     number, taken, acked, offsets, states, flight = checkpoint
     held = [part if acked >> task & 1 else MISSING for task, part in enumerate((*offsets, *states))]
     return Checkpoint(number, taken, acked, tuple(held[: len(offsets)]), tuple(held[len(offsets) :]), flight)
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """Return a checkpoint of all states at one moment, without barriers; its offsets follow the sink's last rows."""
+    """Return a checkpoint that copies all states at the same time, without barriers.
+
+    Its offsets follow the sink's last rows.
+    """
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max(
@@ -235,7 +237,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows after every transaction up to a checkpoint has committed, and the other transactions."""
+    """Return the visible rows after all transactions up to a checkpoint have committed, and the other transactions."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

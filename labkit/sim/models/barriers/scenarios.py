@@ -1,6 +1,6 @@
 """The named runs of the barriers simulator: parameters, a script of actions, and a sentence on what to watch for.
 
-A script names actions; `settle` stands for all that the counts, the sink and the coordinator can do without a
+A script names actions; `settle` means everything that the counting tasks, the sink and the coordinator can do without a
 source. After the script the job runs to its end without further faults.
 """
 
@@ -25,7 +25,7 @@ def play(model: Barriers, script: str) -> Replay:
 
 
 def _first_unasked(enabled: list[Action]) -> Action:
-    """Return the first action that starts no checkpoint, so that running ones end first, or else the first action."""
+    """Return the first action that starts no checkpoint, or else the first action. So running checkpoints end first."""
     return next((each for each in enabled if each.name not in _REQUESTED), enabled[0])
 
 

@@ -20,7 +20,7 @@ from labkit.sim.models.barriers.state import (
 
 _OF_THE_JOB = ("trigger", "copy", "announce", "crash", "cancel", "restore")
 _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("process", "take_barrier", "take_end"))
-"""The names of the actions that carry the number of a checkpoint, a task or a channel."""
+"""The names of the actions whose number is that of a checkpoint, a task or a channel."""
 
 
 class Schedule:
@@ -90,7 +90,10 @@ class Schedule:
                 enabled += of_operator(operator, task)
 
     def _is_due(self, state: State) -> bool:
-        """Return whether a checkpoint is due. If the sink must commit, one more is due after the end of the input."""
+        """Return whether the coordinator should trigger a checkpoint.
+
+        If the sink must commit, one more is due after the end of the input.
+        """
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
             return True
@@ -131,7 +134,7 @@ class Schedule:
 
 
 def _waiting(pending: tuple[Checkpoint, ...]) -> int:
-    """Return the tasks with a copy that is not yet stored, one bit for each task."""
+    """Return the tasks with a copy that is not yet stored, as a number with one bit for each task."""
     waiting = 0
     for checkpoint in pending:
         waiting |= checkpoint.taken & ~checkpoint.acked

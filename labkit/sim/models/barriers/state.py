@@ -1,9 +1,8 @@
 """The parameters and states of the barriers simulator: tasks, checkpoints, channels, and the table outside.
 
-A channel is a `bytes` object with one byte for each item: a record (its position in the input), a barrier
-(`BARRIER` plus the id of its checkpoint), or `END`. The state of a task and the visible rows are one number
-each, whose octal digit r is the number of times that it contains record r, so that a duplicate record can be
-named.
+A channel is a `bytes` object with one byte for each item: a record (its position in the input), a barrier (`BARRIER`
+plus the id of its checkpoint), or `END`. The state of a task and the visible rows are one number each, a set of
+records: octal digit r is the number of times that it contains record r, so that a duplicate record can be named.
 """
 
 from collections import Counter
@@ -20,12 +19,12 @@ BARRIER = 128
 """The byte of a barrier is this value plus the id of its checkpoint, so a channel without barriers is ASCII."""
 
 ENDED = 255
-"""The last byte of a channel. As a barrier id it says that the input has ended, which counts as every later one."""
+"""The last byte of a channel, which says that the input has ended. As a barrier it counts as every later one."""
 
 END = bytes((ENDED,))
 
 DIGIT = 3
-"""The number of bits of an octal digit."""
+"""The number of bits of an octal digit, which counts one record in a set of records."""
 
 
 def once(record: int) -> int:
@@ -46,7 +45,7 @@ def records_in(counts: int) -> Iterator[int]:
 
 
 def taking(item: int) -> str:
-    """Return the name of the action by which a task takes this item from a channel."""
+    """Return the name of the action by which a task takes this item (a record, a barrier or the end) from a channel."""
     if item < BARRIER:
         return "process"
     return "take_end" if item == ENDED else "take_barrier"
@@ -114,7 +113,7 @@ class Coordinator(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The number of times that each fault may still happen."""
+    """The number of times that each fault may still happen in this run."""
 
     crashes: int
     expiries: int
@@ -126,7 +125,7 @@ Prepared = tuple[tuple[int, int], ...]
 
 
 class State(NamedTuple):
-    """The job and its environment: the visible rows, the sealed transactions, and the remaining faults.
+    """The state of the job and its environment: the visible rows, the sealed transactions, and the remaining faults.
 
     A channel belongs to the memory of the task that reads it, as in a real engine, and is lost with the job.
     """
@@ -142,11 +141,11 @@ class State(NamedTuple):
 Fields = tuple[Coordinator, tuple[Source, ...], tuple[Operator, ...], int, Prepared, Faults]
 
 as_state: Callable[[Fields], State] = partial(tuple.__new__, State)
-"""Return a state from all its fields, three times as fast as `State(...)`; a search builds one for every step."""
+"""Builds a state from all its fields, three times as fast as `State(...)`. A search builds one for every step."""
 
 
 def live(at: bytes) -> bytes:
-    """Return the newest barriers of the inputs that have not ended."""
+    """Return the newest barrier of each input that has not ended."""
     return at.replace(END, b"")
 
 
@@ -165,14 +164,14 @@ class Mode(Word):
 
 
 class Copying(Word):
-    """When the copy of a task's state is stored and acknowledged."""
+    """When a task's copied state becomes stored and acknowledged."""
 
     INSTANT = "instant"
-    """In the same step in which the task makes the copy."""
+    """The copy is stored in the same step in which the task makes it."""
     BACKGROUND = "background"
-    """In a later step, while the task goes on."""
+    """The copy is stored in a later step, while the task goes on."""
     STANDING = "standing"
-    """In a later step, until which the task stops."""
+    """The copy is stored in a later step, and the task stops until then."""
 
 
 class OmittedRule(Word):
@@ -242,7 +241,10 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The typed parameters and the layout of the job: record r is offset r // sources of source r % sources."""
+    """The parameters of one configuration, and the layout of the job that follows from them.
+
+    Record r is offset r // sources of source r % sources.
+    """
 
     rules: Rules
     mode: Mode
@@ -261,12 +263,15 @@ class Settings:
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """The number of records of each source."""
+        """Return the number of records of each source."""
         return tuple(len(range(source, len(self.words), self.sources)) for source in range(self.sources))
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
-        """The counting task of each record. Words are dealt to the tasks in the order of their first occurrence."""
+        """Return the counting task of each record.
+
+        Words are dealt to the tasks in the order of their first occurrence.
+        """
         order = list(dict.fromkeys(self.words))
         return tuple(order.index(word) % self.counts for word in self.words)
 
@@ -288,12 +293,12 @@ class Settings:
 
     @property
     def tasks(self) -> int:
-        """The number of tasks. They are numbered in this order: sources, counts, the sink."""
+        """Return the number of tasks. They are numbered in this order: sources, counting tasks, the sink."""
         return self.sources + self.counts + 1
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """All channels as (operator, input): from each source to each count, then from each count to the sink."""
+        """Return all channels as (operator, input): first those of the counting tasks, then those of the sink."""
         into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
         return (*into_counts, *((self.counts, count) for count in range(self.counts)))
 
@@ -326,7 +331,7 @@ _NEEDS = {
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
     mode, broken = Mode(str(values["mode"])), OmittedRule(str(values["broken"]))
     concurrent, min_pause = int(values["concurrent"]), int(values["min_pause"])
     if concurrent > 1 and mode is Mode.UNALIGNED:

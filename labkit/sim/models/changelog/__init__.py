@@ -1,4 +1,4 @@
-"""The simulator of a changing table as a stream: a count for each key as append-only, retract or upsert stream."""
+"""The simulator of a changing table as a stream: a count per key, as an append-only, retract or upsert stream."""
 
 from labkit.sim.blueprint import Blueprint, go_on, play
 from labkit.sim.model import Action
@@ -11,7 +11,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Run the steps, then go on to the end; the consumer acts before the query, so it reads each change at once."""
+    """Take these steps, then go on to the end. The consumer acts before the query, so it reads each change at once."""
     return go_on(play(model, steps), model, _last)
 
 

@@ -1,7 +1,7 @@
-"""The claims of the changelog: after every prefix of the input, the consumer's table equals the batch query.
+"""The claims of the changelog: after every prefix of the input, the consumer's table equals the batch query's result.
 
-The claims compare the two only when every message has been read. Between the two messages of one change the
-table may lack a row; that is no violation, and the narration shows it.
+The claims compare the two only when every message has been read. Between the two messages of one change the table may
+lack a row; that is no violation, and the narration shows it.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,11 @@ from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
-    """Return whether both processes are up, the query has repeated lost work, and all messages are read and noted."""
+    """Return whether the consumer's table must now equal the batch query's result.
+
+    Both processes are up, the query has repeated lost work, and the consumer has read all messages and stored its
+    position.
+    """
     ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
     return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
 
@@ -29,7 +33,9 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: equality after every prefix and at the end, one row a key, totals, and possible events."""
+    """Return the claims: the table equals the batch query's after every prefix and at the end, one row per key, totals,
+    and events that must be possible.
+    """
     properties = [_equals_batch(settings), _ends_equal(settings)]
     if settings.encoding is not Encoding.APPEND:
         properties.append(_one_row())
@@ -139,7 +145,7 @@ def _has_gap(state: State) -> bool:
 
 
 def text(state: State) -> str:
-    """Return a state in one line: query, messages, consumer, and the remaining faults."""
+    """Return a state in one line of text: query, messages, consumer, and the remaining faults."""
     query, consumer, network, topic, budget, furthest = state
     counts = listed(f"{key}={count}" for key, count in query.counts)
     now = f"at {query.offset} of {furthest}, counts {counts}" if query.is_up else f"down, had come to {furthest}"

@@ -1,7 +1,7 @@
 """The changelog simulator: which actions are enabled in a state, and what each of them changes.
 
-A query processes records and sends messages. They travel in order, unless one is lost, repeated or overtaken,
-into a log that keeps them. The consumer reads that log.
+A query processes records and sends messages about its changing result. They travel in order, unless one is lost,
+repeated or overtaken, into a log that keeps them. The consumer reads that log and keeps a table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -174,14 +174,14 @@ class Changelog(RuleModel[State]):
         return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims, above all that the table equals the batch query."""
+        """Return the claims, above all that the consumer's table equals the batch query's result."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the word of the record and the key that the number of an action can refer to."""
+        """Return the values of the names in an action's sentence: the record's word and the key."""
         words, keys, which = self.settings.words, self.settings.keys, action.which
         return {"word": _at(words, which), "key": _at(keys, which)}
 

@@ -26,7 +26,7 @@ def with_count(counts: Counts, key: str, count: int) -> Counts:
 
 
 def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Message, ...]:
-    """Return the messages that the query sends when the count of a key grows from `old` by one."""
+    """Return the messages that the query sends when the count of a key grows from `old` by one at this offset."""
     new = old + 1
     was, stays = settings.shows(old), settings.shows(new)
     if settings.encoding is Encoding.APPEND:
@@ -45,7 +45,10 @@ def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Messa
 
 @lru_cache(maxsize=1_000)
 def batch(settings: Settings, records: int) -> Table:
-    """Return the batch query's result for the first records; for an append-only stream every count that a key had."""
+    """Return the batch query's result for the first `records` records.
+
+    For an append-only stream it contains every count that a key had.
+    """
     words = settings.words[:records]
     if settings.encoding is Encoding.APPEND:
         so_far: Counter[str] = Counter()
@@ -58,16 +61,19 @@ def batch(settings: Settings, records: int) -> Table:
 
 
 READS = ("apply", "delete", "insert")
-"""The actions by which the consumer changes its table. A consumer that deletes and inserts reads a message twice."""
+"""The actions by which the consumer changes its table.
+
+One that deletes and inserts handles a message in two actions.
+"""
 
 
 class Total(NamedTuple):
-    """The sum of the consumer's counts after one message was read, or lost on its way."""
+    """The sum of the consumer's counts after one message was read or lost, to compare with the batch query's sum."""
 
     message: str
     is_lost: bool
     records: int
-    """The number of records that the messages so far belong to, and so the sum of the batch query's counts."""
+    """The number of records that the messages so far belong to, which is also the sum of the batch query's counts."""
     reader_sum: int
     """The sum of the counts in the consumer's table."""
     is_whole: bool
@@ -75,7 +81,7 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the total differs from the batch query's although the change is whole."""
+        """Return whether the two sums differ although the change is whole, so that the consumer's table is wrong."""
         return self.is_whole and self.reader_sum != self.records
 
 
@@ -86,7 +92,7 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one total for each message of a run; `states` holds the state before each action, then the last state."""
+    """Return one total after each message of a run. `states` holds the state before each action, then the last."""
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
     result, records = [], 0

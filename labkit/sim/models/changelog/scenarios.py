@@ -1,6 +1,6 @@
 """The named runs of the changelog simulator, each with a sentence on what to watch for.
 
-A scenario lists the steps that matter; after them the run goes on to its end without further faults.
+A scenario lists its important steps; after them the run goes on to its end without further faults.
 """
 
 from labkit.sim.blueprint import Scenario

@@ -12,7 +12,7 @@ from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
 
 
 class Kind(Word):
-    """What a message says about one row of the table (Flink, Dynamic Tables: append-only, retract, upsert stream)."""
+    """What a message does to one row of the table (Flink, Dynamic Tables: append-only, retract, upsert stream)."""
 
     ADD = "+"
     """The message adds the row to the table (append-only and retract streams)."""
@@ -54,10 +54,10 @@ Table = tuple[Row, ...]
 
 
 class Query(NamedTuple):
-    """The continuous query: the offset of the next record, and the count of each key so far."""
+    """The process that runs the continuous query: the offset of the next record, and the count of each key so far."""
 
     saved: Durable[int] = 0
-    """The offset in the last checkpoint."""
+    """The offset of the next record in the last checkpoint."""
     saved_counts: Durable[Counts] = ()
     is_up: Volatile[bool] = False
     offset: Volatile[int] = 0
@@ -76,7 +76,7 @@ class Consumer(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The number of times that each fault may still happen."""
+    """The number of times that each fault may still happen in this run."""
 
     crashes: int = 0
     query_crashes: int = 0
@@ -157,7 +157,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The typed parameters."""
+    """The parameters of one configuration, with their types."""
 
     encoding: Encoding
     words: tuple[str, ...]
@@ -171,7 +171,7 @@ class Settings(NamedTuple):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The different words in the order of their first occurrence."""
+        """Return the different words of the input in the order of their first occurrence."""
         return tuple(dict.fromkeys(self.words))
 
     def shows(self, count: int) -> bool:
@@ -180,7 +180,7 @@ class Settings(NamedTuple):
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
     encoding = Encoding(str(values["encoding"]))
     if encoding is Encoding.APPEND and values["at_most"]:
         raise InvalidInput(
@@ -201,7 +201,7 @@ def settings(values: Values) -> Settings:
 
 
 def applied(table: Table, message: Message, *, owes: bool) -> Table:
-    """Return the table after a message.
+    """Return the table after the consumer has applied a message.
 
     If `owes`, a retraction without a row is kept, and removes the row when that arrives; otherwise it is ignored.
     """

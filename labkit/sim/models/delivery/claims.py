@@ -1,4 +1,4 @@
-"""The claims of the delivery simulator, its texts, and the figures of a walk: executions and waiting times.
+"""The claims of the delivery simulator, its texts, and the figures of a run: executions and waiting times.
 
 `labkit.core.judge` alone counts lost and duplicate records, as for real runs: `Judge` turns a state into a History.
 """
@@ -26,7 +26,7 @@ SENTENCES = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether no process has anything left to do; only a crash can follow, and it changes nothing."""
+    """Return whether no process has anything left to do. Only a crash can follow, and it would change nothing."""
     idle = all(process.stage is Stage.IDLE and not process.outbox for process in state.processes)
     return idle and not any(hop.forward or hop.back for hop in state.hops)
 
@@ -47,7 +47,7 @@ class Judge(StateJudge[State]):
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: the judge's properties, durability if senders repeat, recovery, and that the run ends."""
+    """Return the claims: the judge's, that no record is lost if senders repeat it, recovery, and that the run ends."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
@@ -62,7 +62,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the claim for one property of the judge.
+    """Return the claim that the judge finds one property not violated.
 
     A duplicate or a regression can be claimed at any time, because it stays one; a loss only at the end.
     """
@@ -133,7 +133,10 @@ def _stuck(state: State) -> str:
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
-    """Return for each process but the source how often it worked on each record. The judge counts the effects."""
+    """Return how often each process worked on each record, for all processes but the source.
+
+    The judge counts the effects of this work instead.
+    """
     records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):
@@ -144,13 +147,13 @@ def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
 
 
 def waited(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each process the number of steps in which it kept something that it may have to send again."""
+    """Return for each process the number of steps in which it kept a record that it might have to send again."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(bool(process.outbox) or process.output is not None for process in life) for life in lives)
 
 
 def variant(settings: Settings, action: Action) -> str:
-    """Return the sentence of an action under these settings; an empty string if the rule's own sentence is right."""
+    """Return another sentence for an action if these settings change its meaning; empty if the rule's is right."""
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"
@@ -176,7 +179,7 @@ def _with_its_id(settings: Settings) -> str:
 
 
 def text(state: State) -> str:
-    """Return a state in one line: processes, messages under way, output, and the remaining faults."""
+    """Return a state in one line of text: processes, messages under way, output, and the remaining faults."""
     processes, hops, out, productions, faults = state
     parts = [_process(number, process) for number, process in enumerate(processes)]
     parts += [_hop(number, hop) for number, hop in enumerate(hops, start=1) if hop != Hop()]
@@ -204,7 +207,7 @@ def _hop(number: int, hop: Hop) -> str:
 
 
 def _message(message: Message) -> str:
-    """Return a record in words, with its id if the two numbers differ."""
+    """Return a message in words: its record, and its id if that differs."""
     return str(message.record) + (f"#{message.name}" if message.name != message.record else "")
 
 

@@ -41,18 +41,18 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state with one fault less of this kind."""
+    """Return the state after one fault of this kind is used up."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
 def send(state: State, hop: int, message: Message) -> State:
-    """Return the state after a record has entered a hop."""
+    """Return the state after a record was sent on a hop, the network from process `hop` to the next."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop((*forward, message), back, ids))
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
-    """Return the state after the next record has left a hop, and this record.
+    """Return the state after the next record of a hop was received, and this record.
 
     If `remembers`, the connection keeps the id of the record.
     """
@@ -63,13 +63,13 @@ def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
 
 
 def acknowledge(state: State, hop: int, name: int) -> State:
-    """Return the state after an acknowledgement has entered a hop."""
+    """Return the state after the acknowledgement of a record id was sent back on a hop."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 
 
 def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
-    """Return the state after the next acknowledgement has left a hop, and the id in it."""
+    """Return the state after the next acknowledgement of a hop was received, and the record id in it."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 
@@ -96,7 +96,7 @@ def reorder(state: State, hop: int) -> State:
 
 
 def cut(state: State, process: int) -> State:
-    """Return the state after both connections of a process have closed and lost their messages and their ids."""
+    """Return the state after both connections of a process were closed, which loses their messages and their ids."""
     for hop in (process - 1, process):
         if 0 <= hop < len(state.hops):
             state = _with_hop(state, hop, Hop())
@@ -169,17 +169,17 @@ class Guards(RuleModel[State]):
             enabled.append(of["crash"][which])
 
     def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
-        """Return the records that a process may have under way on its hop at the same time."""
+        """Return the records that a process has to send and may have under way on its hop at the same time."""
         process = state.processes[which]
         if which and self.settings.weak:
             return () if process.output is None else (process.output,)
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return the oldest record with nothing under way and the oldest with something under way; each may be None.
+        """Return the oldest record that has to be sent, and the oldest one with a message or acknowledgement under way.
 
-        A timeout is right for the first and too early for the second. A real sender cannot know which of the
-        two it is; here a timeout that comes too early counts as a fault.
+        Each may be None. A timeout is right for the first record and too early for the second. A real sender cannot
+        know which of the two it is; here a timeout that comes too early counts as a fault.
         """
         lost = late = None
         forward, back, _ = state.hops[which]
@@ -205,7 +205,7 @@ class Guards(RuleModel[State]):
         return self.settings.weak and which < self.settings.last
 
     def _collectable(self, state: State, which: int) -> Ids:
-        """Return the noted ids that a process may forget.
+        """Return the recorded ids that a process may delete from its table.
 
         Real systems decide by age; the simulator can see whether the id may still arrive.
         """
@@ -265,7 +265,7 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(outbox=left))
 
     def _settled(self, state: State, which: int, process: Process) -> State:
-        """Return the state after a weak production was acknowledged, so the id of its input is noted."""
+        """Return the state after a weak production was acknowledged; the process now records the id of its input."""
         if self.settings.broken == "ack_early":
             return _with_process(state, which, _idle(self._noted(process)))
         return _with_process(state, which, self._noted(process)._replace(stage=Stage.DONE, output=None))
@@ -283,7 +283,10 @@ class Delivery(Guards):
         return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
-        """Return the state after a known record was acknowledged again, as its first acknowledgement may be lost."""
+        """Return the state after the receiver has discarded a known record and acknowledged it again.
+
+        The first acknowledgement may be lost.
+        """
         state, message = self._taken(state, which)
         return acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
@@ -303,7 +306,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _finished(self, process: Process) -> Process:
-        """Return a process after its note: idle if no sender waits for an acknowledgement."""
+        """Return a process after it has recorded the id: idle if no sender waits for an acknowledgement."""
         is_over = not self.settings.retry or self.settings.broken == "ack_early"
         return _idle(process) if is_over and process.stage is Stage.DONE else process
 
@@ -314,7 +317,7 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
 
     def _named(self, state: State, message: Message) -> tuple[State, Message]:
-        """Return the state and the production that a process makes of a record, with the production's id."""
+        """Return the state, and the output record (production) that a process makes of a record, with its id."""
         if not self.settings.fresh:
             return state, message
         return state._replace(productions=state.productions + 1), Message(message.record, state.productions)
@@ -324,7 +327,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _noted(self, process: Process) -> Process:
-        """Return a process with the id of its record in its table, if it has one."""
+        """Return a process after it has added the id of its record to its table, if it keeps one."""
         assert process.held is not None
         outbox, ids, memory, stage, held, output = process
         if self.settings.dedup == "durable":
@@ -368,14 +371,14 @@ class Delivery(Guards):
         return reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: the judge's, and that every record always has a durable place."""
+        """Return the claims: the judge's, and that every record is always stored durably somewhere."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action: the rule's, or another one that the settings require."""
+        """Return the sentence of an action: the rule's, or another one if the settings change what the action does."""
         return variant(self.settings, action) or super().template(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {

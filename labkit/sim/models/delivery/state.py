@@ -11,50 +11,53 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole
 
 
 class Stage(Word):
-    """How far a process has come with the record that it has taken from its channel."""
+    """The stage of a process in its work on the record that it has received."""
 
     DOWN = "down"
     IDLE = "idle"
     """The process has no record. The source is always idle, because no process sends it records."""
     WORKING = "working"
-    """The process has worked on the record in memory, and nothing of this has left the process."""
+    """The process has worked on the record in memory only; nothing has left the process."""
     WAITING = "waiting"
-    """The process has made a weak production and waits until everything downstream is done."""
+    """The process has sent on a weak production, without storing it, and waits until everything downstream is done."""
     STORED = "stored"
-    """The output is durable or visible, but the id is not noted (only with broken=note_late)."""
+    """The output is durable or visible, but the record's id is not yet in the table (only with broken=note_late)."""
     DONE = "done"
-    """The output is durable or visible and the id is noted, but the sender has no acknowledgement yet."""
+    """The output is durable or visible and the id is in the table, but the sender has no acknowledgement yet."""
 
 
 class Message(NamedTuple):
-    """A record on one hop. `name` is its id there, by which the receiver recognises duplicates."""
+    """A record on its way between two processes.
+
+    `name` is its id there, by which the receiver recognises duplicates.
+    """
 
     record: int
     name: int
 
 
 Ids = int
-"""A set of ids, one bit for each."""
+"""A set of record ids, as a number with one bit for each."""
 
 
 class Process(NamedTuple):
-    """One process of the chain."""
+    """One process of the chain: the records that it must send, the ids that it has seen, and its work in memory."""
 
     outbox: Durable[tuple[Message, ...]] = ()
     """The records to send to the next process, oldest first. The source, which reads a log, starts with all records."""
     ids: Durable[Ids] = 0
-    """The ids that the process has noted in its durable store."""
+    """The ids of received records in the process's durable table."""
     memory: Volatile[Ids] = 0
-    """The ids that the process has noted in memory."""
+    """The ids of received records in the process's memory."""
     stage: Volatile[Stage] = Stage.DOWN
     held: Volatile[Message | None] = None
-    """The record that the process works on."""
+    """The record that the process works on now."""
     output: Volatile[Message | None] = None
-    """The weak production that the process has made of this record."""
+    """The weak production that the process has made of this record, which is in memory only."""
 
 
 class Hop(NamedTuple):
-    """The network between two processes: records forward, acknowledgements (ids) back.
+    """The network between two processes (a hop): records forward, acknowledgements (ids) back.
 
     `ids` are those that the open connection has delivered; it stays empty if connections do not deduplicate.
     """
@@ -65,14 +68,14 @@ class Hop(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record that came out at the end of the chain, visible to all, and the number of crashes before that."""
+    """A record that came out at the end of the chain, visible to all, and the number of crashes before it did."""
 
     record: int
     crashes: int
 
 
 class Faults(NamedTuple):
-    """The number of times that each fault may still happen."""
+    """The number of times that each fault may still happen in this run."""
 
     drops: int
     duplicates: int
@@ -82,7 +85,7 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The processes and their environment: the network, the output, and the remaining faults.
+    """The state of the processes and their environment: the network, the output, and the remaining faults.
 
     `productions` counts the productions, so that each can get a fresh id; it stays 0 if ids are derived from records.
     """
@@ -137,7 +140,7 @@ TABLES = ("volatile", "durable")
 
 
 class Settings(NamedTuple):
-    """The typed parameters."""
+    """The parameters of one configuration, with their types."""
 
     retry: bool
     dedup: str
@@ -152,12 +155,12 @@ class Settings(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The number of the last process of the chain, whose output is visible to all."""
+        """Return the number of the last process of the chain, whose output is visible to all."""
         return self.processes - 1
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
     broken, dedup = str(values["broken"]), str(values["dedup"])
     if not values["retry"] and values["productions"] == "weak":
         raise InvalidInput(

@@ -14,23 +14,23 @@ __all__ = ["BLUEPRINT"]
 
 
 def judge_of(walk: Replay, reader: int = 0) -> Judge:
-    """Return the judge for the records that one reader has returned in a walk."""
+    """Return the judge for the records that one reader has received in a run."""
     assert isinstance(walk.model, KafkaLog)
     return Judge(walk.model.settings, reader)
 
 
 def history(walk: Replay) -> History:
-    """Return the records that the first reader has returned in a walk."""
+    """Return the records that the first reader has received in a run."""
     return judge_of(walk).history(walk.state)
 
 
 def expected(walk: Replay) -> Sequence[Record]:
-    """Return the records that should come out of a walk."""
+    """Return the records that a reader should receive in a run."""
     return judge_of(walk).expected
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a walk: the judge's verdict on the records that the first reader has at the end."""
+    """Return the figures of a run: the judge's verdict on the records that the first reader has received by the end."""
     return {"verdict": judge_of(walk).verdict(walk.state)}
 
 

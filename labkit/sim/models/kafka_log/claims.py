@@ -1,8 +1,8 @@
-"""The claims of the log simulator, its texts, and the judge for the records that a reader has returned.
+"""The claims of the log simulator, its texts, and the judge for the records that a reader has received.
 
-`labkit.core.judge` alone counts lost, duplicate and early rows: `Judge` turns the records of a reader into a
-History. The claims about every state concern the first reader. It reads at read_committed, unless
-read_uncommitted is alone.
+`labkit.core.judge` alone counts lost, duplicate and early rows: `Judge` turns the records of a reader into a History.
+The claims about every state concern the first reader. It reads at read_committed, unless the configuration has a reader
+at read_uncommitted only.
 """
 
 from collections import Counter
@@ -35,7 +35,10 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """Return the expected records: the input with the running count of each partition, then all plain records."""
+    """Return the expected records: the input with the running count of each partition, then all plain records.
+
+    A plain record is one without a transaction.
+    """
     counts: Counter[str] = Counter()
     records = []
     for record in range(settings.records + settings.budget.others):
@@ -47,7 +50,7 @@ def expected(settings: Settings) -> list[Record]:
 
 
 def is_over(state: State) -> bool:
-    """Return whether the job has ended, all processes are up, and no request, marker or plain record is to come."""
+    """Return whether the run is over: the job has ended, all processes are up, and nothing is still to arrive."""
     job, zombie, coordinator, _, readers, _, requests, budget, _, _ = state
     if job.phase is not Phase.ENDED or zombie != NOBODY or requests or budget.others or not coordinator.is_up:
         return False
@@ -55,7 +58,7 @@ def is_over(state: State) -> bool:
 
 
 class Judge(StateJudge[State]):
-    """The judge of the records that one reader has returned; by default the first reader."""
+    """The judge of the records that one reader has received; by default the first reader."""
 
     def __init__(self, settings: Settings, reader: int = 0) -> None:
         super().__init__(expected(settings), self._view_of)
@@ -65,7 +68,7 @@ class Judge(StateJudge[State]):
         return state.partitions, state.sights[self._reader]
 
     def is_over(self, state: State) -> bool:
-        """Return whether nothing is left to do, and every reader has read as far as it may."""
+        """Return whether the run is over and every reader has read as far as it may."""
         return is_over(state) and all(
             position == end_of(self._settings, which, partition)
             for which, reader in enumerate(state.readers)
@@ -73,7 +76,7 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that the reader has returned, a reading at the end, and the rows still hidden from it."""
+        """Return the records that the reader has received, a reading at the end, and the rows still hidden from it."""
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -108,7 +111,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: the judge's at the end, the protocol's rules, possible readings, and that the job ends."""
+    """Return the claims: the judge's at the end, the protocol's rules, possible events, and that the job ends."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))
@@ -171,7 +174,7 @@ def _decided_first() -> Property[State]:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """Yield the claims that some event is possible, which would fail if the model could not do its work."""
+    """Yield the claims that certain events are possible; they would fail if the model could not do its work."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:
@@ -212,7 +215,7 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence on a commit request that decides nothing; an empty string if the coordinator does decide."""
+    """Return the sentence on a commit request that decides nothing; empty if the coordinator does decide."""
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
@@ -230,7 +233,7 @@ def refused(action: Action) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state in one line: job, coordinator, partitions, readers, and the remaining faults."""
+    """Return a state in one line of text: job, coordinator, partitions, readers, and the remaining faults."""
     parts = [_job(state.job)]
     if state.zombie != NOBODY:
         parts.append(f"zombie {_job(state.zombie)}")

@@ -29,24 +29,30 @@ from labkit.sim.models.kafka_log.state import (
 )
 
 PREPARED = (Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT)
-"""The stages with a decision but missing markers; requests for such an id must wait (CONCURRENT_TRANSACTIONS)."""
+"""The stages in which the decision is logged, but markers are missing.
+
+Further requests for the id must wait (CONCURRENT_TRANSACTIONS).
+"""
 
 
 UNUSED = Entry(Stage.EMPTY, -1)
-"""The entry of an id that was skipped because its checkpoint had nothing of its own to commit."""
+"""The log entry of a transactional id that was skipped because its checkpoint had nothing of its own to commit."""
 
 
 class Answer(Word):
     """The coordinator's answer to a request to commit."""
 
     DONE = "done"
-    """The commit is decided, now or earlier."""
+    """The commit is decided, by this request or an earlier one."""
     REFUSED = "refused"
     """PRODUCER_FENCED or INVALID_TXN_STATE: no transaction with this epoch could be committed."""
 
 
 class Rules(NamedTuple):
-    """The coordinator's part of a configuration. If it `forgets`, it answers before its decision is in the log."""
+    """The rules of a configuration that concern the coordinator.
+
+    If it `forgets`, it answers before it logs its decision.
+    """
 
     bumps_epoch: bool = False
     fences: bool = True
@@ -54,20 +60,20 @@ class Rules(NamedTuple):
 
 
 def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
-    """Return the log entry of an id; None if the id was never initialised."""
+    """Return the coordinator's log entry of a transactional id; None if the id was never initialised."""
     entry = coordinator.log[name] if name < len(coordinator.log) else UNUSED
     return None if entry == UNUSED else entry
 
 
 def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
-    """Return the coordinator with a new last entry for an id."""
+    """Return the coordinator with a new last log entry for a transactional id."""
     log, is_up, marked = coordinator
     log = (*log, *(UNUSED,) * (name - len(log)))
     return Coordinator((*log[:name], entry, *log[name + 1 :]), is_up, marked)
 
 
 def is_busy(coordinator: Coordinator, name: int) -> bool:
-    """Return whether some markers of an id are not yet written."""
+    """Return whether some markers of a transactional id's decision are not yet written."""
     entry = entry_of(coordinator, name)
     return entry is not None and entry.stage in PREPARED
 
@@ -150,7 +156,7 @@ def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordina
 
 
 def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
-    """Return the coordinator with every open transaction one tick older, at most as old as the timeout."""
+    """Return the coordinator with every open transaction one clock tick older, at most as old as the timeout."""
     log = tuple(
         Entry(stage, epoch, partitions, min(age + 1, timeout))
         if stage is Stage.ONGOING
@@ -163,7 +169,7 @@ def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
 def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
     """Return the coordinator after a crash, which only its log survives.
 
-    If it answers before it logs, it loses the decisions whose markers are not all written.
+    A coordinator that answers before it logs (`forgets`) loses the decisions whose markers are not all written.
     """
     if rules.forgets:
         log = tuple(
@@ -184,7 +190,7 @@ def end_of(settings: Settings, which: int, partition: Partition) -> int:
 def rows(
     settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
 ) -> tuple[ReadRecord, ...]:
-    """Return the records that a poll returns to a reader from this position on."""
+    """Return the records that one poll from this position brings to a reader."""
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
@@ -199,7 +205,7 @@ def _is_undecided(coordinator: Coordinator, name: int) -> bool:
 
 
 def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
-    """Return the reader after a poll of one partition."""
+    """Return the reader after it has polled one partition (`where`) up to position `end`."""
     stored, is_up, positions = reader
     positions = (*positions[:where], end, *positions[where + 1 :])
     return Reader(positions if settings.stores_with_rows else stored, is_up, positions)
@@ -211,5 +217,5 @@ def restarted(reader: Reader) -> Reader:
 
 
 def extend_sight(sight: Sight, where: int, more: tuple[ReadRecord, ...]) -> Sight:
-    """Return the records that a reader has returned, with more records of one partition."""
+    """Return the records that a reader has received so far, with more records of partition `where`."""
     return (*sight[:where], (*sight[where], *more), *sight[where + 1 :])

@@ -10,14 +10,20 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
-    """Return whether the producer may take the next id: no transaction is bound, input is left, and the id is free."""
+    """Return whether the producer may initialise the next transactional id.
+
+    It may if it has no transaction, input is left, and the id is free.
+    """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
     return coordinator.is_up and not is_busy(coordinator, next_name(settings, job))
 
 
 def next_name(settings: Settings, job: Job) -> int:
-    """Return the id of the next transaction: the number of the checkpoint that will commit it, or 0 for the only id."""
+    """Return the transactional id of the next transaction.
+
+    It is the number of the checkpoint that will commit it, or 0 if all transactions share one id.
+    """
     return 0 if settings.reuses_id else job.number + 1
 
 
@@ -27,14 +33,14 @@ def begin(job: Job, handle: Handle) -> Job:
 
 
 def can_write(settings: Settings, job: Job) -> bool:
-    """Return whether the producer may write; if all transactions share one id, the last one must be committed first."""
+    """Return whether the producer may write. If all transactions share one id, the last one must be committed first."""
     if job.phase is not Phase.RUNNING or job.current is None or job.offset == settings.records:
         return False
     return not (settings.reuses_id and (job.pending or job.due))
 
 
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
-    """Return whether a checkpoint may start: there is something to commit, none is under way, and it is time."""
+    """Return whether a checkpoint may start: there is something to commit, no other is running, and it is time."""
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
     return since >= settings.interval or job.offset == settings.records
@@ -73,18 +79,18 @@ def complete(job: Job) -> Job:
 
 
 def lapse(job: Job) -> Job:
-    """Return the job after its checkpoint has expired; the transactions stay pending for the next checkpoint."""
+    """Return the job after its running checkpoint has expired; the transactions stay pending for the next one."""
     return job._replace(triggered=None)
 
 
 def sent(job: Job, number: int) -> Job:
-    """Return the job after it has requested a commit and waits for the answer."""
+    """Return the job after it has requested its pending commit with this number, and waits for the answer."""
     due = job.due
     return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 
 
 def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Job | None:
-    """Return the job after the answer to a commit; None if the job fails.
+    """Return the job after the answer to its commit request; None if the job fails because of it.
 
     A producer with transactions of version 2 learns its new epoch from the answer.
     """
@@ -125,7 +131,10 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
 
 
 def may_fence(settings: Settings, job: Job) -> bool:
-    """Return whether recovery may initialise ids; before that, it must have committed every decided transaction."""
+    """Return whether recovery may initialise ids, which aborts their open transactions.
+
+    Before that, it must have committed every decided transaction.
+    """
     return bool(job.to_fence) and (not job.due or settings.broken == "init_first")
 
 
@@ -135,12 +144,12 @@ def may_send(settings: Settings, job: Job) -> bool:
 
 
 def fenced(job: Job) -> Job:
-    """Return the job after recovery has initialised the next id, with no transaction open under it."""
+    """Return the job after recovery has initialised the next id, so that no transaction is open under it."""
     return recovered(job._replace(to_fence=job.to_fence[1:]))
 
 
 def recovered(job: Job) -> Job:
-    """Return the job, which is running if its recovery has nothing left to do."""
+    """Return the job, in the running phase if its recovery has nothing left to do."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
         return job._replace(phase=Phase.RUNNING)
     return job
@@ -154,5 +163,5 @@ def is_finished(settings: Settings, job: Job) -> bool:
 
 
 def roll_back(job: Job) -> Job:
-    """Return the job after somebody has removed its newest completed checkpoint."""
+    """Return the job after a person has removed its newest completed checkpoint."""
     return job._replace(checkpoints=job.checkpoints[:-1])

@@ -1,8 +1,8 @@
 """The simulator of Kafka's log: the enabled actions of a state, in a fixed order, and what each of them changes.
 
-Time is counted in ticks and not measured. A tick is an action, and the timeout of a transaction counts the
-ticks since its first write. With an interval of 0 any step may take any time. With a larger interval the job is
-punctual: no tick passes while one of its own steps is due.
+Time is counted in ticks and not measured. A tick is an action, and the timeout of a transaction counts the ticks since
+its first write. With an interval of 0 any step may take any time. With a larger interval the job is punctual: no tick
+passes while one of its own steps is due.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Broker(RuleModel[State]):
-    """The actions of the coordinator, the partitions and the readers."""
+    """The actions of Kafka: its coordinator, its partitions and the readers."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -142,10 +142,10 @@ class Broker(RuleModel[State]):
 
 
 MAX_FAILURES = 2
-"""After this number of failures nobody restarts the job; two are enough to see that it would go on for ever."""
+"""The number of failures after which nobody restarts the job; two are enough to see that it would fail for ever."""
 
 TEN = 10
-"""The factor by which a marker's action combines two numbers: ten times the id, plus the partition."""
+"""The factor in the number of a marker's action, which is ten times the id, plus the partition."""
 
 
 def enabled(rules: Settings, state: State) -> list[Action]:
@@ -171,7 +171,7 @@ def _job_actions(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
-    """Append the next steps of a running job to `actions`."""
+    """Append the actions that a running job may take next to `actions`."""
     job, coordinator = state.job, state.coordinator
     if coordinator.is_up and work.may_fence(rules, job) and not kafka.is_busy(coordinator, job.to_fence[0]):
         actions.append(Action("fence", job.to_fence[0]))
@@ -190,7 +190,7 @@ def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _is_reachable(rules: Settings, state: State, job: Job) -> bool:
-    """Return whether a write can succeed now; the coordinator must first add a new partition to the transaction."""
+    """Return whether the job's next write can succeed now; a new partition must first be added to the transaction."""
     assert job.current is not None
     name, where = job.current.name, rules.partition_of(job.offset)
     if job.added >> where & 1:
@@ -249,7 +249,7 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _may_tick(rules: Settings, state: State) -> bool:
-    """Return whether time may pass: only if some clock runs, and not while a step of a punctual job is due."""
+    """Return whether a clock tick may happen: some clock runs, and no step of a punctual job is due."""
     job = state.job
     is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
     if not rules.interval or job.phase is Phase.ENDED:
@@ -282,7 +282,7 @@ class KafkaLog(Broker):
         )
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: job, zombie job, coordinator and its requests, readers, then faults and time."""
+        """Return the enabled actions: job, zombie job, coordinator and its requests, readers, then faults and ticks."""
         return enabled(self.settings, state)
 
     # The job.
@@ -321,7 +321,7 @@ class KafkaLog(Broker):
         return job._replace(offset=job.offset + 1, added=added)
 
     def _written(self, state: State, job: Job) -> State | None:
-        """Return the state after the job's next record is in its partition; None if the write is refused.
+        """Return the state after the job has written its next record; None if the write is refused.
 
         A partition accepts a record only if its transaction is open there, or if the coordinator has just opened it.
         """
@@ -381,7 +381,7 @@ class KafkaLog(Broker):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the id and the partition that the number of a marker's action combines."""
+        """Return the values of the names in an action's sentence: for a marker, its id and its partition."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

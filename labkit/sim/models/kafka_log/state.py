@@ -15,18 +15,18 @@ from labkit.sim.parameters import Choice, Parameter, Values, Whole
 from labkit.sim.rules import one_less
 
 COMMIT, ABORT = -1, -2
-"""The values in place of a record that mean a commit marker and an abort marker."""
+"""The values of a slot's record that mean a commit marker and an abort marker."""
 
 PLAIN = -1
-"""The value in place of a transactional id for a record that was written without a transaction."""
+"""The value of a slot's transactional id that means a record without a transaction."""
 
 
 class Slot(NamedTuple):
-    """One position of a partition: a record of a transaction, a plain record, or a marker (COMMIT, ABORT)."""
+    """One position of a partition's log: a record of a transaction, a plain record, or a marker (COMMIT, ABORT)."""
 
     record: int
     name: int
-    """The transactional id."""
+    """The transactional id, or `PLAIN`."""
     epoch: int
     batch: int = -1
     """The checkpoint with which the writer intends to commit the record."""
@@ -38,7 +38,7 @@ Partition = tuple[Slot, ...]
 
 
 class Stage(Word):
-    """The stage of an id's last transaction, named as in Kafka's TransactionState."""
+    """The stage of a transactional id's last transaction, named as in Kafka's TransactionState."""
 
     EMPTY = "empty"
     ONGOING = "ongoing"
@@ -50,9 +50,9 @@ class Stage(Word):
 
 
 class Entry(NamedTuple):
-    """The last log entry of one transactional id. `partitions` is a set, one bit for each partition.
+    """The coordinator's last log entry of one transactional id. `partitions` is a set, one bit for each partition.
 
-    `age` is the number of ticks since the first partition was added; then the timeout starts.
+    `age` is the number of ticks since the first partition was added, at which the timeout started.
     """
 
     stage: Stage = Stage.EMPTY
@@ -67,11 +67,11 @@ class Coordinator(NamedTuple):
     log: Durable[tuple[Entry, ...]] = ()
     is_up: Volatile[bool] = False
     marked: Volatile[tuple[tuple[int, int], ...]] = ()
-    """(id, partition) of these markers; after a crash the coordinator writes them again."""
+    """The markers that the coordinator knows to be written, as (id, partition); after a crash it writes them again."""
 
 
 class Handle(NamedTuple):
-    """The transactional id and the epoch, with which any process can end a transaction."""
+    """A transactional id and its epoch, with which any process can end the transaction."""
 
     name: int
     epoch: int
@@ -81,7 +81,7 @@ class Handle(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint: the offset of the next input record, and the transactions to commit when it is complete."""
+    """A checkpoint of the job: the next input record's offset, and the transactions to commit when it is complete."""
 
     number: int
     offset: int
@@ -105,10 +105,10 @@ class Phase(Word):
 
 
 class Job(NamedTuple):
-    """The writing job: source, sink with its producer, and the store of completed checkpoints."""
+    """The writing job: its source, its sink with a producer, and the store of completed checkpoints."""
 
     checkpoints: Durable[tuple[Checkpoint, ...]] = ()
-    """The completed checkpoints; each is the decision to commit its transactions."""
+    """The completed checkpoints. A completed checkpoint is the decision to commit its transactions."""
     incarnation: Durable[int] = 0
     phase: Volatile[Phase] = Phase.DOWN
     number: Volatile[int] = -1
@@ -120,19 +120,19 @@ class Job(NamedTuple):
     added: Volatile[int] = 0
     """The partitions that the producer has added to this transaction, one bit for each; 0 if nothing is written."""
     pending: Volatile[tuple[Handle, ...]] = ()
-    """The pre-committed transactions that no completed checkpoint contains."""
+    """The pre-committed transactions that are in no completed checkpoint."""
     triggered: Volatile[Checkpoint | None] = None
-    """The checkpoint that is under way."""
+    """The checkpoint that was triggered and is not complete."""
     due: Volatile[tuple[Due, ...]] = ()
     to_fence: Volatile[tuple[int, ...]] = ()
-    """The ids that recovery must still initialise, which aborts their open transactions."""
+    """The transactional ids that recovery must still initialise, which aborts their open transactions."""
 
 
 NOBODY = Job()
 
 
 class Reader(NamedTuple):
-    """A reader of all partitions: the positions from which it would restart, and its current ones."""
+    """A reader of all partitions: its stored positions, from which it would restart, and its current ones."""
 
     stored: Durable[tuple[int, ...]] = ()
     is_up: Volatile[bool] = False
@@ -140,14 +140,14 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """The position of a record that a reader has returned; `early` if the transaction was undecided at that moment."""
+    """The position of a record that a reader has received; `early` if its transaction was undecided then."""
 
     position: int
     early: bool
 
 
 Sight = tuple[tuple[ReadRecord, ...], ...]
-"""The records that one reader has returned, by partition."""
+"""The records that one reader has received, by partition."""
 
 
 class Request(NamedTuple):
@@ -158,7 +158,7 @@ class Request(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The number of times that each event may still happen."""
+    """The number of times that each fault or other event may still happen in this run."""
 
     crashes: int = 0
     retries: int = 0
@@ -170,7 +170,7 @@ class Budget(NamedTuple):
 
 
 class State(NamedTuple):
-    """The processes, then their environment: the records returned by readers, requests, remaining events, and time.
+    """The state of the processes and their environment: received records, requests, remaining events, and time.
 
     `since` is the number of ticks since the last checkpoint was triggered, or since the job went down.
     """
@@ -251,7 +251,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 class Settings(NamedTuple):
-    """The typed parameters."""
+    """The parameters of one configuration, with their types."""
 
     records: int
     partitions: int
@@ -302,7 +302,7 @@ class Fate(Word):
 
 @lru_cache(maxsize=100_000)
 def fates(partition: Partition) -> tuple[Fate | None, ...]:
-    """Return the outcome for each position of a partition, None for a marker."""
+    """Return the outcome of the record at each position of a partition; None for a marker."""
     backwards: list[Fate | None] = []
     ends: dict[int, Fate] = {}
     for slot in reversed(partition):
@@ -332,7 +332,7 @@ as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """Return the state with another job.
+    """Return the state with this job.
 
     `since` is the number of ticks since its last checkpoint was triggered, or since it went down.
     """
@@ -340,7 +340,7 @@ def with_job(state: State, job: Job, since: int) -> State:
 
 
 def with_coordinator(state: State, coordinator: Coordinator) -> State:
-    """Return the state with another coordinator."""
+    """Return the state with this coordinator."""
     return as_state((*state[:2], coordinator, *state[3:]))
 
 
@@ -352,7 +352,7 @@ def with_reader(state: State, which: int, reader: Reader) -> State:
 
 
 def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
-    """Return the state with one reader replaced, and with all records that it has returned so far."""
+    """Return the state with one reader replaced, and with all records that it has received so far."""
     at, sights = state.readers, state.sights
     readers = (*at[:which], reader, *at[which + 1 :])
     handed = (*sights[:which], sight, *sights[which + 1 :])
@@ -360,7 +360,7 @@ def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
 
 
 def appended(state: State, where: int, slot: Slot) -> State:
-    """Return the state with one more slot at the end of a partition."""
+    """Return the state after a slot, a record or a marker, was appended to partition `where`."""
     at = state.partitions
     partition: Partition = (*at[where], slot)
     partitions = (*at[:where], partition, *at[where + 1 :])
@@ -368,7 +368,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state with one fault less of this kind."""
+    """Return the state after one fault of this kind is used up."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

@@ -12,7 +12,10 @@ from labkit.core.errors import InvalidInput
 
 
 class Timeouts(NamedTuple):
-    """A configuration, in seconds. `pause` is the least time from the end of a checkpoint to the next start."""
+    """The timeouts of a checkpointing job, in seconds.
+
+    `pause` is the least time from a checkpoint's end to the next start.
+    """
 
     interval: float
     checkpoint: float
@@ -21,13 +24,13 @@ class Timeouts(NamedTuple):
     """The broker's transaction.max.timeout.ms, 15 minutes by default."""
     pause: float = 0.0
     tolerated: int = 0
-    """The number of checkpoints in a row that may expire before the job is given up."""
+    """The number of checkpoints in a row that may expire before the job fails."""
     downtime: float = 0.0
     """The longest time from a crash until the restarted job has committed all decided transactions."""
 
 
 class Fit(StrEnum):
-    """The possible results of an examination."""
+    """The possible results of checking timeouts against each other."""
 
     SAFE = "safe"
     LOSES = "can lose data"
@@ -35,7 +38,7 @@ class Fit(StrEnum):
 
 
 class Examination(NamedTuple):
-    """The result, the limit in seconds that the transaction timeout must exceed (`needed`), and the reason."""
+    """The result of the check, the seconds that the transaction timeout must exceed (`needed`), and the reason."""
 
     fit: Fit
     needed: float
@@ -54,7 +57,7 @@ def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, dow
 
 
 def examine(timeouts: Timeouts) -> Examination:
-    """Return whether a job with these timeouts starts, and whether it can lose data.
+    """Check whether a job with these timeouts starts, and whether it can lose data.
 
     Raises `InvalidInput` if a value is negative, or 0 where it must not be.
     """

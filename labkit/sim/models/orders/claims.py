@@ -32,7 +32,7 @@ def expected(rows: int) -> list[Record]:
 
 
 def is_done(settings: Settings, state: State) -> bool:
-    """Return whether the process is up and has nothing left to do."""
+    """Return whether the run is complete: the process is up and has nothing left to do."""
     process = state.process
     return process.place is Place.IDLE and process.job.start >= settings.rows
 
@@ -40,7 +40,8 @@ def is_done(settings: Settings, state: State) -> bool:
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
     """Return the visible rows as a history, with a reading at each crash and at the end.
 
-    If a rerun may take other rows (`bounds_change`), the history has no batches, because they have no fixed bounds.
+    If a repeated step may take other rows (`bounds_change`), the history has no batches, because their bounds are not
+    fixed.
     """
     batches = [
         PlannedBatch(step, start, min(start + ROWS_OF_A_STEP, rows))
@@ -87,13 +88,13 @@ ENDS = {
     "no_duplicate": "When all is done, no row is there twice.",
     "no_unexpected": "When all is done, every value is right.",
 }
-"""The claims about the end, from which the guarantee of a design follows."""
+"""The claims about the end of a run, from which the guarantee of a design follows."""
 
 MEANWHILE = {
     "no_regression": "No value is seen to go back.",
     "no_fractured_read": "At no crash is part of a step visible.",
 }
-"""The claims about readings before the end; a design can break them although its end is right."""
+"""The claims about readings before the end of a run; a design can break them although its end is right."""
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
@@ -112,7 +113,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _is_down(state: State) -> bool:
-    """Return whether the process is down, so that a half-visible step stays as it is."""
+    """Return whether the process is down, so that nothing completes a half-visible step for now."""
     return state.process.place is Place.DOWN
 
 
@@ -137,14 +138,14 @@ def set_in_words(writes: Sequence[Write]) -> str:
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
-    """Return the sentence on the rows that a step takes, which also says whether they come from a plan."""
+    """Return the sentence on the rows that a step takes; it also says whether a plan fixes them."""
     rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."
 
 
 def skipped_in_words(process: Process) -> str:
-    """Return the sentence that says why the output of a step is left out."""
+    """Return the sentence that says why the output of a step is skipped."""
     return f"The marker names step {process.marker.step}, so the output of step {process.job.step} is left out."
 
 
@@ -159,7 +160,7 @@ _SOURCES = {
 
 
 def started_in_words(recovery: Recovery, before: Process, after: Process) -> str:
-    """Return the sentence on a restart: what the process read, and where it goes on."""
+    """Return the sentence on a restart: what the process read, and with which step it goes on."""
     if after.place is Place.FINISHING:
         return f"The process starts, finds the staged output of step {after.job.step} and finishes it."
     dropped = f" and drops the staged output of step {before.staged.step}" if before.staged is not NO_JOB else ""
@@ -171,7 +172,7 @@ def started_in_words(recovery: Recovery, before: Process, after: Process) -> str
 
 
 def text(state: State) -> str:
-    """Return a state in one line: stores, memory, visible rows, and the remaining crashes."""
+    """Return a state in one line of text: stores, memory, visible rows, and the remaining crashes."""
     process = state.process
     parts = [
         f"plans {_all(f'{each.step}:{each.start}-{each.end}' for each in process.plans)}",

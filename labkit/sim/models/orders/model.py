@@ -1,7 +1,7 @@
-"""The simulator of a design: a process runs steps, makes the writes of each in order, and may die between any two.
+"""The simulator of a design of writes: a process makes the writes of each step in order, and may die between two.
 
-The process is sequential: a step begins after all writes of the step before. Only `next_job` and `to_finish`
-know how a design recovers: what a restart reads, and where it goes on.
+The process is sequential: a step begins after all writes of the step before. Only `next_job` and `to_finish` know how a
+design recovers: what a restart reads, and where it goes on.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ from labkit.sim.writes import AtomicSet, Leftover, Output, Start, Write
 
 
 def next_job(settings: Settings, process: Process) -> Job:
-    """Return the step that runs next after a restart, still without rows."""
+    """Return the step that runs next after a restart; it has not yet taken any rows."""
     note = _note(settings.design.recovery.start, process)
     offset = note.end
     if settings.world is World.GONE:
@@ -66,7 +66,7 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """Return the running count before a step. A design that stores no state derives each value from its row alone."""
+    """Return the running count before a step. A design that stores no state derives it from the row's offset alone."""
     design = settings.design
     if Write.STATE not in design.writes:
         return offset
@@ -77,7 +77,7 @@ def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
 
 
 def to_finish(settings: Settings, process: Process) -> Job:
-    """Return the staged step that a restart finishes; `NO_JOB` if there is none or if it drops staged output."""
+    """Return the staged step that a restart finishes; `NO_JOB` if nothing is staged, or if it is dropped."""
     leftover, staged = settings.design.recovery.leftover, process.staged
     if staged is NO_JOB or leftover is Leftover.DROPPED:
         return NO_JOB
@@ -87,7 +87,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """Return the durable plan of a step; None if there is none or if all its rows are gone."""
+    """Return the durable plan of a step; None if no plan covers its first row."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -99,12 +99,12 @@ _state = from_fields(State)
 
 
 def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[State]]:
-    """Return one rule for each kind of write. An atomic set uses the rule of its last write."""
+    """Return one rule for each kind of write. A set of atomic writes uses the rule of its last write."""
     return {write.value: Rule(effect, "Step {which}: {what}.") for write in Write}
 
 
 class Orders(RuleModel[State]):
-    """The simulator of one design with one kind of input."""
+    """The simulator of one design of writes with one kind of input."""
 
     name, version, parameters = "orders", VERSION, PARAMETERS
 
@@ -134,7 +134,7 @@ class Orders(RuleModel[State]):
         return enabled
 
     def _ends(self, process: Process) -> list[int]:
-        """Return the offsets at which the next step may end."""
+        """Return the input offsets at which the next step may end."""
         job, rows = process.job, self.settings.rows
         if job.start >= rows:
             return []
@@ -186,7 +186,7 @@ class Orders(RuleModel[State]):
         return self._after_writes(state, ())
 
     def _after_writes(self, state: State, writes: AtomicSet) -> State:
-        """Return the state after an atomic set of writes; the process goes on to its next set or to its next step."""
+        """Return the state after a set of atomic writes; the process goes on to the next set, or to the next step."""
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
@@ -228,14 +228,14 @@ class Orders(RuleModel[State]):
         return State(process, state.seen, life, state.crashes)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: the judge's verdicts on every end, and on the readings before it."""
+        """Return the claims: the judge's verdicts on every end, and on the readings before the end."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for the whole atomic set that an action's name stands for."""
+        """Return the values of the names in an action's sentence: words for all writes of its atomic set."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:
@@ -265,7 +265,7 @@ def _row(state: State, offset: int) -> Seen:
 
 
 def written(process: Process, write: Write) -> Process:
-    """Return the process after one write of its current step, any kind but visible output."""
+    """Return the process after one durable write of its current step; `write` is any kind but visible output."""
     job = process.job
     if write is Write.PLAN:
         kept = tuple(each for each in process.plans if each.step < job.step)

@@ -1,4 +1,4 @@
-"""The named runs of designs, each with a sentence on what to watch for."""
+"""The named runs of designs of writes, each with a sentence on what to watch for."""
 
 from labkit.sim.blueprint import Scenario
 

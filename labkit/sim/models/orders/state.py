@@ -23,35 +23,35 @@ from labkit.sim.writes import (
 VERSION = 1
 
 ROWS_OF_A_STEP = 2
-"""The number of rows of a step with fixed bounds; two are enough for a crash between two rows."""
+"""The number of rows of a step with fixed bounds. Two are enough for a crash between two rows."""
 
 
 class World(Word):
-    """The rows that the input gives to a step that runs again."""
+    """Which rows the input gives to a step that runs again."""
 
     SAME = "same"
     """The same rows as before."""
     OTHER = "other"
     """Any number of rows, unless a plan fixes them."""
     GONE = "gone"
-    """The same rows, except those that the source has dropped after a notice."""
+    """The same rows, except those that the source has deleted after a notice that they were processed."""
 
 
 _SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")
 
 
 def short(order: str) -> str:
-    """Return the text of an order in the form that a trace may contain."""
+    """Return an order of writes in the form that a trace may contain."""
     return order.replace("+", "_").replace(" > ", "-")
 
 
 def _long(order: str) -> tuple[AtomicSet, ...]:
-    """Return the atomic sets of a text from `short`. Raises `InvalidInput` if it is no order."""
+    """Return the order of writes that `short` wrote, as atomic sets. Raises `InvalidInput` for any other text."""
     return parse_order(order.replace("_", "+").replace("-", ">"))
 
 
 def _order(text: str) -> str:
-    """Return an order with each set sorted as in `Write`. Raises `Unfit` if the text is no order."""
+    """Return an order of writes with each set sorted as in `Write`. Raises `Unfit` if the text is no order."""
     remedy = f"write each of {', '.join(Write)} at most once, as in plan-visible_marker-decision."
     if not _SHORT.fullmatch(text):
         raise Unfit(remedy)
@@ -102,7 +102,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The typed parameters."""
+    """The parameters of one configuration, with their types."""
 
     design: Design
     world: World
@@ -111,7 +111,10 @@ class Settings(NamedTuple):
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if the design makes no sense."""
+    """Return the settings for parameter values.
+
+    Raises `InvalidInput` if the design that they describe makes no sense.
+    """
     recovery = Recovery(
         Start(str(values["start"])), bool(values["newest"]), bool(values["skips"]), _LEFTOVERS[str(values["leftover"])]
     )
@@ -123,7 +126,7 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return the parameters with which the simulator runs a design on an input."""
+    """Return the simulator's parameters for a design and a world, which says which rows a repeated step gets."""
     recovery = design.recovery
     leftover = next(name for name, each in _LEFTOVERS.items() if each is recovery.leftover)
     return {
@@ -138,14 +141,14 @@ def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object
 
 
 class Note(NamedTuple):
-    """A note that a step is done: the number of the step, and the input offset after its last row."""
+    """A durable record that a step is done: the number of the step, and the input offset after its last row."""
 
     step: int
     end: int
 
 
 NOTHING = Note(-1, 0)
-"""The note of a process that has noted no step."""
+"""The record of a process that has not finished any step."""
 
 
 class Snapshot(NamedTuple):
@@ -157,7 +160,7 @@ class Snapshot(NamedTuple):
 
 
 class Job(NamedTuple):
-    """The rows of a step: the offsets [start, end), and the running count before the first of them."""
+    """A step with its rows: the offsets [start, end), and the running count before the first of them."""
 
     step: int
     start: int
@@ -166,12 +169,12 @@ class Job(NamedTuple):
 
     @property
     def note(self) -> Note:
-        """The note to write when the step is done."""
+        """Return the record to write when the step is done."""
         return Note(self.step, self.end)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The state after the step."""
+        """Return the state after the step: the running count."""
         return Snapshot(self.step, self.end, self.base + self.end - self.start)
 
 
@@ -190,10 +193,10 @@ class Place(Word):
 
 
 class Process(NamedTuple):
-    """The contents of the stores, then the memory of the process."""
+    """The process: the contents of its durable stores, then its memory."""
 
     plans: Durable[tuple[Job, ...]] = ()
-    """The planned steps by number; a plan does not contain the running count."""
+    """The planned steps in the order of their numbers; a plan does not contain the running count."""
     states: Durable[tuple[Snapshot, ...]] = ()
     staged: Durable[Job] = NO_JOB
     marker: Durable[Note] = NOTHING
@@ -201,17 +204,17 @@ class Process(NamedTuple):
     notice: Durable[Note] = NOTHING
     place: Volatile[Place] = Place.DOWN
     job: Volatile[Job] = NO_JOB
-    """The current step; while the process is idle, the next one, still without rows."""
+    """The current step; while the process is idle, the next one, which has no rows yet."""
     at: Volatile[int] = 0
-    """The number of the next atomic set."""
+    """The index of the next atomic set that the current step must write."""
     shown: Volatile[int] = 0
-    """The number of rows of the step that were made visible one by one."""
+    """The number of the step's rows that are visible already, if rows are made visible one by one."""
     is_marked: Volatile[bool] = False
-    """Whether the store's marker named this step already before the step's first write."""
+    """Whether the store's marker already named this step when the step took its input."""
 
 
 class Seen(NamedTuple):
-    """A row that became visible; with offset -1 a crash of the process."""
+    """A row that became visible; with offset -1, a crash of the process."""
 
     offset: int
     value: int
@@ -220,7 +223,7 @@ class Seen(NamedTuple):
 
 
 class State(NamedTuple):
-    """The process with its stores, then its environment: visible rows, number of starts, and remaining crashes."""
+    """The process with its stores, and its environment: visible rows, number of starts, and remaining crashes."""
 
     process: Process
     seen: tuple[Seen, ...] = ()

@@ -12,7 +12,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a walk: the judge's verdict on its end."""
+    """Return the figures of a run: the judge's verdict on its end."""
     return {"verdict": verdict(walk)}
 
 

@@ -49,7 +49,7 @@ _VISIBILITY = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether the query has ended and no zombie driver has anything left to do."""
+    """Return whether the run is over: the query has ended, and no zombie driver has anything left to do."""
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 
@@ -174,11 +174,11 @@ ZOMBIE, NOTIFIED = "zombie_", "notified_"
 """The prefixes of actions that are not steps of the driver's own program."""
 
 LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: "Told by the notification: "}
-"""The beginning of the sentence for each of these prefixes."""
+"""For each of these prefixes, the words with which the sentence of such an action begins."""
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence on an action that the engine or the store refuses."""
+    """Return the sentence on an action that the engine or the store refuses, with the reason `why`."""
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
         return f"{lead.removesuffix(': ')}, and is refused: {why}."
@@ -187,7 +187,7 @@ def refused(action: Action, task: Task, word: str, why: str) -> str:
 
 
 def done_before(state: State, action: Action, task: Task) -> str:
-    """Return the sentence on a commit that changes nothing; an empty string for every other task."""
+    """Return the sentence on a commit that changes nothing: its transaction has ended before; otherwise empty."""
     statuses = [status for handle, status, _ in state.transactions if task.op is Op.COMMIT and handle in task.handles]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."
@@ -199,7 +199,7 @@ def done_before(state: State, action: Action, task: Task) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state in one line: driver, checkpoint folder, store, and the remaining faults."""
+    """Return a state in one line of text: driver, checkpoint folder, store, and the remaining faults."""
     query, zombie, faults, seen, transactions, markers, failures = state
     parts = [_driver(query.driver), _folder(query), f"seen {listed(_row(settings, row) for row in seen)}"]
     if transactions:

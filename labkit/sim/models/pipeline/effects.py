@@ -1,7 +1,7 @@
-"""The effect of each task on the checkpoint folder and on the store, with one small function for each task.
+"""The effect of each kind of task on the checkpoint folder and on the store, with one small function for each.
 
-A function raises `TaskRefusal` if the real system would refuse the task, because a transaction is gone, or
-because a name or a log entry exists already. The driver then ends with an error.
+A function raises `TaskRefusal` if the real system would refuse the task, because a transaction is gone, or because a
+name or a log entry exists already. The driver then ends with an error.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ from labkit.sim.models.pipeline.state import (
 
 
 class TaskRefusal(Exception):  # what happened, not whose mistake it was
-    """The engine or the store refuses the task; the driver of the task ends with this error."""
+    """The engine or the store refuses a task; the driver of the task ends with this error."""
 
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:
-    """Return the state after one task of a driver. Raises `TaskRefusal` if the task is refused."""
+    """Return the state after a driver has carried out one task. Raises `TaskRefusal` if the task is refused."""
     return TASKS[task.op].effect(outside, state, driver, task)
 
 
@@ -50,7 +50,7 @@ def _write(_outside: Outside, state: State, driver: Driver, task: Task) -> State
 
 
 def position(transactions: Sequence[Transaction], handle: Handle) -> int:
-    """Return the index of the transaction with this name, or -1."""
+    """Return the index of the transaction with this handle, or -1 if there is none."""
     for number, transaction in enumerate(transactions):
         if transaction.handle == handle:
             return number
@@ -159,16 +159,16 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
 
 
 class TaskRule(NamedTuple):
-    """One kind of task: its effect, and its words in pictures and in narration."""
+    """The definition of one kind of task: its effect on a state, and its words for pictures and for narration."""
 
     effect: Callable[[Outside, State, Driver, Task], State]
     short: str
-    """A few words with a placeholder for the offset, partition or batch."""
+    """A few words for a picture, with a placeholder for the offset, partition or batch."""
     reaches: tuple[str, ...]
-    """The parts that it changes or that see it: `store`, `reader`, `folder` (of the checkpoint)."""
+    """The parts of a picture that the task changes or that see it: `store`, `reader`, `folder` (of the checkpoint)."""
     sentence: str
     tried: str = ""
-    """The subject of the sentence on a refusal; empty if nobody can refuse the task."""
+    """The subject of the sentence if the task is refused; empty if it never is."""
 
 
 TASKS: dict[Op, TaskRule] = {

@@ -58,7 +58,7 @@ class Environment(RuleModel[State]):
         self._outside = self.settings.outside
 
     def _next_batch(self, query: Query) -> int | None:
-        """Return the batch after the driver's last planned or else the last decided one; None if no input is left."""
+        """Return the number of the batch that the driver may plan next; None if no input is left."""
         batch = query.driver.batch + 1 if query.driver.batch >= 0 else query.decided + 1
         return batch if batch < len(query.ends) or self._end(query) < len(self.settings.words) else None
 
@@ -92,7 +92,7 @@ class Environment(RuleModel[State]):
         return enabled
 
     def _has_next(self, query: Query) -> bool:
-        """Return whether another batch follows, so that its checkpoint can commit what an expired one left."""
+        """Return whether another batch follows this one, so that its checkpoint can commit what an expired one left."""
         return self.settings.defers and self._next_batch(query) is not None
 
     def _crash(self, state: State, _: int) -> State:
@@ -128,13 +128,13 @@ class Environment(RuleModel[State]):
         return state._replace(query=query._replace(driver=driver))
 
     def _roll_back(self, state: State, _: int) -> State:
-        """Return the state after somebody has removed the newest `commits/N` and the plans of all later batches."""
+        """Return the state after a person has removed the newest `commits/N` and the plans of all later batches."""
         query = state.query
         query = query._replace(decided=query.decided - 1, ends=query.ends[: query.decided])
         return state._replace(query=query, faults=one_less(state.faults, "rollbacks"))
 
     def _delete_checkpoint(self, state: State, _: int) -> State:
-        """Return the state after somebody has deleted the checkpoint folder.
+        """Return the state after a person has deleted the checkpoint folder.
 
         Everything durable of the query is gone, and the next query has another name.
         """
@@ -161,11 +161,11 @@ class Environment(RuleModel[State]):
 
 
 MAX_FAILURES = 2
-"""After this number of failed drivers nobody starts another; two are enough to see that it would go on for ever."""
+"""The number of failed drivers after which nobody starts another; two are enough to see that it would fail for ever."""
 
 
 def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") -> dict[str, Rule[State]]:
-    """Return one rule for each task of the driver whose actions have this prefix."""
+    """Return one rule for each kind of task, for actions whose names are the prefix and the task's name."""
     lead = LEADS.get(prefix, "")
     return {f"{prefix}{op}": Rule(effect, lead + task.sentence) for op, task in TASKS.items()}
 
@@ -180,7 +180,7 @@ class Pipeline(Environment):
         return State(Query(), NOBODY, self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: of the driver, its notification, and a zombie driver; then the faults."""
+        """Return the enabled actions: of the driver, of its notification, and of a zombie driver; then the faults."""
         query, zombie, faults, _, transactions, _, failures = state
         driver = query.driver
         enabled = [Action(NOTIFIED + driver.settling[0].op, driver.settling[0].which)] if driver.settling else []
@@ -223,9 +223,9 @@ class Pipeline(Environment):
         return skip(tasks[1:])[1] if is_done else tasks[0].points
 
     def _work(self, state: State, action: Action) -> tuple[Driver, tuple[Task, ...]]:
-        """Return the driver that an action belongs to, and its tasks, the first of which the action carries out.
+        """Return the driver that an action belongs to, and its tasks, of which the action carries out the first.
 
-        There are no tasks if the action is not a task.
+        The tasks are empty if the action is not a task.
         """
         driver, zombie = state.query.driver, state.zombie
         effect = self.rules[action.name].effect
@@ -275,11 +275,11 @@ class Pipeline(Environment):
         return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
 
     def _is_replaced(self, state: State) -> bool:
-        """Return whether a woken driver is refused whatever it does, because it is fenced or its checkpoint is gone."""
+        """Return whether a woken zombie driver is refused whatever it does: it is fenced, or its checkpoint is gone."""
         return self.settings.fencing or state.zombie.generation != state.query.generation
 
     def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
-        """Return whether a task looks up the batch and finds that it was written before."""
+        """Return whether this task is a look-up that finds the batch already written."""
         if task.op is not Op.LOOK:
             return False
         marker = self._outside.marker(driver, task.batch)
@@ -309,13 +309,13 @@ class Pipeline(Environment):
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
-        """Return the state after a batch that was planned before is empty, because its source cannot repeat records."""
+        """Return the state after a repeated batch without records, because its source cannot deliver them again."""
         driver = state.query.driver
         todo = empty_batch_tasks(self.settings.order, batch)
         return driven(state, driver._replace(batch=batch, todo=todo))
 
     def _finish(self, state: State, _: int) -> State:
-        """Return the state at a clean end; if `sweeps` is set, the last notification is delivered before it."""
+        """Return the state at a clean end. If `sweeps` is set, the last notification is delivered first."""
         todo = self._settling(state) if self.settings.defers else last_notification(state.query)
         left = todo if self.settings.sweeps else ()
         return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
@@ -328,7 +328,7 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver first commits all decided batches, as no notification has come.
+        """Return the state in which the driver first commits all decided batches, because no notification has come.
 
         It must do so before it stores new votes.
         """
@@ -347,7 +347,7 @@ class Pipeline(Environment):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the word of the record whose offset is the number of an action."""
+        """Return the values of the names in an action's sentence: the word of the record at the action's offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 

@@ -1,4 +1,4 @@
-"""The programs of a driver as lists of tasks: a batch, a commit, a recovery; each task with the failpoints after it.
+"""The programs of a driver as lists of tasks: a batch, a commit, a recovery. Each task has the failpoints after it.
 
 The facts of a strategy (`labkit.core.strategies`) list the operations of its program; its sink in `labkit.sinks` is
 written separately, on purpose, and the two must agree. The failpoints are where the real sinks call `reach`.
@@ -14,7 +14,7 @@ from labkit.core.strategies import CommitOp, Op, Pending, Strategy
 from labkit.sim.models.pipeline.state import Handle, Query, Status, Task, Transaction
 
 Share = tuple[int, tuple[int, ...]]
-"""A partition, and the offsets of one batch that it holds."""
+"""A partition's share of a batch: the partition's number, and the offsets of the batch that it holds."""
 
 Tasks = tuple[Task, ...]
 
@@ -35,7 +35,7 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
 
 
 class Writer(NamedTuple):
-    """The writer of a batch: the number of a query, and the number of one of its drivers."""
+    """The writer of a batch: the number of its query, and the number of the driver (incarnation)."""
 
     generation: int
     incarnation: int
@@ -50,7 +50,7 @@ class Writer(NamedTuple):
 
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
-    """Return all tasks of a batch, from its first row to `commits/N`."""
+    """Return all tasks of a batch, from its first row to `commits/N`, with the failpoints on the way."""
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
     # The real sinks pass the middle of the write behind the first row of the last
@@ -75,7 +75,7 @@ def empty_batch_tasks(order: Order, batch: int) -> Tasks:
 
 
 def _row_and_vote(pending: Pending) -> tuple[Op, Op | None]:
-    """Return the operation of a task on each of its rows, and the one after its last row if it must pre-commit."""
+    """Return the operation for each row of a task, and the one after its last row; None if it needs no pre-commit."""
     match pending:
         case Pending.NOWHERE:
             return Op.WRITE, None
@@ -128,7 +128,7 @@ def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles
 
 
 def _tasks_of(op: CommitOp, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[list[Task]]:
-    """Return the tasks of one operation on a batch: of each partition's rows, of each transaction, or of the batch."""
+    """Return the tasks of one operation on a batch, in groups: per partition, per transaction, or one for the batch."""
     match op:
         case Op.FLUSH:
             return [[Task(op, offset, batch) for offset in offsets] for _, offsets in parts]
@@ -147,12 +147,12 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """Return the stored votes of decided batches, in order."""
+    """Return the decided batches that have stored votes, each with these votes, in order."""
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the tasks that commit every stored and decided batch, for the order in which the decision comes first."""
+    """Return the tasks that commit every decided batch with stored votes, in the order log-then-commit."""
     tasks: list[Task] = []
     for batch, handles in due(query):
         if handles:
@@ -162,19 +162,19 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the last notification as a task, for the engine order, in which there is nothing left to commit."""
+    """Return the last notification as a task, in the order commit-then-log; it has nothing left to commit."""
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 
 def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...]:
-    """Return the partitions and offsets in the logs of a planned batch."""
+    """Return the shares (partitions with offsets) of a planned batch, which its write-ahead logs contain."""
     return shares(words, query.start_of(batch), query.ends[batch])
 
 
 def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
-    """Return the tasks of a restarted driver: finish decided batches, and drop all other transactions of the query."""
+    """Return the tasks of a restarted driver: finish decided batches, and abort all other transactions of the query."""
     steps = _recovery_steps(strategy, words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
@@ -208,7 +208,7 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the rest of a program whose marker or confirmation exists, and the failpoints reached by skipping."""
+    """Return the rest of a program whose batch is written already, and the failpoints reached by skipping."""
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]
     return rest, tuple(point for point in passed if point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_COMMIT))

@@ -21,7 +21,10 @@ from labkit.sim.walk import Replay
 
 
 class Cue(NamedTuple):
-    """The actions to take when a driver first reaches a failpoint of a batch; recovery ignores the batch."""
+    """One entry of a script: the actions to take when a driver first reaches this failpoint in this batch.
+
+    At a failpoint of recovery, the batch does not matter.
+    """
 
     point: FailPoint
     actions: tuple[str, ...] = ("crash",)
@@ -36,7 +39,8 @@ def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
 def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
     """Run the drivers until nothing is left to do, and take the actions of the script at their failpoints.
 
-    A zombie driver wakes up when nothing else is left to do. Raises `JobFailed` if a failpoint is never reached.
+    A zombie driver wakes up when nothing else is left to do. Raises `JobFailed` if a failpoint of the script is never
+    reached.
     """
     walk, waiting = Replay(model), list(script)
     while going_on := unasked(model, walk.state):
@@ -98,9 +102,9 @@ def crashed(
 
 
 def first_crash(walk: Replay) -> int:
-    """Return the number of the step that is the first crash; the state before it has reached the failpoint.
+    """Return the number of the step at which the first crash happens; the state before it has reached the failpoint.
 
-    Raises `JobFailed` if nothing crashes in the walk.
+    Raises `JobFailed` if the run contains no crash.
     """
     for step, action in enumerate(walk.actions, start=1):
         if action.name == "crash":
@@ -114,25 +118,28 @@ def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Cras
 
 
 def history(walk: Replay) -> History:
-    """Return the rows that an outside reader saw in a walk."""
+    """Return the rows that an outside reader saw in a run."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).history(walk.state)
 
 
 def due(walk: Replay) -> Sequence[Record]:
-    """Return the expected records of a walk."""
+    """Return the records that should come out of a run."""
     assert isinstance(walk.model, Pipeline)
     return expected(walk.model.settings.words)
 
 
 def tells_when_written(walk: Replay) -> bool:
-    """Return whether every waiting row is in a transaction of the store, not in a log or in the driver's memory."""
+    """Return whether every row that readers cannot see yet is in a transaction of the store.
+
+    The alternatives are a log or the driver's memory, in which case nobody can tell how long a row has waited.
+    """
     assert isinstance(walk.model, Pipeline)
     return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)
 
 
 def verdict(walk: Replay) -> Verdict:
-    """Return the judge's verdict on the end of a walk."""
+    """Return the judge's verdict on the end of a run."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).verdict(walk.state)
 
@@ -144,7 +151,7 @@ _ON_DATABASE = {"strategy": "two_phase", "order": "engine", "store": "postgres",
 
 
 def _at(point: FailPoint, *actions: str, batch: int = 0) -> tuple[Cue, ...]:
-    """Return the script with one failpoint: there these actions happen, or a crash if there are none."""
+    """Return a script with one entry: at this failpoint these actions happen, or a crash if none are given."""
     return (Cue(point, actions or ("crash",), batch),)
 
 

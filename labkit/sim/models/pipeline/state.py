@@ -28,9 +28,9 @@ class Handle(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One step that a driver must still take, on an offset, a partition or a batch (`which`).
+    """One step that a driver must still take, for an offset, a partition or a batch (`which`).
 
-    `points` are the failpoints that the driver has then reached; the step works on `handles` and `rows`.
+    `points` are the failpoints that the driver has reached after it; the step works on `handles` and `rows`.
     """
 
     op: Op
@@ -77,19 +77,19 @@ class Query(NamedTuple):
     ends: Durable[tuple[int, ...]] = ()
     """The offset at which each planned batch ends, as in `offsets/N`."""
     decided: Durable[int] = -1
-    """The last batch in the commit log."""
+    """The last batch with a `commits/N`; -1 if there is none."""
     handles: Durable[tuple[tuple[int, tuple[Handle, ...]], ...]] = ()
     """The stored votes by batch."""
     logs: Durable[tuple[tuple[int, int], ...]] = ()
-    """Batch and partition of each sealed write-ahead log."""
+    """The sealed write-ahead logs, each as (batch, partition)."""
     confirmed: Durable[tuple[int, ...]] = ()
-    """The batches with a second confirmation."""
+    """The batches with a second confirmation, by which a write-ahead log says that it was flushed."""
     incarnation: Durable[int] = 0
     """The number of drivers that this checkpoint has had."""
     generation: Durable[int] = 0
-    """The number of the query; a new checkpoint folder has a new one."""
+    """The number of the query. Deleting the checkpoint folder begins a new query with another number."""
     first: Durable[int] = 0
-    """The offset at which the query began to read: 0 for a log, the first unread one for a socket."""
+    """The offset at which the query began to read: 0 for a log, the first unread offset for a socket."""
     driver: Volatile[Driver] = NOBODY
 
     def start_of(self, batch: int) -> int:
@@ -115,10 +115,10 @@ class Transaction(NamedTuple):
 
 
 class VisibleRow(NamedTuple):
-    """A row that became visible, or (with offset -1) a reading at a moment when every process was down.
+    """A row that became visible, or (with offset -1) a reading while every process was down.
 
-    `transaction` is the index of the row's transaction in the store if the row was readable before the
-    transaction ended, otherwise -1.
+    `transaction` is the index of the row's transaction in the store if the row was readable before the transaction
+    ended, otherwise -1.
     """
 
     offset: int
@@ -128,16 +128,16 @@ class VisibleRow(NamedTuple):
 
 
 class Store(NamedTuple):
-    """The outside system, which no crash of a driver changes."""
+    """The store outside of the query, which no crash of a driver changes."""
 
     seen: tuple[VisibleRow, ...] = ()
     transactions: tuple[Transaction, ...] = ()
     markers: tuple[tuple[int, int], ...] = ()
-    """(query, batch) of each marker."""
+    """The markers in the store, each as (query, batch)."""
 
 
 class Faults(NamedTuple):
-    """The number of times that each fault may still happen."""
+    """The number of times that each fault may still happen in this run."""
 
     crashes: int = 0
     expiries: int = 0
@@ -149,10 +149,10 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The query, a zombie driver of it, the store, and the remaining faults.
+    """The state of the query, a zombie driver of it, the store, and the remaining faults.
 
-    The parts of the store are separate fields, because a search stores each different value of a field once,
-    and each part alone has fewer different values than all three together.
+    The parts of the store are separate fields, because a search stores each different value of a field once, and each
+    part alone has fewer different values than all three together.
     """
 
     query: Query
@@ -166,12 +166,12 @@ class State(NamedTuple):
 
     @property
     def store(self) -> Store:
-        """The outside system."""
+        """Return the visible rows, the transactions and the markers as one store."""
         return Store(self.seen, self.transactions, self.markers)
 
 
 class Outside(NamedTuple):
-    """The behaviour of the outside system in a configuration.
+    """How the store behaves in a configuration.
 
     - `readable_early`: readers see the rows of open transactions.
     - `ignores_dropped`: a commit of a dropped transaction is logged and ignored.
@@ -185,7 +185,7 @@ class Outside(NamedTuple):
     commits_again: bool
 
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
-        """Return the marker that a driver writes for a batch and looks for."""
+        """Return the marker (query, batch) that a driver writes for a batch and looks for."""
         return (driver.generation if self.marks_query else 0, batch)
 
 
@@ -198,13 +198,13 @@ as_driver = from_fields(Driver)
 
 
 def driven(state: State, driver: Driver) -> State:
-    """Return the state with another driver."""
+    """Return the state with this driver in place of the query's present one."""
     query, *others = state
     return as_state((as_query((*query[:8], driver)), *others))
 
 
 def queried(state: State, query: Query) -> State:
-    """Return the state with another query."""
+    """Return the state with this query in place of the present one."""
     return as_state((query, *state[1:]))
 
 
@@ -214,7 +214,7 @@ def stored(
     transactions: tuple[Transaction, ...],
     markers: tuple[tuple[int, int], ...],
 ) -> State:
-    """Return the state with another store."""
+    """Return the state with these visible rows, transactions and markers in its store."""
     query, zombie, faults, _, _, _, failures = state
     return as_state((query, zombie, faults, seen, transactions, markers, failures))
 
@@ -223,7 +223,7 @@ VERSION = 1
 
 
 class StoreKind(NamedTuple):
-    """The abilities of a store that matter here: upserts by key, and whether it only simulates transactions.
+    """The properties of a store that matter here: upserts by key, and whether its transactions are simulated.
 
     A store that only simulates prepared transactions keeps uncommitted rows in a table that everybody could read.
     """
@@ -291,7 +291,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The typed parameters."""
+    """The parameters of one configuration, with their types."""
 
     strategy: Strategy
     order: Order
@@ -307,12 +307,12 @@ class Settings:
 
     @property
     def keyed(self) -> bool:
-        """Whether a row replaces the earlier row of its key."""
+        """Return whether a row replaces the earlier row of its key."""
         return self.strategy.facts.replaces
 
     @property
     def defers(self) -> bool:
-        """Whether the decision comes before the commit."""
+        """Return whether the decision comes before the commit, as in log-then-commit."""
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
@@ -321,7 +321,7 @@ class Settings:
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of them exclude each other."""
+    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
     strategy, kind = Strategy(str(values["strategy"])), STORES[str(values["store"])]
     order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):

@@ -1,4 +1,4 @@
-"""The simulator of snapshots: processes send each other money while a snapshot of all of them is taken."""
+"""The simulator of snapshots: processes send each other money while one takes a snapshot of all of them."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a walk: the last snapshot's contents, its pauses, and the step at which they were true."""
+    """Return the figures of a run: the last snapshot's contents, its pauses, and the step at which it was true."""
     snapshot = walk.state.completed
     step = moment(walk.states)
     return {

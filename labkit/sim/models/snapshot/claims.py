@@ -1,8 +1,8 @@
-"""The claims of the snapshot simulator, its texts, and the figures of a walk: pauses, and the moment of a snapshot.
+"""The claims of the snapshot simulator, its texts, and the figures of a run: pauses, and when a snapshot was true.
 
-The state in a snapshot is reachable if it is a consistent cut: every transfer received in it was sent in it,
-and its channels hold exactly the transfers sent but not received in it. Chandy and Lamport prove that such a
-state can be reached from the state at which the snapshot began; the tests also search for it.
+The state in a snapshot is reachable if it is a consistent cut: every transfer received in it was sent in it, and its
+channels hold exactly the transfers sent but not received in it. Chandy and Lamport prove that such a state can be
+reached from the state at which the snapshot began; the tests also search for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from labkit.sim.wording import listed, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: snapshots are conserved and reachable, no money is lost, and snapshots can and do end."""
+    """Return the claims: snapshots hold all the money and are reachable, no money is lost, snapshots can and do end."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Sentences(ends)
     properties = [
@@ -64,19 +64,19 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
 
 
 class Sentences:
-    """The sentences that name the transfer and the process by which a state breaks a claim."""
+    """The sentences that explain how a state breaks a claim, naming the transfer and the process."""
 
     def __init__(self, ends: Sequence[Ends]) -> None:
         self._ends = ends
 
     def changed(self, state: State) -> str:
-        """Return the sentence on a snapshot with too much or too little money."""
+        """Return the sentence on a completed snapshot with too much or too little money."""
         total, expected = money(state.completed), START * len(state.processes)
         word = "appeared" if total > expected else "vanished"
         return f"the snapshot holds {total} of {expected}, so {abs(total - expected)} {word}: {self.strayed(state)}"
 
     def strayed(self, state: State) -> str:
-        """Return the sentence on the first transfer that the snapshot holds too early or has lost."""
+        """Return the sentence on the first transfer that the snapshot holds without its sending, or has lost."""
         orphans, missing = orphans_and_missing(state.completed)
         if orphans:
             number, ends = self._first(orphans)
@@ -162,7 +162,7 @@ def stood_still(states: Sequence[State]) -> int:
 
 
 def moment(states: Sequence[State]) -> int | None:
-    """Return the step after which the bank was as the last completed snapshot shows it; None if it never was."""
+    """Return the step after which the bank really was as the last completed snapshot shows it; None if it never was."""
     snapshot = states[-1].completed
     return next((step for step, state in enumerate(states) if snapshot and _shows(state, snapshot)), None)
 
@@ -182,7 +182,7 @@ VARIANTS = {
     ("late_markers", "record"): "Process {which} has seen no marker and records its account; its markers come later.",
     ("restore_alone", "restore"): "Who died starts again from the last completed snapshot, alone: the others go on.",
 }
-"""The sentence of an action if a rule is left out, by the name of this rule and of the action."""
+"""The sentence of an action in a configuration that omits a rule, by the names of the rule and of the action."""
 
 
 def transfer_name(ends: Sequence[Ends], transfer: int) -> str:

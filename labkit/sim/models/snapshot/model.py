@@ -125,7 +125,10 @@ class Guards(RuleModel[State]):
 
 
 class Bank(Guards):
-    """The simulator of one configuration of the bank. Raises `InvalidInput` if the algorithm lacks the omitted rule."""
+    """The simulator of one configuration of the bank.
+
+    Raises `InvalidInput` if the omitted rule does not belong to the algorithm.
+    """
 
     name, version, parameters = "snapshot", VERSION, PARAMETERS
 
@@ -215,7 +218,10 @@ class Bank(Guards):
         return self._awaiting(self._marked(state, which), which, left)
 
     def _awaiting(self, state: State, which: int, process: Process) -> State:
-        """Return the state with one process replaced, whose part is whole if it waits for no more markers."""
+        """Return the state with one process replaced.
+
+        Its part of the snapshot is complete if it awaits no more markers.
+        """
         if process.awaited:
             return _with_process(state, which, process)
         assert process.copy is not None
@@ -223,7 +229,10 @@ class Bank(Guards):
         return self._stored(state, which, Process(part, process.account, None, 0, 0, process.paused))
 
     def _stored(self, state: State, which: int, process: Process) -> State:
-        """Return the state with one more part stored; the last part completes the snapshot, which replaces the old."""
+        """Return the state after one more process's part of the snapshot is stored. The last part completes it.
+
+        The completed snapshot replaces the previous one.
+        """
         state = _with_process(state, which, process)
         parts = [each.part for each in state.processes if each.part is not None]
         if len(parts) < self.count:
@@ -245,7 +254,7 @@ class Bank(Guards):
     def _restore(self, state: State, _: int) -> State:
         """Return the state after all processes have loaded the last completed snapshot.
 
-        Its channels replace the real ones, and a running snapshot is given up. All processes must go back
+        The snapshot's channels replace the real ones, and a running snapshot is given up. All processes must go back
         together: one alone would forget transfers that the others remember.
         """
         snapshot = state.completed or beginning(self.count)
@@ -276,12 +285,12 @@ class Bank(Guards):
         return text(self.ends, state)
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action: the rule's, or another one if a part of the rule is left out."""
+        """Return the sentence of an action: the rule's, or another one if the configuration omits part of it."""
         variant = VARIANTS.get((str(self.broken), action.name))
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the two ends of a channel, which its number combines, and the amount of a transfer."""
+        """Return the values of the names in an action's sentence: a channel's two ends, and a transfer's amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

@@ -1,4 +1,4 @@
-"""The named runs of the bank, each with what to watch for. A run consists of exactly the listed actions."""
+"""The named runs of the bank simulator, each with what to watch for. A run consists of exactly the listed actions."""
 
 from labkit.sim.blueprint import Scenario
 

@@ -45,10 +45,10 @@ MARKER = -1
 """The message that separates the transfers sent before the sender recorded its state from those sent after it."""
 
 PER_CHANNEL = 8
-"""More transfers than any channel carries. Transfer k of channel c has the number c * PER_CHANNEL + k."""
+"""An upper bound for the transfers of a channel. Transfer k of channel c has the number c * PER_CHANNEL + k."""
 
 Transfers = int
-"""A set of transfers, with the bit of each transfer's number."""
+"""A set of transfers, as a number with one bit for each."""
 
 Channel = tuple[int, ...]
 """The transfers (by number) and markers on the way from one process to another, first in, first out."""
@@ -72,12 +72,12 @@ class Part(NamedTuple):
 class Process(NamedTuple):
     """One branch of the bank. Its account is in memory only, so it is None while the process is down.
 
-    `copy` is its recorded account while it still waits for the markers of the processes in `awaited` (one bit
-    for each); `in_flight` holds the transfers that have arrived from them since then.
+    `copy` is the account that it has recorded for a snapshot, while it still waits for the markers of the processes in
+    `awaited` (one bit for each); `in_flight` holds the transfers that have arrived from them since then.
     """
 
     part: Durable[Part | None] = None
-    """The process's part of the running snapshot, once it is whole."""
+    """The process's part of the running snapshot, once it is complete; None before."""
     account: Volatile[Account | None] = None
     copy: Volatile[Account | None] = None
     awaited: Volatile[int] = 0
@@ -89,10 +89,10 @@ Snapshot = tuple[Part, ...]
 
 
 class State(NamedTuple):
-    """The processes and their environment: channels, the store of snapshots, and the remaining events.
+    """The state of the processes and their environment: channels, the store of snapshots, and the remaining events.
 
-    `completed` is the last completed snapshot; it is empty if there is none, and then a restore leads back to
-    the beginning. `running` says that a snapshot has begun and is neither completed nor given up.
+    `completed` is the last completed snapshot; it is empty if there is none, and then a restore leads back to the
+    beginning. `running` says that a snapshot has begun and is neither completed nor given up.
     """
 
     processes: tuple[Process, ...]
@@ -106,14 +106,14 @@ class State(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The two ends of a channel, counted from 0."""
+    """The two processes that a channel connects, sender and receiver, counted from 0."""
 
     sender: int
     receiver: int
 
     @property
     def name(self) -> int:
-        """The name of the channel: two digits, sender and receiver counted from 1, so 12 leads from process 1 to 2."""
+        """Return the channel's name: two digits, sender and receiver from 1, so 12 leads from process 1 to 2."""
         return 10 * (self.sender + 1) + self.receiver + 1
 
 
@@ -125,7 +125,7 @@ def ends(processes: int) -> tuple[Ends, ...]:
 
 
 def beginning(processes: int) -> Snapshot:
-    """Return the snapshot that a restore loads if none was completed."""
+    """Return the initial state as a snapshot, which a restore loads if none was completed."""
     return (Part(Account(START)),) * processes
 
 
@@ -135,7 +135,7 @@ def numbers(bits: int) -> Iterator[int]:
 
 
 def in_channels(snapshot: Snapshot) -> Transfers:
-    """Return the transfers in the channels of a snapshot."""
+    """Return the transfers that a snapshot records in its channels."""
     transfers = 0
     for part in snapshot:
         transfers |= part.channels
@@ -143,10 +143,10 @@ def in_channels(snapshot: Snapshot) -> Transfers:
 
 
 def orphans_and_missing(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
-    """Return the transfers that make a snapshot inconsistent: those received but not sent in it, and missing ones.
+    """Return the transfers that make a snapshot inconsistent, as two sets: orphans and missing ones.
 
-    A transfer is missing if it is sent but neither received nor in a channel. One that is in a channel although
-    it was not sent, or was received already, belongs to the first set.
+    An orphan was received or is in a channel although it was not sent, or is in a channel although it was received
+    already. A transfer is missing if it was sent, but neither received nor in a channel.
     """
     sent = received = 0
     for part in snapshot:
@@ -157,5 +157,5 @@ def orphans_and_missing(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
 
 
 def money(snapshot: Snapshot) -> int:
-    """Return the money in the accounts and channels of a snapshot."""
+    """Return the sum of the money in the accounts and channels of a snapshot."""
     return sum(part.account.balance for part in snapshot) + AMOUNT * in_channels(snapshot).bit_count()

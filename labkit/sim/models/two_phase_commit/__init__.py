@@ -19,7 +19,7 @@ def build(values: Values) -> TwoPhaseCommit | Textbook:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the blocked steps of each participant; nothing for the textbook's abstraction, where nobody is blocked."""
+    """Return for how many steps each participant was blocked; nothing for the textbook's model, where none is."""
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}
     return {"blocked_steps": list(blocked(walk.states))}

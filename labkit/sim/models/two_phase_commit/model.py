@@ -111,14 +111,14 @@ class TwoPhaseCommit(Guards):
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Return the first state: every process works, and the coordinator has asked nobody."""
+        """Return the first state: every process is working, and the coordinator has not asked for votes."""
         participants = (Participant((), Phase.WORKING),) * self.count
         empty = ((),) * self.count
         crashes, losses = int(self.values["crashes"]), int(self.values["losses"])
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return each participant's part of the state: its process, its queues, and its yes and acknowledgement."""
+        """Return each participant's share of the state: process, queues, vote, acknowledgement and promise."""
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))
         return list(zip(at, outward, inward, *notes, strict=True))

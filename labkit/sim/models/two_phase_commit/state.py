@@ -24,13 +24,13 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Entry(Word):
-    """A record of a log; records are only added."""
+    """A record in a process's log, which only grows."""
 
     PREPARED = "prepared"
     COMMIT = "commit"
     ABORT = "abort"
     ALONE = "abort_alone"
-    """A heuristic decision: a participant in doubt aborts without asking."""
+    """A heuristic decision: a participant in doubt has aborted without asking the coordinator."""
     END = "end"
     """The coordinator has every acknowledgement and may forget the transaction."""
 
@@ -40,7 +40,7 @@ class Phase(Word):
 
     DOWN = "down"
     WORKING = "working"
-    """The participant has not voted, or the coordinator has asked nobody."""
+    """The participant has not voted, or the coordinator has not asked for votes."""
     WAITING = "waiting"
     """The coordinator collects votes."""
     IN_DOUBT = "in_doubt"
@@ -84,10 +84,10 @@ Queue = tuple[Message, ...]
 
 
 class State(NamedTuple):
-    """The processes and their environment: the queues in both directions, and the remaining faults.
+    """The state of the processes and their environment: the queues in both directions, and the remaining faults.
 
-    `promised` is the set of participants that have sent a yes, `announced` the first decision that was sent. A
-    crash cannot revoke either.
+    `promised` is the set of participants that have sent a yes, `announced` the first decision that was sent. A crash
+    cannot revoke either.
     """
 
     coordinator: Coordinator
@@ -110,7 +110,7 @@ def holds_locks(participant: Participant) -> bool:
 
 
 def in_doubt(participant: Participant) -> bool:
-    """Return whether a participant has voted yes and has no outcome, so it may neither commit nor abort."""
+    """Return whether a participant has voted yes and has no outcome, so that it may neither commit nor abort."""
     log = participant.log
     return bool(log) and log[-1] is Entry.PREPARED
 
@@ -220,15 +220,15 @@ def text(state: State) -> str:
 
 
 def names(bits: int) -> str:
-    """Return a set of participants (as bits) in words."""
+    """Return a set of participants, stored as bits, in words."""
     return listed(members(bits), ", ", "nobody")
 
 
 def spread(bits: int, count: int) -> list[int]:
-    """Return a set of participants (as bits) as a list with 1 or 0 for each participant."""
+    """Return a set of participants, stored as bits, as a list with 1 or 0 for each participant."""
     return [bits >> which & 1 for which in range(count)]
 
 
 def gathered(bits: int, order: Sequence[int]) -> int:
-    """Return a set of participants (as bits) after they were reordered; the first is the one that was at `order[0]`."""
+    """Return a set of participants, stored as bits, after a reordering: the one at index `order[0]` comes first."""
     return sum((bits >> old & 1) << new for new, old in enumerate(order))

@@ -15,7 +15,7 @@ from labkit.sim.rules import Rule, RuleModel
 
 
 class Position(Word):
-    """The position of a participant; the coordinator's decision uses all of them but PREPARED."""
+    """The state of a participant. The coordinator's decision has the same values, except PREPARED."""
 
     WORKING = "working"
     PREPARED = "prepared"
@@ -54,11 +54,11 @@ class Textbook(RuleModel[State]):
         self._decisions = Action("decide_commit"), Action("decide_abort")
 
     def initial(self) -> State:
-        """Return the first state: every process works, and no message was sent."""
+        """Return the first state: every process is working, and no message was sent."""
         return State(Position.WORKING, (Position.WORKING,) * self.participants, 0, 0)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return each participant's part of the state: its position, and whether its yes was sent and read."""
+        """Return each participant's share of the state: its position, and whether its yes was sent and read."""
         _, at, sent, heard = state
         return list(zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True))
 
