@@ -1,7 +1,7 @@
-"""Find an external server: the one that the user named, or the lab's own.
+"""Find the address of an external server: the one that the user named, or that of the server that labkit started.
 
-Many processes open a store, and each of them looks here. The lab's own server writes its address into the
-user's cache folder. A named address stays in the environment, so that no password reaches a file.
+Many processes open a store, and each of them looks here. labkit's own server writes its address into the user's cache
+folder. The address of a user's server stays in the environment, so that no password reaches a file.
 """
 
 import os
@@ -18,7 +18,10 @@ KAFKA = "LABKIT_KAFKA"
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """Return the lab's folder in the user's cache: XDG_CACHE_HOME, else ~/.cache; None for a user without a home."""
+    """Return labkit's folder in the user's cache: below XDG_CACHE_HOME, or else below ~/.cache.
+
+    Return None for a user without a home.
+    """
     folder = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
     if Path(folder).is_absolute():  # the XDG specification says to ignore others
         return Path(folder) / "labkit"
@@ -29,18 +32,26 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 
 
 def note(service: str) -> Path | None:
-    """Return the file in which the lab's own server of this name publishes its address."""
+    """Return the file in which labkit's own server of this name publishes its address; None for a user
+    without a home.
+    """
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 
 
 def postgres() -> str:
-    """Return the connection string of the user's PostgreSQL, else of the lab's own. Raises `ServiceUnavailable`."""
+    """Return the connection string of the user's PostgreSQL, or else of labkit's own.
+
+    Raises `ServiceUnavailable` if there is none.
+    """
     return _find("postgres", POSTGRES, "PostgreSQL")
 
 
 def kafka() -> str:
-    """Return the host:port of the user's Kafka broker, else of the lab's own. Raises `ServiceUnavailable`."""
+    """Return the host:port of the user's Kafka broker, or else of labkit's own.
+
+    Raises `ServiceUnavailable` if there is none.
+    """
     return _find("kafka", KAFKA, "Kafka broker")
 
 

@@ -1,9 +1,9 @@
 """Locate the JVM's class-data archive, and decide whether a JVM may use it.
 
-An archive (AppCDS) holds the classes of Spark, or of Kafka's broker, parsed and verified, so that a JVM starts
-some seconds sooner. It lies in the user's cache folder, named by JDK, PySpark and class path. A JVM ignores an
-archive that does not fit, and everything works without one. `labkit.spark.fast.archive` and an ending broker
-create archives.
+An archive (AppCDS) contains the classes of Spark, or of Kafka's broker, parsed and verified, so that a JVM starts some
+seconds sooner. It is in the user's cache folder, under a name that depends on JDK, PySpark and class path. A JVM
+ignores an archive that does not fit, and everything works without one. `labkit.spark.fast.archive`, or a Kafka broker
+that stops, creates archives.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from labkit.host.addresses import cache_folder
 from labkit.host.java import Java
 
 MEGABYTES, SECONDS = 170, 25
-"""The size of an archive on disk, and about how long its creation takes, once."""
+"""The size of an archive on disk in megabytes, and about how many seconds it takes to create one, once."""
 
 
 def spark_jars() -> Path:
-    """Return the folder of PySpark's own jars. Raises `MissingExtra` without PySpark."""
+    """Return the folder of the jars that PySpark contains. Raises `MissingExtra` without PySpark."""
     require("pyspark")
     spark = find_spec("pyspark")
     assert spark is not None
@@ -31,8 +31,9 @@ def spark_jars() -> Path:
 
 
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the path of the archive for this Java and these jars (PySpark's own by default), whether or not it
-    exists.
+    """Return the path of the archive for this Java and these jars (PySpark's by default), whether or not it exists.
+
+    Return None for a user without a home.
     """
     folder = cache_folder()
     return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
@@ -45,7 +46,7 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def keep(path: Path, part: Path) -> None:
-    """Turn the file that an ending JVM wrote to `part` into the archive at `path`, complete and owned by the user."""
+    """Move the archive that a stopping JVM wrote to `part` to its final `path`, complete and owned by the user."""
     # The mode is set before the rename, so that under its real name an archive is never open to others, not even for a
     # moment.
     part.chmod(0o600)
@@ -54,11 +55,14 @@ def keep(path: Path, part: Path) -> None:
 
 
 USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
-"""These options keep a JVM silent about an archive that does not fit; it ignores such an archive anyway."""
+"""Options that keep a JVM silent about an archive that does not fit, which it ignores anyway."""
 
 
 def seal(path: Path) -> None:
-    """Mark the archive as complete, as the last step. An archive that changes afterwards is no longer used."""
+    """Mark the archive as complete, as the last step of its creation.
+
+    If the archive changes afterwards, it is no longer used.
+    """
     # The seal contains the archive's present size and time, so that any later write breaks it.
     unfinished = _seal_of(path).with_suffix(".part")
     unfinished.write_text(_state(path), encoding="ascii")
@@ -93,7 +97,9 @@ def _is_own(path: Path) -> bool:
 
 
 def _digest(java: Java, jars: Path) -> str:
-    """Return a digest of everything that a JVM compares before it uses an archive: itself and every jar."""
+    """Return a digest of everything that must be unchanged for a JVM to use an archive: the JVM itself and
+    every jar.
+    """
     parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()

@@ -1,4 +1,4 @@
-"""Examine this machine and report, as data, whether the lab can run here and what to do if it cannot.
+"""Examine this machine and report, as data, whether labkit can run here and what to do if it cannot.
 
 The examination changes nothing and does not start Spark.
 """
@@ -26,9 +26,9 @@ from labkit.host.syscalls.support import supported
 
 GIGABYTE = 10**9
 MEMORY_NEEDED = 1.5 * GIGABYTE
-"""One driver with its workers takes about 1.3 GB."""
+"""The free memory in bytes that a run needs: one Spark driver with its workers takes about 1.3 GB."""
 DISK_NEEDED = 0.5 * GIGABYTE
-"""One run leaves a few megabytes; a class-data archive takes 160."""
+"""The free disk space in bytes that runs need: one run leaves a few megabytes, and a class-data archive takes 160."""
 SPARK_FROM, SPARK_BELOW = (4, 2), (4, 4)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -37,19 +37,19 @@ OK, UNAVAILABLE = 0, ServiceUnavailable.exit_code
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one examination."""
+    """The result of one examination of this machine, such as that of its Java."""
 
     name: str
     ok: bool
     required: bool
     detail: str
-    """The reading."""
+    """The result in words, such as a version or an amount."""
     remedy: str
-    """What the user can do; empty if everything is fine."""
+    """What the user can do about a problem; empty if there is none."""
 
 
 def examine(folder: Path | None = None) -> list[Finding]:
-    """Examine everything that the lab needs, for runs in the given folder (default: the working folder)."""
+    """Examine everything that labkit needs, for runs in the given folder (default: the working folder)."""
     folder = Path.cwd() if folder is None else folder
     return [
         _python(),
@@ -76,12 +76,12 @@ def examine(folder: Path | None = None) -> list[Finding]:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Return 0 if every requirement is met, else 69."""
+    """Return the exit code of `labkit doctor`: 0 if every requirement is met, otherwise 69."""
     return OK if all(finding.ok or not finding.required for finding in findings) else UNAVAILABLE
 
 
 def find_chromium() -> Path | None:
-    """Return the system's Chromium, which only the browser tests need."""
+    """Return the path of the system's Chromium, which only the browser tests need; None if it is not installed."""
     paths = (shutil.which(name) for name in CHROMIUM_NAMES)
     return next((Path(path) for path in paths if path), None)
 
@@ -105,14 +105,16 @@ def _python() -> Finding:
 
 
 def _extra(name: str) -> Finding:
-    """Say whether an extra is installed; nothing that the base offers needs one."""
+    """Report whether an optional extra of labkit is installed, such as `labkit[spark]`. Nothing in the base
+    needs one.
+    """
     absent = sorted({label for package, label in EXTRAS[name].items() if not is_installed(package)})
     detail = f"missing: {', '.join(absent)}" if absent else "installed"
     return _finding(f"labkit[{name}]", not absent, detail, f"pip install 'labkit[{name}]'", required=False)
 
 
 def _grader() -> Finding:
-    """Say whether the grader is installed, a distribution that learners do not get."""
+    """Report whether the grader is installed, a separate distribution that learners do not get."""
     is_there = find_spec("labkit.grading") is not None
     remedy = "needed only for `labkit grade`: pip install labkit-grading"
     return _finding("labkit-grading", is_there, "installed" if is_there else "not installed", remedy, required=False)
@@ -127,7 +129,7 @@ def _java() -> Finding:
 
 
 def _pyspark() -> Finding:
-    """Report whether the installed PySpark is a supported version; it is required only with the extra `[spark]`."""
+    """Report whether the installed PySpark is a supported version. A missing PySpark is no failure."""
     remedy = "pip install 'labkit[spark]'"
     try:
         read = version("pyspark")
@@ -159,7 +161,9 @@ def _standby() -> Finding:
 
 
 def _archive() -> Finding:
-    """Examine the class-data archive; without it, starts are slower and nothing else changes."""
+    """Report whether there is a class-data archive for the JVM; without one, starts are slower and nothing else
+    changes.
+    """
     remedy = (
         f"for faster starts, run labkit doctor --prepare, which creates one (about {SECONDS} s once, {MEGABYTES} MB)"
     )
@@ -171,7 +175,7 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Examine which faster starts are allowed; switching one off costs time and nothing else."""
+    """Report which ways of starting faster are allowed; forbidding one costs time and nothing else."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())
@@ -215,12 +219,12 @@ def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
 
 
 def _nearest(folder: Path) -> Path:
-    """Return the folder itself, or the nearest existing folder above it."""
+    """Return the folder, or the nearest folder above it that exists."""
     return next(place for place in (folder, *folder.absolute().parents) if place.exists())
 
 
 def _service(name: str) -> Finding:
-    """Examine a server, which only the store of the same name needs."""
+    """Report the state of a server, which only the store of the same name needs."""
     remedy = f"needed only for --store {name}: labkit services up {name}"
     try:
         status = service(name).status()

@@ -1,8 +1,8 @@
-"""Crash-safe files: a file has its old content or its new one, and a line is complete or absent, whatever dies in
-between.
+"""Crash-safe files: whenever a process dies, a file has its old content or its new one, and a line is complete or
+absent.
 
-SIGKILL loses nothing that the kernel has received; fsync protects against a power cut. `explained` turns an
-`OSError` into a sentence; all other functions let it pass.
+SIGKILL loses nothing that the kernel has received; fsync protects against a power cut. `explained` turns an `OSError`
+into a sentence for the user; all other functions let it pass.
 """
 
 import errno
@@ -20,7 +20,7 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError
 
 _TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp")
 _TORN = b" <- torn\n"
-"""Terminates a line that its writer did not finish before it died; no line of JSON ends like this."""
+"""The mark that ends a line which its writer did not finish before it died; no line of JSON ends like this."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -30,20 +30,20 @@ _serial = itertools.count()
 
 
 def temporary(path: Path) -> Path:
-    """Return a name beside `path` that no other writer, here or in another process, uses: `.NAME.PID-SERIAL.tmp`."""
+    """Return a path beside `path` that no other writer, in any process, uses: `.NAME.PID-SERIAL.tmp`."""
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether `temporary` created this name. Such a file means nothing once its writer is dead."""
+    """Return whether `temporary` created this name. Such a file has no meaning once its writer is dead."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def replace(path: Path, content: bytes | str) -> None:
-    """Give the file this content, completely or not at all; text is UTF-8. When this returns, it survives a power
-    cut.
+    """Replace the file's content completely or not at all; text is written as UTF-8.
 
-    Of several concurrent writers, the last one wins. Raises `OSError` and then leaves no temporary file behind.
+    When this returns, the content survives a power cut. Of several concurrent writers, the last one wins. Raises
+    `OSError`, and then leaves no temporary file behind.
     """
     draft = temporary(path)
     try:
@@ -84,9 +84,10 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the folder's lock against other processes and threads; the kernel releases it when its holder dies.
+    """Hold the folder's lock within a `with` block, against other processes and threads.
 
-    Raises `BlockingIOError` if somebody else holds the lock and `wait` is false.
+    The kernel releases the lock when its holder dies. Raises `BlockingIOError` if somebody else holds the lock and
+    `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -99,8 +100,9 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def own_folder(place: Path, prefix: str) -> Iterator[Path]:
-    """Create a private folder for a block, and remove folders of killed processes: a live owner holds its folder's
-    lock.
+    """Create a private folder below `place` for a `with` block, and remove such folders of killed processes.
+
+    A live process holds the lock of its folder, so a folder without a lock belongs to a killed one.
     """
     # Under one lock for all processes here: between the creation of a folder and its own lock another process would
     # delete it as that of a dead process.
@@ -119,7 +121,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
 
 def open_for_append(path: Path) -> int:
-    """Return a descriptor for `append_line`, creating the file if necessary. The caller closes it."""
+    """Open a file for `append_line`, creating it if necessary, and return its descriptor, which the caller closes."""
     # Opened for reading as well, because `append_line` looks at the last byte.
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     sync_folder(path.parent)
@@ -127,7 +129,7 @@ def open_for_append(path: Path) -> int:
 
 
 def sync_and_close(descriptor: int) -> None:
-    """Make the appended lines survive a power cut, and close the descriptor even if that fails."""
+    """Make the appended lines survive a power cut, and close the file's descriptor even if that fails."""
     try:
         os.fsync(descriptor)
     finally:
@@ -135,12 +137,11 @@ def sync_and_close(descriptor: int) -> None:
 
 
 def append_line(descriptor: int, line: bytes) -> None:
-    """Append one or more lines with a single write, so that lines of several processes never mix; omit the final
-    newline.
+    """Append one or more lines with a single write, so that lines of several processes never mix.
 
-    The lines survive the death of the process, but not a power cut, because there is no fsync. An unfinished
-    line of a dead writer is first marked as torn. Raises `OSError`, also if only a part of the line fitted on
-    the disk.
+    `line` does not include the final newline. The lines survive the death of the process, but not a power cut, because
+    there is no fsync. If a dead writer left an unfinished line, that line is first marked as torn. Raises `OSError`,
+    also if only a part of the line fitted on the disk.
     """
     # A writer that died in the middle of its line left no line break, so the new line would be appended to that line.
     content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
@@ -155,7 +156,7 @@ def _ends_torn(descriptor: int) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield number (from 1) and content of every complete line. A missing file has none."""
+    """Yield number (from 1) and content of every complete line of a file. A missing file has no lines."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -168,9 +169,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn an `OSError` of the block into one sentence about `path`.
+    """Turn an `OSError` in the `with` block into one sentence about `path` for the user.
 
-    Raises `InvalidInput` if the user chose an unusable place, and `JobFailed` if the place failed later.
+    Raises `InvalidInput` if the user chose a path that cannot be used, and `JobFailed` if access failed later.
     """
     try:
         yield

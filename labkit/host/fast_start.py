@@ -1,6 +1,6 @@
-"""Read LABKIT_FAST, the environment variable that switches off everything that only makes starts faster.
+"""Read LABKIT_FAST, the environment variable that controls which ways of starting processes faster are used.
 
-Switching something off costs seconds and changes no verdict. `labkit.spark.fast` implements the faster starts.
+Forbidding one costs seconds and changes no verdict. `labkit.spark.fast` implements the faster starts.
 """
 
 import os
@@ -13,17 +13,23 @@ from labkit.core.words import nearest
 VARIABLE = "LABKIT_FAST"
 
 NONE = "none"
-"""The value that switches everything off."""
+"""The value that forbids every way of starting faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class FastStart:
-    """The faster starts that are allowed. A warm standby is chosen per run instead (`labkit run --standby`)."""
+    """The ways of starting faster that are allowed.
+
+    A warm standby driver is chosen for each run instead (`labkit run --standby`).
+    """
 
     zygote: bool = True
-    """Fork Spark's Python processes from one that has imported what they need (`labkit.spark.fast.zygote`)."""
+    """Whether Spark's Python processes may be forked from one that has already imported what they need.
+
+    `labkit.spark.fast.zygote` implements this.
+    """
     archive: bool = True
-    """Start JVMs with a class-data archive if there is one (`labkit.spark.fast.archive`)."""
+    """Whether JVMs may start with a class-data archive, if there is one (`labkit.spark.fast.archive`)."""
 
     def __str__(self) -> str:
         allowed = {"zygote": self.zygote, "archive": self.archive}
@@ -35,9 +41,9 @@ OFF = FastStart(zygote=False, archive=False)
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
-    """Parse LABKIT_FAST: `none`, or names separated by commas. If it is not set, everything is allowed.
+    """Return the allowed ways of starting faster, from LABKIT_FAST: `none`, or names separated by commas.
 
-    Raises `InvalidInput` for an unknown name.
+    If the variable is not set, every way is allowed. Raises `InvalidInput` for an unknown name.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE, "")
     names = [name.strip() for name in text.split(",") if name.strip()]

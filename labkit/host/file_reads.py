@@ -1,7 +1,7 @@
-"""Observe which files are read, through the kernel's inotify.
+"""Observe which files are read, by any process, through the kernel's inotify.
 
-Only folders and files that exist when the watch begins are observed. Asking for a file's size or existence goes
-unseen.
+Only folders and files that exist when the observation begins are covered. A request for a file's size or existence
+cannot be observed.
 """
 
 import ctypes
@@ -21,17 +21,17 @@ _WANTED = IN_ACCESS | IN_CLOSE_WRITE | IN_CLOSE_NOWRITE | IN_OPEN
 _HEAD = struct.Struct("iIII")
 _ROOM = 1 << 16
 MOST_FOLDERS = 2000
-"""The largest number of folders to watch; beyond it, every file counts as read."""
+"""The largest number of folders to observe; if there are more, every file counts as read."""
 
 
 class Use(NamedTuple):
-    """How one file was used during the watch."""
+    """How often a file was opened, written and read during the observation."""
 
     opened: int = 0
     written: int = 0
-    """How often somebody closed the file after opening it for writing."""
+    """The number of times that a process closed the file after opening it for writing."""
     read: int = 0
-    """How often somebody read the file, or closed it after opening it for reading only."""
+    """The number of times that a process read the file, or closed it after opening it for reading only."""
 
 
 def _below(folders: Sequence[Path]) -> Iterator[Path]:
@@ -41,12 +41,15 @@ def _below(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 class FileReads:
-    """Watches folders, and single files elsewhere, for a block. Without inotify, every file counts as read."""
+    """Observes the use of files in folders, and of single files elsewhere, within a `with` block.
+
+    Without inotify, every file counts as read.
+    """
 
     def __init__(self, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
-        """Prepare to watch folders with everything below them, and files that may lie anywhere.
+        """Prepare to observe folders with everything below them, and single files that may lie anywhere.
 
-        A single file is observed itself: if another file gets its name, the use of that one goes unseen.
+        If another file later gets the name of a single file, the use of that other file is not observed.
         """
         self._folders, self._singles = folders, files
         self._descriptor = -1
@@ -83,16 +86,16 @@ class FileReads:
             os.close(self._descriptor)
 
     def covers(self, path: Path) -> bool:
-        """Return whether every use of this file is observed."""
+        """Return whether every read and write of this file is observed."""
         return not self._blind and (path.parent in self._names.values() or path in self._files.values())
 
     def use(self, path: Path) -> Use:
-        """Return how the file was used so far."""
+        """Return how often the file was opened, written and read so far."""
         self._take()
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Return whether nobody has read this file or holds it open for reading; False if that cannot be known."""
+        """Return whether no process has read this file or has it open for reading; False if that cannot be known."""
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
 

@@ -1,9 +1,9 @@
-"""Fetch jars from the central Maven repository once, with the Ivy that PySpark bundles, verify them, and use them
-offline.
+"""Download jars from the central Maven repository once, with the Ivy that PySpark bundles, verify them, and keep them.
 
-Ivy knows the repository by default, so nothing else has to be installed. A list of SHA-256 sums in this package
-decides: a folder with an additional or a different jar is refused. After one complete verification, a seal with
-the size and times of every jar replaces it, because hashing costs time at every start.
+After the download, no network is needed. Ivy knows the repository by default, so nothing else has to be installed. The
+jars must match a list of SHA-256 sums in this package: a folder with an additional or a different jar is refused. After
+one complete verification, a file with the size and times of every jar (the seal) replaces it, because hashing costs
+time at every start.
 """
 
 import hashlib
@@ -24,36 +24,37 @@ from labkit.host.class_data import spark_jars
 from labkit.host.java import Java
 
 PATIENCE = 600.0
-"""Seconds for a download; the largest one here took 40."""
+"""The maximum seconds for a download; the largest one took 40 when it was tried."""
 
 Package = tuple[str, str, str]
-"""Organisation, name, version."""
+"""A Maven package: organisation, name, version."""
 
 
 @dataclass(frozen=True)
 class JarSet:
-    """Packages with the sum of every jar that they consist of."""
+    """Maven packages that belong together, with the SHA-256 sum of every jar that they consist of."""
 
     what: str
-    """A name for messages, for example Kafka 4.3.0."""
+    """The name for messages, for example Kafka 4.3.0."""
     folder_name: str
     sums_file: str
-    """The list of sums in this package in the format of sha256sum; write it anew whenever a version changes."""
+    """The file of this package with the sums, in the format of sha256sum; write it anew whenever a version changes."""
     packages: tuple[Package, ...]
     transitive: bool
-    """Whether Ivy also fetches the packages' dependencies."""
+    """Whether Ivy also downloads the packages' dependencies."""
     megabytes: int
     otherwise: str
-    """An alternative for users without a network."""
+    """What users without a network can do instead, for messages."""
 
     def sums(self) -> dict[str, str]:
-        """Return the SHA-256 of every jar by file name."""
+        """Return the expected SHA-256 sum of every jar, by file name."""
         text = files("labkit.host.servers").joinpath(self.sums_file).read_text(encoding="ascii")
         return {name: digest for digest, name in (line.split() for line in text.splitlines())}
 
     def folder(self) -> Path:
-        """Return the folder of the jars, whether or not it exists. Raises `ServiceUnavailable` for a user without
-        a home.
+        """Return the cache folder for these jars, whether or not it exists.
+
+        Raises `ServiceUnavailable` for a user without a home.
         """
         cache = cache_folder()
         if cache is None:
@@ -63,9 +64,9 @@ class JarSet:
         return cache / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """Return the folder with the verified jars, and fetch them if they are missing.
+        """Return the folder with the verified jars, and download them if they are missing.
 
-        Raises `ServiceUnavailable` if the first fetch is impossible, or if a jar fails its verification.
+        Raises `ServiceUnavailable` if the first download is impossible, or if a jar fails its verification.
         """
         folder = self.folder() if folder is None else folder
         if not folder.is_dir():
@@ -74,7 +75,9 @@ class JarSet:
         return folder
 
     def check(self, folder: Path) -> None:
-        """Raise `ServiceUnavailable` that names a jar which differs, is missing, or does not belong there."""
+        """Verify the jars in a folder. Raises `ServiceUnavailable` that names one that differs, is missing, or is
+        unknown.
+        """
         expected = self.sums()
         state = _state(folder, expected)
         if _read(folder / SEAL) == state:
@@ -94,8 +97,9 @@ class JarSet:
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
-        """Fetch into another folder, verify, and move into place, so that the folder exists completely or not at
-        all.
+        """Download the jars into a temporary folder, verify them there, and rename it.
+
+        So `folder` exists completely or not at all.
         """
         durable.make_folder(folder.parent)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -125,11 +129,14 @@ class JarSet:
 
 
 SEAL = "checked"
-"""The file that records a complete verification and the state of each jar at that time."""
+"""The name of the file (the seal) that records a complete verification, and the state of each jar at that time."""
 
 
 def _state(folder: Path, sums: dict[str, str]) -> str:
-    """Return the content of a seal: the list of sums and the state of each jar. It changes when any of them changes."""
+    """Return the content of a seal: a digest of the expected sums, and the size and times of each jar.
+
+    It changes when any of these changes.
+    """
     lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
     for jar in sorted(folder.glob("*.jar")):
         status = jar.stat()
@@ -150,7 +157,10 @@ def _sum(path: Path) -> str:
 
 
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
-    """Run Ivy for one package, which writes its jars into `aside/jars`, and return Ivy's output."""
+    """Run Ivy for one package, which writes its jars into `aside/jars`, and return Ivy's output.
+
+    `transitive` says whether Ivy also downloads the package's dependencies.
+    """
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",
@@ -170,7 +180,7 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
 
 
 def _complaint(output: str) -> str:
-    """Return the line in which Ivy reports the problem."""
+    """Return the line of Ivy's output that reports the problem."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line or "error" in line.lower()]
     return (telling or [line for line in lines if line] or ["it printed nothing"])[0][:160].replace(os.sep * 2, "")

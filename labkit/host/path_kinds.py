@@ -1,4 +1,7 @@
-"""The kinds of options that are paths. `labkit.core.kinds` has all others, because it may not use the file system."""
+"""The kinds of command-line options whose value is a path.
+
+All other kinds are in `labkit.core.kinds`, which may not use the file system.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +10,7 @@ from labkit.core.kinds import Kind, Plain, Unfit
 
 
 class AnyPath(Kind[Path]):
-    """A path as typed, which need not exist."""
+    """The kind of an option whose value is a path as typed, which need not exist."""
 
     annotation: Any = Path
     accepts = Path | str
@@ -27,14 +30,16 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """A path that is made absolute, so that a printed command works in any directory."""
+    """The kind of an option whose value is a path that is made absolute, so that a printed command works in
+    any folder.
+    """
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()
 
 
 class ExistingFile(InputFile):
-    """The path of an existing file."""
+    """The kind of an option whose value is the path of an existing file."""
 
     def read(self, word: object) -> Path:
         """Return the absolute path. Raises `Unfit` if there is no such file."""
@@ -45,7 +50,10 @@ class ExistingFile(InputFile):
 
 
 class Folder(InputFile):
-    """The path of a folder with symbolic links resolved. If `present` is set, the folder must exist."""
+    """The kind of an option whose value is a folder; symbolic links in its path are resolved.
+
+    If `present` is set, the folder must exist.
+    """
 
     annotation = str
 

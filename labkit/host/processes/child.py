@@ -1,8 +1,8 @@
-"""The runner's side of one supervised driver: start the supervisor, read its events, and release it safely.
+"""The parent's side of one supervised driver process: start the supervisor, read its events, and end it safely.
 
-Closing the pipe is the only order to a supervisor itself: it then kills the driver's session and ends. So a
-runner that dies, in whatever way, takes its driver with it. This module kills only if a supervisor no longer
-reacts.
+The parent is called the runner. The only order to the supervisor itself is to close its pipe: it then kills the
+driver's session and ends. So a runner that dies, in whatever way, takes its driver with it. This module kills only if a
+supervisor no longer reacts.
 """
 
 import contextlib
@@ -23,14 +23,17 @@ from labkit.host.processes.protocol import Conversation, Launch, RunQueries
 from labkit.host.processes.sessions import empty_session
 
 END_PATIENCE = 60.0
-"""Seconds within which a supervisor must have emptied its session after its pipe closed."""
+"""The seconds within which a supervisor must have killed its driver's session after its pipe was closed."""
 
 _BETWEEN_DRIVER_AND_SUPERVISOR = Started | Struck | AwaitsKill
-"""Events with which a driver asks its supervisor to act; the supervisor reports its action with an event of its own."""
+"""Events with which a driver asks its supervisor to act, so the runner ignores them.
+
+The supervisor reports what it did with an event of its own.
+"""
 
 
 class SupervisedDriver:
-    """One supervisor and its driver for the duration of a block; afterwards neither is left."""
+    """Runs one supervisor and its driver within a `with` block; afterwards both have ended."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
@@ -69,8 +72,9 @@ class SupervisedDriver:
             self._supervisor.stdout.close()
 
     def _end_by_force(self) -> None:
-        """Kill supervisor and driver as a last resort: a stopped supervisor kills nobody, and its driver would
-        wait forever.
+        """Kill supervisor and driver as a last resort, if the supervisor does not end.
+
+        A supervisor that was stopped by a signal kills nobody, and its driver would wait forever.
         """
         self._supervisor.kill()
         self._supervisor.wait()
@@ -80,27 +84,28 @@ class SupervisedDriver:
 
     @property
     def pid(self) -> int:
-        """Return the supervisor's process id."""
+        """Return the process id of the supervisor."""
         return self._supervisor.pid
 
     def order(self, order: RunQueries) -> None:
-        """Send one order to a waiting driver. A dead driver shows up in the events."""
+        """Send an order to a driver that waits for one. If the driver is dead, the events will show it."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._supervisor.stdin.write(wire.encode(order))
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Tell the supervisor to end its driver; any thread may call this, repeatedly."""
+        """Make the supervisor end its driver; any thread may call this, repeatedly."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """Yield the events in order; the last one carries the proof that the session has ended.
+        """Yield the events of driver and supervisor in order; the last one carries the proof that the driver's session
+        has ended.
 
-        Raises `JobFailed` if nothing happens for as long as the runner waits, and `ProtocolError` for an event
-        that is not allowed in the current state, or if there is no proof.
+        Raises `JobFailed` if nothing happens for the `patience` of this driver, and `ProtocolError` for an event that
+        is not allowed in the current state, or if there is no proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()

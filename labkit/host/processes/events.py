@@ -1,29 +1,34 @@
-"""The events between the lab's own processes: a driver's reports, and its supervisor's additions.
+"""The events that labkit's own processes exchange: a driver's reports, and its supervisor's additions.
 
-On a pipe, each event is one line of JSON whose field `event` names it. `labkit.host.processes.protocol` defines
-which event may follow which.
+On a pipe, each event is one line of JSON whose field `event` names it. `labkit.host.processes.protocol` defines which
+event may follow which.
 """
 
 from msgspec import Struct
 
 
 class Event(Struct, frozen=True, tag_field="event", forbid_unknown_fields=True):
-    """An event in the life of one driver."""
+    """An event in the life of one driver process."""
 
 
 class QueryEvent(Event, frozen=True):
-    """An event in the life of one query of a driver."""
+    """An event in the life of one query that a driver runs."""
 
     query: str
     """The name of the query, unique within its driver."""
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
-    """A runner starts a driver. Only observers of the runner receive this event; it never crosses a pipe."""
+    """The runner is about to start a driver. Only observers in the runner receive this event; it never
+    crosses a pipe.
+    """
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):
-    """A runner starts a standby driver. Only observers of the runner receive this event; it never crosses a pipe."""
+    """The runner is about to start a standby driver.
+
+    Only observers in the runner receive this event; it never crosses a pipe.
+    """
 
 
 class Started(Event, frozen=True, tag="started"):
@@ -33,7 +38,7 @@ class Started(Event, frozen=True, tag="started"):
 
 
 class Application(Event, frozen=True, tag="application"):
-    """The driver is registered with a cluster and waits for executors."""
+    """The driver is registered with a Spark cluster and waits for executors."""
 
     id: str
 
@@ -43,20 +48,22 @@ class SessionUp(Event, frozen=True, tag="session"):
 
 
 class Ready(Event, frozen=True, tag="ready"):
-    """The driver is warm and waits for its queries."""
+    """The driver has warmed up and waits for its queries."""
 
 
 class Begun(QueryEvent, frozen=True, tag="begun"):
-    """The driver opens the query."""
+    """The driver begins with the query."""
 
 
 class Recovered(QueryEvent, frozen=True, tag="recovered"):
-    """The recovery of the query has ended, and the query starts."""
+    """The sink's recovery before the query has ended, and the query starts."""
 
     steps: list[str]
-    """The steps of the recovery, one sentence each."""
+    """The steps of the recovery, each as a sentence."""
     at: float | None = None
-    """The time in seconds since the epoch, by the driver's own clock; nothing of the query has run before it."""
+    """The time of the event in seconds since the epoch, by the driver's clock; no part of the query has run
+    before it.
+    """
 
 
 class TableRead(QueryEvent, frozen=True, tag="table"):
@@ -67,55 +74,55 @@ class TableRead(QueryEvent, frozen=True, tag="table"):
 
 
 class Parked(QueryEvent, frozen=True, tag="parked"):
-    """The query has reached its failpoint and waits there for the driver's death."""
+    """The query has reached its crash point (failpoint), and waits there until the driver is killed."""
 
 
 class Struck(QueryEvent, frozen=True, tag="struck"):
-    """A task of the query has reached its failpoint and waits there for the death of its executor."""
+    """A task of the query has reached its crash point (failpoint), and waits there until its executor is killed."""
 
     executor: int | None
-    """The executor's process id; None if the task found no executor among its ancestors."""
+    """The process id of the executor; None if the task found no executor among its ancestors."""
 
 
 class ExecutorKilled(QueryEvent, frozen=True, tag="executor_killed"):
-    """The supervisor has killed the executor that the driver named; the query continues."""
+    """The supervisor has killed the executor of a task that waited for this; the query continues."""
 
     executor: int
     killed: list[int]
     left: list[int]
     begun: float
-    """When the first SIGKILL was sent, in seconds since the epoch."""
+    """The time of the first SIGKILL, in seconds since the epoch."""
 
 
 class Ended(QueryEvent, frozen=True, tag="ended"):
-    """The query ran to its end."""
+    """The query has run to its end."""
 
 
 class Failed(QueryEvent, frozen=True, tag="failed"):
-    """The query failed; the others continue."""
+    """The query has failed; other queries of the driver continue."""
 
     because: str
     code: int
-    """The exit code of this failure on the command line."""
+    """The exit code of the command line for this failure."""
 
 
 class DriverFailed(Event, frozen=True, tag="driver_failed"):
-    """The driver as a whole is unusable, or sent an event that it may not send."""
+    """The driver as a whole has failed, or sent an event that it may not send."""
 
     because: str
     code: int
-    """The exit code of this failure on the command line."""
+    """The exit code of the command line for this failure."""
 
 
 class Stopped(Event, frozen=True, tag="stopped"):
-    """The driver's process has reached a point at which it stops itself (SIGSTOP), to be continued later."""
+    """The driver's process has reached a point at which it stops itself (SIGSTOP); it will be continued later."""
 
 
 class Idle(Event, frozen=True, tag="idle"):
-    """All queries of the driver have ended, and it waits for others."""
+    """All queries of the driver have ended, and the driver waits for others."""
 
     left: list[str]
-    """Descriptions of what queries left open or hanging in the driver."""
+    """Descriptions of everything that queries left open or hanging in the driver."""
 
 
 class AwaitsKill(Event, frozen=True, tag="awaits_kill"):
@@ -123,51 +130,53 @@ class AwaitsKill(Event, frozen=True, tag="awaits_kill"):
 
 
 class ExecutorsEnd(Struct, frozen=True):
-    """How the executors on this host ended after their driver's death."""
+    """How the Spark executors on this host ended after the death of their driver."""
 
     outlived: list[int]
-    """The processes that were still alive when the driver was dead."""
+    """The ids of the processes that were still alive when the driver was dead."""
     seconds: float
-    """How long the last of them lived on."""
+    """The seconds from the driver's death to the end of the last of these processes."""
     left: list[int]
-    """The processes that did not end at all."""
+    """The ids of the processes that did not end at all."""
 
 
 class Proof(Struct, frozen=True):
-    """How a driver died, and evidence that nothing of its session is left."""
+    """How a driver died, and the evidence that no process of its session is left."""
 
     session: int
     signal: int
     """The signal that ended the driver's process; 0 if it ended by itself."""
     killed: list[int]
     left: list[int]
-    """The processes of the session that could not be killed in time."""
+    """The ids of the processes of the session that could not be killed in time."""
     begun: float
-    """When the first SIGKILL was sent, in seconds since the epoch."""
+    """The time of the first SIGKILL, in seconds since the epoch."""
     executors: ExecutorsEnd | None = None
-    """The end of the executors; None unless the driver ran on a cluster."""
+    """How the executors ended; None unless the driver ran on a cluster."""
 
 
 class Killed(Event, frozen=True, tag="killed"):
-    """The supervisor has killed a driver that waited for it, with its whole session."""
+    """The supervisor has killed a driver that waited for this, with its whole session."""
 
     proof: Proof
 
 
 class Died(Event, frozen=True, tag="died"):
-    """The driver's process ended without its supervisor, which killed the rest of the session."""
+    """The driver's process ended although its supervisor did not kill it; the supervisor then killed the rest of the
+    session.
+    """
 
     proof: Proof
 
 
 class Unwanted(Event, frozen=True, tag="unwanted"):
-    """Nobody needed the driver any longer, so the supervisor has killed its whole session."""
+    """The runner no longer needed the driver, so the supervisor has killed the driver's whole session."""
 
     proof: Proof
 
 
 Ending = Killed | Died | Unwanted
-"""The last event of every driver."""
+"""The last event of a driver, which says how the driver ended."""
 
 AnyEvent = (
     DriverStarts
@@ -192,4 +201,4 @@ AnyEvent = (
     | Died
     | Unwanted
 )
-"""All events. A function that matches on this union and forgets one fails the type check."""
+"""Every event. If a function matches on this union and leaves out an event, the type check fails."""

@@ -1,9 +1,8 @@
-"""The executors of one application on this host, observed from outside: list them, kill one, wait until all are
-gone.
+"""The executors of one Spark application on this host, observed from outside: list them, kill one, wait for their end.
 
-An executor of a standalone cluster is a child of a worker and not of the driver. It ends by itself once it
-notices that its driver is gone, and may write until then. Executors on other hosts are invisible here; only the
-store can refuse them (`labkit.stores.contract.Fencing`). This module kills neither drivers nor workers.
+An executor of a standalone cluster is a child of a worker and not of the driver. It ends by itself once it notices that
+its driver is gone, and may write until then. Executors on other hosts cannot be observed here; only the store can
+refuse their writes (`labkit.stores.contract.Fencing`). This module kills neither drivers nor workers.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from labkit.host.processes.events import ExecutorsEnd
 from labkit.host.processes.sessions import Emptied, kill_all
 
 GONE_SECONDS = 45.0
-"""How long executors may outlive their driver; about a second is usual."""
+"""The maximum seconds that executors may outlive their driver; about one second is usual."""
 
 KILL_SECONDS = 30.0
 _BACKEND = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -25,14 +24,14 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied)
 
 
 class Executors:
-    """All processes that work for one application outside of its driver's session."""
+    """All processes that work for one Spark application outside of its driver's session."""
 
     def __init__(self, application: str) -> None:
         self._application = application
         self._members: set[psutil.Process] = set()
 
     def look(self) -> list[int]:
-        """Return the living processes, executors with their descendants, in numerical order."""
+        """Return the ids of the living executors and their descendants, in numerical order."""
         # Added to the results of earlier looks, because after an executor has ended, nothing tells any more to whom its
         # Python processes belonged.
         for backend in self._backends():
@@ -41,7 +40,7 @@ class Executors:
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """Send SIGKILL to one executor and its Python processes until none is left, and report which died.
+        """Send SIGKILL to one executor and its Python processes until none is left, and return which were killed.
 
         Raises `JobFailed` for a process that is no executor of this application.
         """
@@ -60,8 +59,9 @@ class Executors:
         return kill_all(living, KILL_SECONDS)
 
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
-        """After the driver's death, wait until no executor is left; report which outlived it, for how long, and
-        which remain.
+        """After the driver's death, wait until no executor is left, and return how the executors ended.
+
+        `outlived` are the processes that were alive when the driver was dead.
         """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:

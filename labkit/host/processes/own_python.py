@@ -1,11 +1,11 @@
-"""The command line of every Python that this project starts for its own programs.
+"""The command line of every Python process that labkit starts for its own programs.
 
 With `-m` or `-c`, Python looks for modules in the working folder first. That folder may be a student's: a `json.py` in
 it would run with the rights of the instructor who grades there. `-P` leaves the working folder out. PYTHONPATH stays,
 because it is how a checkout, a test or a user says where modules are, unless it names the working folder by accident
 (`check_python_path`).
 
-A program that has to import a user's module (`labkit.crashtest.subject.reach`) starts in this way too, and adds the
+A program that has to import a user's module (`labkit.crashtest.subject.reach`) is started in the same way, and adds the
 user's folders itself, after its own imports.
 """
 
@@ -17,15 +17,16 @@ from labkit.core.errors import InvalidInput
 
 
 def own_python(*words: str) -> list[str]:
-    """Returns the command that runs this Python with these words, and imports nothing from the working folder."""
+    """Return the command that runs this Python with these arguments, and imports nothing from the working folder."""
     return [sys.executable, "-P", *words]
 
 
 def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
-    """Raises `InvalidInput` if PYTHONPATH names the working folder, by an empty or a relative entry.
+    """Raise `InvalidInput` if an entry of PYTHONPATH is empty or relative, because it then names the working folder.
 
-    Called by verbs that work on strangers' files. It cannot undo a `sitecustomize.py` of such a folder, which Python
-    runs before anything of ours; it does stop the next import, and says so while the folder is still harmless.
+    Commands that work on files of unknown people call this. It cannot undo a `sitecustomize.py` of such a folder, which
+    Python runs before any code of labkit. But it stops the next import, and tells the user while the folder is still
+    harmless.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

@@ -1,7 +1,7 @@
-"""The order of events: one table for a driver, and one for each of its queries.
+"""The order in which events may occur: one table for a driver, and one for each of its queries.
 
-The supervisor checks its driver's events against these tables, and the runner checks the supervisor's events
-against the same ones. An unreadable or misplaced event proves nothing, so both refuse it.
+The supervisor checks its driver's events against these tables, and the runner checks the supervisor's events against
+the same tables. An event that cannot be decoded, or that is out of order, proves nothing, so both refuse it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,11 +15,11 @@ from labkit.host.processes.events import AnyEvent, QueryEvent
 
 
 class ProtocolError(JobFailed):
-    """An event that is not allowed in the current state; the message names both."""
+    """Raised for an event that is not allowed in the current state; the message names the event and the state."""
 
 
 class DriverState(StrEnum):
-    """The states of a driver."""
+    """The states of a driver process, between which its events move it."""
 
     ABSENT = "not started"
     STARTING = "starting"
@@ -30,7 +30,7 @@ class DriverState(StrEnum):
 
 
 class QueryState(StrEnum):
-    """The states of a query within one driver."""
+    """The states of a query within one driver, between which the query's events move it."""
 
     ABSENT = "not begun"
     OPENING = "opening"
@@ -81,7 +81,7 @@ DRIVER: Mapping[DriverState, Mapping[type[events.Event], DriverState]] = {
     DriverState.DOOMED: {**_ENDS, events.Killed: DriverState.DEAD},
     DriverState.DEAD: {},
 }
-"""For each state of a driver, the allowed events and the state after each."""
+"""For each state of a driver, the events that are allowed in it, each with the state that follows."""
 
 QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     QueryState.ABSENT: {events.Begun: QueryState.OPENING},
@@ -104,33 +104,43 @@ QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     # The crash test may give a driver a query of the same name again.
     QueryState.OVER: {events.Begun: QueryState.OPENING},
 }
-"""The same for each query. Recovery is optional, because a query of the crash test has none that belongs to the lab."""
+"""For each state of a query, the events that are allowed in it, each with the state that follows.
+
+Recovery is optional, because a query of the crash test has no recovery by labkit.
+"""
 
 STILL: Mapping[type[events.Event], frozenset[QueryState]] = {
     events.Idle: frozenset({QueryState.OVER}),
     events.AwaitsKill: frozenset({QueryState.OVER, QueryState.PARKED}),
 }
-"""Driver events that are allowed only while each query is in one of these states."""
+"""Events of a driver that are allowed only while each of its queries is in one of these states."""
 
 
 OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
     {events.Started, events.ExecutorKilled, events.Killed, events.Died, events.Unwanted}
 )
-"""Events that only a supervisor may send, because nobody proves its own death."""
+"""Events that only a supervisor may send, because no process can prove its own death."""
 
 
 class Conversation:
-    """The events of one driver so far. Each new event is checked against the tables."""
+    """The state of one driver and its queries, derived from the events so far; each new event is checked against the
+    tables.
+    """
 
     def __init__(self, forbidden: frozenset[type[events.Event]] = frozenset()) -> None:
-        """`forbidden` lists events that may not come through the pipe, although the tables contain them."""
+        """Begin with a driver that is not started.
+
+        `forbidden` are events that may not come through this pipe, although the tables allow them.
+        """
         self._forbidden = forbidden
         self.state = DriverState.ABSENT
         self.queries: dict[str, QueryState] = {}
         self._lines = wire.Lines()
 
     def take(self, event: AnyEvent) -> None:
-        """Move to the state after the event. Raises `ProtocolError` and then keeps its state."""
+        """Move to the state that follows the event. Raises `ProtocolError` for an event out of order, and then keeps
+        the state.
+        """
         after = DRIVER[self.state].get(type(event))
         if after is None:
             raise _refused(event, f"the driver is {self.state}")
@@ -151,7 +161,10 @@ class Conversation:
         self.queries[event.query] = after
 
     def read(self, piece: bytes) -> Iterator[AnyEvent]:
-        """Yield the events that this piece of the stream completes. Raises `ProtocolError`."""
+        """Decode and check the events that this piece of the stream completes, and yield them.
+
+        Raises `ProtocolError` for an event that cannot be decoded or is out of order.
+        """
         for line in self._lines.feed(piece):
             try:
                 event: AnyEvent = wire.decode(line, AnyEvent)  # type: ignore[arg-type]  # `decode` is typed for one class, but msgspec also accepts a union
@@ -163,7 +176,7 @@ class Conversation:
             yield event
 
     def finish(self) -> None:
-        """Note that the pipe has closed. Raises `ProtocolError` unless the driver is proven dead."""
+        """Record that the pipe has closed. Raises `ProtocolError` unless the driver's death has been proven by then."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
                 f"the driver's supervisor ended without a report while the driver was {self.state}, so the run "
@@ -181,20 +194,20 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """A supervisor's instructions for the driver that it starts."""
+    """The instructions for a supervisor and for the driver that it starts."""
 
     module: str
-    """The driver's program, as in `python -m`."""
+    """The module that is the driver's program, as in `python -m MODULE`."""
     scratch: str
-    """A folder for temporary files, which does not exist yet and is removed after the driver's death."""
+    """The path of a folder for temporary files, which does not exist yet and is removed after the driver's death."""
     log: str
     task: Raw
-    """Instructions that only the driver's module reads."""
+    """Encoded instructions that only the driver's module can decode."""
     environment: dict[str, str] = {}
 
 
 class RunQueries(Struct, frozen=True, tag_field="order", tag="run"):
-    """The one order from a runner to a waiting driver."""
+    """The order from a runner to a waiting driver to run queries; there is no other order."""
 
     queries: list[Raw]
-    """Queries that only the driver's module reads."""
+    """Encoded queries that only the driver's module can decode."""

@@ -1,7 +1,7 @@
-"""Processes by session: list a session's members, and kill all of them. This is the lab's only killing loop.
+"""Processes by session: list the processes of a session, and kill all of them. No other module kills in a loop.
 
-Killing a server's process group is not enough if the server creates groups of its own, as each PySpark daemon
-does, but all its processes stay in the session in which it was started.
+Killing a server's process group is not enough if the server creates groups of its own, as each PySpark daemon does, but
+all its processes stay in the session in which the server was started.
 """
 
 import contextlib
@@ -14,11 +14,11 @@ from typing import NamedTuple
 import psutil
 
 _PAUSE = 0.005
-"""Seconds between two checks of which processes are alive."""
+"""The seconds between two checks of which processes are still alive."""
 
 
 def session_members(session: int) -> list[int]:
-    """Return the living processes of a session in numerical order; zombies have ended and do not count."""
+    """Return the ids of the living processes of a session in numerical order; zombies do not count."""
     return sorted(_members(session))
 
 
@@ -35,14 +35,14 @@ def _members(session: int) -> Iterator[int]:
 
 
 class Emptied(NamedTuple):
-    """The result of killing processes until none is left."""
+    """The result of killing processes repeatedly until none is left, or until the time is over."""
 
     killed: list[int]
-    """Every process that received a SIGKILL, in numerical order."""
+    """The ids of all processes that received a SIGKILL, in numerical order."""
     left: list[int]
-    """The processes that were still alive when the time was up."""
+    """The ids of the processes that were still alive when the time was over."""
     begun: float
-    """When the first SIGKILL was sent, in seconds since the epoch."""
+    """The time of the first SIGKILL, in seconds since the epoch."""
 
 
 def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
@@ -61,21 +61,23 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """Send SIGKILL to every process of a session, and repeat until none is left except `spare`."""
+    """Send SIGKILL to every process of a session except `spare`, and repeat until none is left, for at most
+    `seconds`.
+    """
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)
 
 
 def signal_session(session: int, number: signal.Signals) -> None:
-    """Send one signal to every process of a session, to stop or to continue all of them."""
+    """Send a signal, such as SIGSTOP or SIGCONT, to every process of a session."""
     for pid in session_members(session):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 def await_stopped(pid: int, seconds: float) -> bool:
-    """Wait at most `seconds` until a process has stopped itself, and return whether it has.
+    """Wait at most `seconds` until a process has stopped itself by SIGSTOP, and return whether it has.
 
-    A SIGCONT sent before the process stops has no effect: the process would stop afterwards and never continue.
+    Call this before sending SIGCONT: if SIGCONT arrived first, the process would stop afterwards and never continue.
     """
     end = time.monotonic() + seconds
     with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,9 +1,10 @@
-"""Start a server in its own session; a tethered one ends when its starter ends, however that dies.
+"""Start a server in its own session; a tethered server ends when the process that asked for it ends, in whatever way.
 
     python -m labkit.host.processes.start_server tethered|detached LOG COMMAND...
 
-Prints the server's process id. `detached`: this process ends at once, and the server belongs to nobody.
-`tethered`: the server's whole session ends with the asking process (labkit.host.processes.tether).
+It prints the server's process id. With `detached`, this process ends at once, and the server runs on without a parent.
+With `tethered`, this process waits, and the server's whole session ends with the process that asked for it
+(labkit.host.processes.tether).
 """
 
 import subprocess
@@ -22,13 +23,13 @@ Mode = Literal["tethered", "detached"]
 
 
 class ServerStarted(msgspec.Struct, frozen=True):
-    """The report of a started server."""
+    """The message that reports a started server."""
 
     pid: int
 
 
 def main(mode: str, log: str, *command: str) -> None:
-    """Start the command with its output appended to the log."""
+    """Start the server's command; its output is appended to the file `log`."""
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True

@@ -1,7 +1,7 @@
 """A driver's side of its supervision: report events, take orders, and end its own session if the supervisor is gone.
 
-Both kinds of driver, for word-count runs and for the crash test, begin with `serve`. This module kills nothing
-outside of the driver's own session.
+Both kinds of driver, for word-count runs and for the crash test, begin with `serve`. This module kills nothing outside
+of the driver's own session.
 """
 
 import math
@@ -23,16 +23,16 @@ from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import until_parent_ends
 
 orders: "queue.SimpleQueue[RunQueries]" = queue.SimpleQueue()
-"""The runner's orders from standard input."""
+"""The orders that the runner sent to this driver through standard input, and that it has not carried out yet."""
 
 _channel = [1]
-"""The descriptor for events: a copy of standard output, which other code's output cannot reach."""
+"""The file descriptor for events: a copy of standard output that output of other code cannot reach."""
 
 _writing = threading.Lock()
 
 
 def report(*events: AnyEvent) -> None:
-    """Send events to the supervisor, from any thread, also from one that is about to stop this process."""
+    """Send events to the supervisor; any thread may call this, even one that is about to stop this process."""
     content = b"".join(map(wire.encode, events))
     # Queries report from their own threads, and two events must not mix in the pipe.
     with _writing:
@@ -40,7 +40,9 @@ def report(*events: AnyEvent) -> None:
 
 
 def serve(run: Callable[[Launch], None]) -> Never:
-    """Run the main program of a driver, `python -m MODULE LAUNCH`: carry out the launch, then wait for the kill."""
+    """Run the main program of a driver, `python -m MODULE LAUNCH`: call `run` with the launch, then wait
+    for the kill.
+    """
     # Libraries and the JVM print to standard output at any time, and a stray line among the events would look like an
     # event out of order.
     _channel[0] = os.dup(1)
@@ -55,7 +57,9 @@ def serve(run: Callable[[Launch], None]) -> Never:
 
 
 def _die_with_supervisor() -> None:
-    """Kill this session when the supervisor's end of standard input closes, because nobody else is left to do it."""
+    """Kill this driver's session when the supervisor's end of standard input closes, because nobody else can do it
+    then.
+    """
     until_parent_ends(_take)
     own = os.getpid()
     # All other processes first, because a dead process cannot kill the rest. Without a time limit, because nobody else

@@ -1,9 +1,9 @@
-"""Own one driver: start it in its own session, kill every process of that session, and prove it.
+"""The supervisor of one driver: start it in its own session, kill every process of that session, and prove the kill.
 
-A supervisor lives in a third session, with one pipe to the runner and one to the driver, so the killer is never
-among the killed. If the runner's pipe closes, the runner is dead and the driver is killed too. Executors of a
-cluster are in other sessions: they end by themselves, which the proof also records, and one of them may be the
-victim. A supervisor loads neither pyspark nor the sinks.
+A supervisor lives in a session of its own, with one pipe to the runner and one to the driver, so it is never among the
+killed. If the runner's pipe closes, the runner is dead and the driver is killed too. Executors of a Spark cluster are
+in other sessions: they end by themselves, which the proof also records, or the supervisor kills one on request. A
+supervisor loads neither pyspark nor the sinks.
 """
 
 import contextlib
@@ -38,11 +38,13 @@ from labkit.host.processes.protocol import OF_THE_SUPERVISOR, Conversation, Laun
 from labkit.host.processes.sessions import empty_session
 
 KILL_PATIENCE = 30.0
-"""Seconds within which SIGKILL must empty a session; a process in uninterruptible sleep may take longer."""
+"""The seconds within which SIGKILL must end all processes of a session; one in uninterruptible sleep may
+take longer.
+"""
 
 
 class Supervisor:
-    """One driver, from its start to the proof of its end."""
+    """Supervises one driver, from its start to the proof of its end."""
 
     def __init__(self, path: Path) -> None:
         self._launch = wire.decode(path.read_bytes(), Launch)
@@ -68,7 +70,7 @@ class Supervisor:
             )
 
     def watch(self) -> None:
-        """Forward the driver's events until it is idle, dead or no longer needed, and then empty its session."""
+        """Forward the driver's events to the runner until the driver should end or has ended, then kill its session."""
         try:
             self._say(Started(self._driver.pid))
             ending = self._follow()
@@ -80,7 +82,7 @@ class Supervisor:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Return how the driver should end, or has ended."""
+        """Forward events and orders until the driver should end or has ended, and return the kind of its last event."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -92,7 +94,10 @@ class Supervisor:
                         return ending
 
     def _pass_down(self) -> type[Ending] | None:
-        """Forward the runner's orders to the driver unread; a closed pipe means that nobody needs the driver."""
+        """Forward an order from the runner to the driver without decoding it.
+
+        Return `Unwanted` if the runner's pipe is closed, so nobody needs the driver, otherwise None.
+        """
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
@@ -104,7 +109,10 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward the driver's events to the runner if the protocol allows them; otherwise kill the driver."""
+        """Forward events of the driver to the runner, if the protocol allows them.
+
+        Return how the driver should end or has ended; None if it goes on.
+        """
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:
@@ -122,7 +130,9 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """Carry out the supervisor's own part of an event: on a cluster it also kills executors."""
+        """Do the supervisor's own part after an event of the driver: on a cluster, kill an executor if a task waits for
+        that.
+        """
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):
@@ -140,9 +150,10 @@ class Supervisor:
         return ExecutorKilled(struck.query, struck.executor, emptied.killed, emptied.left, emptied.begun)
 
     def _empty_session(self) -> Proof:
-        """Send SIGKILL to every process of the driver's session, and repeat until none is left.
+        """Send SIGKILL to every process of the driver's session until none is left, and return the proof.
 
-        Each PySpark daemon creates its own process group, so killing the driver's group would leave writers alive.
+        Each PySpark daemon creates its own process group, so killing the driver's group would leave processes that
+        write.
         """
         if self._executors is not None:
             # Before the kill, so that the processes of an executor that ends first are already known.
@@ -164,7 +175,7 @@ class Supervisor:
         )
 
     def _say(self, event: AnyEvent) -> None:
-        """Send one of the supervisor's own events."""
+        """Send one of the supervisor's own events to the runner."""
         self._conversation.take(event)
         self._write(event)
 
@@ -173,7 +184,7 @@ class Supervisor:
 
 
 def main() -> None:
-    """Run `python -m labkit.host.processes.supervisor LAUNCH`; only the runner starts it."""
+    """Run the supervisor, `python -m labkit.host.processes.supervisor LAUNCH`; only the runner starts it."""
     # A Ctrl-C is meant for the runner. When the runner ends, its pipe closes, and this process cleans up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,12 +1,12 @@
-"""A parent-death guard: it ends a resource together with the process that asked for it, even after SIGKILL.
+"""A guard process ends a resource, such as a server, together with the process that asked for it, even after SIGKILL.
 
     with tethered("labkit.host.servers.tethered", "kafka") as server: ...      the asking process
     serve_tethered(begin, end)                                      the guard, `python -m` that module
 
-The guard, in its own session, creates the resource, reports it, and waits on a pipe whose other end only the
-asking process holds. The kernel closes that end whatever the process dies of; then the guard ends the resource.
-Drivers wait on such a pipe too (`labkit.host.processes.supervised`), and so do supervisors. A tethered resource
-is deleted in the end, so keep nothing in it.
+The guard, in its own session, creates the resource, reports it, and waits on a pipe whose other end only the asking
+process holds. The kernel closes that end whatever the process dies of; then the guard ends the resource. Drivers
+(`labkit.host.processes.supervised`) and supervisors wait on such a pipe too. A tethered resource is deleted in the end,
+so keep nothing in it.
 """
 
 import os
@@ -30,28 +30,29 @@ _EVERY = 0.2
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """The reason why the guard could not create its resource."""
+    """The message of a guard that could not create its resource, with the reason."""
 
     because: str
 
 
 class TetheredProcess(NamedTuple):
-    """A guard's report of its resource."""
+    """A guard process and its report of the resource that it created."""
 
     line: bytes
     guard: int
-    """The guard's process id."""
+    """The process id of the guard."""
 
     def read(self, kind: type[Value]) -> Value:
-        """Decode the guard's report."""
+        """Return the guard's report, decoded as a value of this type."""
         return wire.decode(self.line, kind)
 
 
 @contextmanager
 def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[TetheredProcess]:
-    """Keep a guard's resource for a block. `environment` replaces this process's environment for the guard.
+    """Run a guard, `python -m MODULE ARGUMENTS`, within a `with` block, and provide its resource there.
 
-    Raises `ServiceUnavailable` with the guard's reason if it could not create the resource.
+    `environment` replaces this process's environment for the guard. Raises `ServiceUnavailable` with the guard's reason
+    if it could not create the resource.
     """
     command = own_python("-m", module, *arguments)
     with subprocess.Popen(
@@ -72,7 +73,10 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
 
 
 def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
-    """Create a resource, report it, and end it when the pipe closes, or at once if the creation failed."""
+    """Be the guard of a resource: create it by `begin`, report it, and end it by `end` when the pipe closes.
+
+    If the creation fails, report the reason and call `end` at once.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the process that started this guard
     try:
@@ -88,9 +92,9 @@ def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object
 
 
 def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> None:
-    """Return when the other end of standard input closes, because its one holder died or released it.
+    """Wait until the other end of standard input closes, because the parent died or closed it.
 
-    `take` receives every line that arrives until then.
+    `take` is called with every line that arrives until then.
     """
     for line in sys.stdin.buffer:
         take(line)
@@ -99,8 +103,8 @@ def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> Non
 def end_with_parent() -> None:
     """Make this process end at once after its parent's death, whatever it is doing.
 
-    For a worker whose connection also closes at its ordinary end: it then still has to clean up, so only its
-    parent's death, detected by a changed parent process id, may interrupt its work.
+    This is for a worker whose connection also closes when all is well, after which it still has to clean up. So only
+    the parent's death, noticed by a changed parent process id, may interrupt its work.
     """
     # Recorded now, because an orphan gets another parent, and which one depends on the system.
     parent = os.getppid()

@@ -1,6 +1,6 @@
-"""The format in which the lab's own processes exchange values: lines of JSON.
+"""The format in which labkit's own processes exchange values: lines of JSON.
 
-Code that runs untrusted submissions has its own format (`labkit.grading.sandbox.inside.frames`).
+Code that runs untrusted submissions has another format (`labkit.grading.sandbox.inside.frames`).
 """
 
 import json
@@ -13,14 +13,14 @@ Value = TypeVar("Value", bound=msgspec.Struct)
 
 
 class Unreadable(Exception):
-    """A line that does not decode to the expected type."""
+    """Raised for a line that cannot be decoded as the expected type."""
 
 
 def encode(value: msgspec.Struct) -> bytes:
-    """Encode a value as one line with its line break.
+    """Return a value as one line of JSON, with its line break.
 
-    Characters that UTF-8 cannot encode, such as half of a surrogate pair in an error message, become question
-    marks, because an event must arrive whatever it quotes.
+    Characters that UTF-8 cannot encode, such as half of a surrogate pair in an error message, become question marks,
+    because a message must arrive whatever it quotes.
     """
     try:
         return msgspec.json.encode(value) + b"\n"
@@ -30,7 +30,7 @@ def encode(value: msgspec.Struct) -> bytes:
 
 
 def decode(line: bytes, kind: type[Value]) -> Value:
-    """Decode the value of one line. Raises `Unreadable`."""
+    """Return the value in one line of JSON. Raises `Unreadable` if the line is not a value of this type."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -38,24 +38,26 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Encode a value for use inside another one that a later reader decodes; without a line break."""
+    """Return a value as JSON to be nested in another value; the receiver decodes it later."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
 class Lines:
-    """Assembles pieces of a stream into lines."""
+    """Assembles the pieces of a stream, as they arrive, into complete lines."""
 
     def __init__(self) -> None:
         self._unread = b""
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Return the lines that this piece completes."""
+        """Add a piece of the stream, and return the lines that it completes."""
         *lines, self._unread = (self._unread + piece).split(b"\n")
         return lines
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Write all of the content, bypassing every buffer, so that it is out even if the process stops at once."""
+    """Write all of the content to a descriptor without any buffer, so that it is out even if the process
+    stops at once.
+    """
     # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:
         content = content[os.write(descriptor, content) :]

@@ -1,4 +1,4 @@
-"""The servers that the lab needs: found, started, examined and stopped, and never left behind.
+"""The servers that labkit needs: found, started, examined and stopped, and never left behind.
 
 A service handles ports, files and processes, and does not know what a sink or a job is.
 """
@@ -25,11 +25,11 @@ def _kafka() -> Service:
 
 
 SERVICES: dict[str, Callable[[], Service]] = {"postgres": _postgres, "kafka": _kafka}
-"""The function that imports each service, by name."""
+"""For the name of each service, the function that imports it and returns it."""
 
 
 def service(name: str) -> Service:
-    """Return the service of this name. Raises `InvalidInput` for an unknown one."""
+    """Return the service with this name. Raises `InvalidInput` for an unknown name."""
     if name not in SERVICES:
         raise InvalidInput(f"services {name}: unknown; {nearest(name, list(SERVICES))}")
     return SERVICES[name]()

@@ -1,18 +1,21 @@
-"""The contract of a service: a server outside the lab's processes that can be started, examined and stopped.
+"""The interface of a service: a server outside of labkit's processes that can be started, examined and stopped.
 
-A service is the lab's own, or the user's (`LABKIT_POSTGRES`, `LABKIT_KAFKA`); the lab never starts, stops or
-deletes anything of the user's.
+A service is either labkit's own server, or the user's (`LABKIT_POSTGRES`, `LABKIT_KAFKA`); labkit never starts, stops
+or deletes anything of the user's.
 """
 
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 State = Literal["down", "up", "stale", "yours"]
-"""`stale`: files claim that it runs, but no such process answers; `yours`: it is the user's own, and it answers."""
+"""The state of a server.
+
+`stale`: files say that it runs, but no such process answers. `yours`: it is the user's own server, and it answers.
+"""
 
 
 class Status(NamedTuple):
-    """The state of a service."""
+    """The result of examining a service: the state of its server, and where it is."""
 
     name: str
     state: State
@@ -20,47 +23,47 @@ class Status(NamedTuple):
     """The server's address (URI or host:port), never with a password; empty if there is none."""
     pid: int | None = None
     folder: Path | None = None
-    """The folder of its data and log; None for the user's own."""
+    """The folder of the server's data and log; None for the user's own server."""
     version: str = ""
 
 
 class Service(Protocol):
-    """One server. All three verbs are idempotent."""
+    """One server that can be started, examined and stopped; each of these may be repeated without harm."""
 
     @property
     def name(self) -> str:
-        """Return the server's name on the command line."""
+        """Return the name of the server on the command line."""
 
     def up(self) -> Status:
-        """Start the server unless it runs, and wait until it answers. Raises `ServiceUnavailable`."""
+        """Start the server unless it runs, and wait until it answers. Raises `ServiceUnavailable` if it does not."""
 
     def status(self) -> Status:
-        """Examine the server without changing anything."""
+        """Examine the server without changing anything, and return its state."""
 
     def down(self) -> Status:
-        """Stop the server if it is the lab's own; its data stay."""
+        """Stop the server if it is labkit's own, and return its state; its data stay."""
 
 
 class Stopped(NamedTuple):
-    """How a server ended."""
+    """The processes of a server that was stopped, and the signal that stopped them."""
 
     pids: list[int]
     signal: int
-    """The signal that it received."""
+    """The number of the signal that the server received."""
 
 
 @runtime_checkable
 class Endable(Protocol):
-    """A server of the lab's own that can crash and can stop in an orderly way."""
+    """A server of labkit's own that can be killed, as in a crash, or stopped in an orderly way."""
 
     def stop(self) -> Stopped:
-        """Ask the server to stop, as for an upgrade, and wait until it has.
+        """Make the server stop in an orderly way, as for an upgrade, and wait until it has.
 
-        Raises `ServiceUnavailable` if it is not up, not the lab's own, or had to be killed because it did not stop.
+        Raises `ServiceUnavailable` if it is not up, is not labkit's own, or had to be killed because it did not stop.
         """
 
     def kill(self) -> list[int]:
-        """Send SIGKILL to all of the server's processes and return their ids once all are gone.
+        """Send SIGKILL to all processes of the server, wait until they are gone, and return their ids.
 
-        Raises `ServiceUnavailable` if it is not up, or not the lab's own.
+        Raises `ServiceUnavailable` if the server is not up, or is not labkit's own.
         """

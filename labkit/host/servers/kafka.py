@@ -1,10 +1,10 @@
-"""The lab's own Kafka broker: one process in KRaft mode on the loopback interface, without Docker or root.
+"""labkit's own Kafka broker: one process in KRaft mode on the loopback interface, without Docker or root.
 
     KafkaService().up()                    this user's broker, in the cache folder; it stays until `down`
     KafkaService(folder, tethered=True).up()   a private broker that ends with this process, however that dies
-    LABKIT_KAFKA=host:port                 the user's own broker: the lab neither starts nor stops it
+    LABKIT_KAFKA=host:port                 the user's own broker: labkit neither starts nor stops it
 
-Each folder has one lock, so that two labs that share a broker start it once.
+Each folder has one lock, so that two processes that share a broker start it only once.
 """
 
 import base64
@@ -35,14 +35,15 @@ from labkit.host.servers.kafka_metadata import is_ready, parse_address
 from labkit.host.servers.ports import HOST, hold
 
 PATIENCE = 60.0
-"""Seconds within which a broker must be ready; it needs two on an idle machine."""
+"""The maximum seconds until a broker is ready; it needs two on an idle machine."""
 
 GRACE = 15.0
-"""Seconds that a broker gets to stop before it is killed."""
+"""The seconds that a broker gets to stop by itself before it is killed."""
 
 ARCHIVING = 60.0
-"""The same for a broker that writes the class-data archive when it stops, once; that takes two seconds on an idle
-machine.
+"""The seconds that a broker gets to stop if it writes the class-data archive then.
+
+It does so only once, which takes two seconds on an idle machine.
 """
 
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
@@ -75,15 +76,15 @@ SETTINGS: Mapping[str, str] = {
     "num.io.threads": "4",
     "background.threads": "2",
 }
-"""The settings that differ from Kafka's defaults, or that learners should see."""
+"""The broker settings that differ from Kafka's defaults, or that learners should see."""
 
 
 class BrokerNote(TypedDict, total=False):
-    """The content of `broker.json`, which identifies the process of the broker in this folder."""
+    """The content of `broker.json`, by which a later process finds the process of the broker in this folder."""
 
     pid: int | None
     started: float
-    """When the process began, in seconds since 1970, because another process may get the same pid later."""
+    """The time at which the process began, in seconds since 1970, since another process may get the same pid later."""
     port: int
     controller: int
     archive: str
@@ -91,25 +92,29 @@ class BrokerNote(TypedDict, total=False):
 
 
 class KafkaService:
-    """A broker in its folder: configuration, data, log, and the file that identifies its process."""
+    """A Kafka broker in its folder: configuration, data, log, and the file that identifies its process."""
 
     name = "kafka"
 
     def __init__(
         self, folder: Path | None = None, *, tethered: bool = False, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Without `folder`, this is the user's shared broker. `settings` are broker settings beyond `SETTINGS`."""
+        """Prepare the service without starting the broker.
+
+        Without `folder`, it is the broker that all processes of this user share. A `tethered` broker ends with this
+        process. `settings` are broker settings in addition to `SETTINGS`.
+        """
         self.folder = _own_folder() if folder is None else folder
         self._tethered, self._settings = tethered, {**SETTINGS, **(settings or {})}
         self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def log(self) -> Path:
-        """Return the file with the broker's output."""
+        """Return the path of the file with the broker's output."""
         return self.folder / "broker.log"
 
     def up(self) -> Status:
-        """Start the broker unless it is up. Raises `ServiceUnavailable`."""
+        """Start the broker unless it is up, and return its state. Raises `ServiceUnavailable` if it does not start."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=True)
         durable.make_folder(self.folder)
@@ -124,7 +129,7 @@ class KafkaService:
             return self.status()
 
     def status(self) -> Status:
-        """Return the broker's status without changing anything."""
+        """Examine the broker without changing anything, and return its state."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         note = self._read_note()
@@ -136,7 +141,7 @@ class KafkaService:
         return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
 
     def down(self) -> Status:
-        """Stop the broker unless it is down. Its data stay."""
+        """Stop the broker unless it is down, and return its state. Its data stay."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         if self.folder.is_dir():
@@ -145,9 +150,10 @@ class KafkaService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Stop the broker in an orderly way. Raises `ServiceUnavailable` if it is not up, or had to be killed.
+        """Stop the broker in an orderly way, and return its process id and the signal.
 
-        A tethered broker is always killed, so it cannot be stopped this way.
+        Raises `ServiceUnavailable` if the broker is not up, or had to be killed. A tethered broker is always killed, so
+        it cannot be stopped in this way.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
@@ -159,8 +165,9 @@ class KafkaService:
         return Stopped([status.pid], signal.SIGTERM)
 
     def kill(self) -> list[int]:
-        """Send SIGKILL to the broker and return its process id once it is gone. Raises `ServiceUnavailable` if it
-        is not up.
+        """Send SIGKILL to the broker, wait until it is gone, and return its process id in a list.
+
+        Raises `ServiceUnavailable` if it is not up.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
@@ -169,7 +176,7 @@ class KafkaService:
         return [status.pid]
 
     def _read_note(self) -> BrokerNote:
-        """Return the content of `broker.json`, or an empty note if it is missing or damaged: then nobody can find
+        """Return the content of `broker.json`; empty if the file is missing or damaged, because then nobody can find
         the process.
         """
         try:
@@ -179,10 +186,9 @@ class KafkaService:
             return {}
 
     def _stop(self, pid: int | None) -> bool:
-        """End the process, by force if it takes too long, record that there is none, and keep its ports for the
-        next start.
+        """End the broker's process, by force if it takes too long, and return whether it stopped on request.
 
-        Returns whether the process stopped on request.
+        Afterwards `broker.json` says that there is no process, and keeps the ports for the next start.
         """
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tethered)
@@ -200,7 +206,9 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        """Publish the broker's address for all processes of this user, unless the broker is private to a folder."""
+        """Publish the broker's address for all processes of this user, unless the broker is private to
+        another folder.
+        """
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
@@ -224,10 +232,10 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return the options for starting with the class-data archive, or for writing one at the end, and the path
-        of that one.
+        """Return the JVM options that use the class-data archive, or that write one when the broker stops.
 
-        A tethered broker writes none, because it is killed.
+        Also return the path of the archive to write; empty if none is written. A tethered broker writes none, because
+        it is killed.
         """
         if not fast_start().archive:
             return [], ""
@@ -240,8 +248,10 @@ class KafkaService:
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
 
     def _ports(self) -> tuple[int, int]:
-        """Return the previous ports if they are free, so that clients find a restarted broker; otherwise any free
-        ports.
+        """Return a port for clients and one for the controller.
+
+        They are the broker's previous ports if these are free, so that clients find a restarted broker, otherwise any
+        free ports.
         """
         note = self._read_note()
         with ExitStack() as stack:
@@ -263,7 +273,7 @@ class KafkaService:
         return configuration
 
     def _format(self, command: list[str], configuration: Path) -> None:
-        """Give an empty data folder its cluster id, which every KRaft broker requires."""
+        """Give an empty data folder a cluster id, which every KRaft broker requires."""
         if (self.folder / "data" / "meta.properties").exists():
             return
         tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
@@ -299,7 +309,7 @@ class KafkaService:
             time.sleep(0.02)
 
     def _last_word(self) -> str:
-        """Return the line of the log that best explains why the broker ended."""
+        """Return the line of the broker's log that best explains why it ended."""
         try:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
         except OSError:
@@ -309,8 +319,9 @@ class KafkaService:
 
 
 def cluster_id() -> str:
-    """Return a new cluster id in Kafka's format. It never begins with a dash, which the tool would take for an
-    option.
+    """Return a new cluster id in Kafka's format.
+
+    It never begins with a dash, which Kafka's storage tool would take for an option.
     """
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
@@ -326,7 +337,10 @@ def _own_folder() -> Path:
 
 
 def _yours(address: str, *, required: bool) -> Status:
-    """Return the status of the user's own broker. Raises `ServiceUnavailable` if one is required and none answers."""
+    """Return the state of the user's own broker.
+
+    Raises `ServiceUnavailable` if the broker is `required` and does not answer.
+    """
     host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
     if required and not ready:
@@ -342,7 +356,9 @@ def _is_running(pid: int) -> bool:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Return whether the recorded process still runs; the start time matters because process ids are reused."""
+    """Return whether the recorded broker process still runs; its start time is compared because process ids
+    are reused.
+    """
     try:
         return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
@@ -350,7 +366,7 @@ def _is_alive(pid: int, started: float) -> bool:
 
 
 def _keep_archive(part: Path, *, complete: bool) -> None:
-    """Keep the archive that a stopped broker wrote, and remove the partial one of a killed broker."""
+    """Keep the class-data archive that a stopped broker wrote, or remove the incomplete one of a killed broker."""
     with suppress(OSError):
         if complete:
             keep(Path(str(part).rsplit(".", 2)[0]), part)
@@ -358,7 +374,10 @@ def _keep_archive(part: Path, *, complete: bool) -> None:
 
 
 def _end(pid: int, grace: float, *, gently: bool) -> bool:
-    """End a process and return whether it stopped on request."""
+    """End a process, and return whether it stopped on request.
+
+    With `gently` it gets SIGTERM first, and SIGKILL only after `grace` seconds.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
         with suppress(psutil.Error):
             psutil.Process(pid).send_signal(number)

@@ -1,8 +1,7 @@
-"""Ask a broker for its metadata over a plain socket, to find out whether it is a broker and whether it is ready.
+"""Ask a Kafka broker for its metadata over a plain socket, to find out whether it is a broker and whether it is ready.
 
-Kafka's protocol is a length, a header and a body, all in network byte order; a metadata request of version 1
-without topics has 30 bytes. The client library belongs to the stores, so this module implements this one
-request itself.
+Kafka's protocol is a length, a header and a body, all in network byte order; a metadata request of version 1 without
+topics has 30 bytes. Only the stores may use Kafka's client library, so this module implements this one request itself.
 """
 
 import socket
@@ -15,7 +14,10 @@ _CLIENT = b"labkit"
 
 
 def parse_address(address: str, where: str) -> tuple[str, int]:
-    """Parse `host:port`. Raises `InvalidInput` that names the place where the address was given."""
+    """Return host and port of a text `host:port`.
+
+    Raises `InvalidInput` for any other text; the message names `where`, the variable or option with the address.
+    """
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
         raise InvalidInput(f"{where}={address[:60]}: write host:port, for example 127.0.0.1:9092.")
@@ -23,7 +25,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Return whether a broker answers there and lists at least one broker of its cluster, itself."""
+    """Return whether a broker answers at this address and lists at least one broker of its cluster, such as itself."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(_request())

@@ -1,6 +1,6 @@
-"""A small TCP server that sends every line once, to the current connection: a source that cannot be replayed.
+"""A small TCP server that sends each line only once: a source that a stream cannot read again after a crash.
 
-It runs in a thread of this process. Lines are gone once sent, which is the point of this source.
+It runs in a thread of this process.
 """
 
 import contextlib
@@ -15,11 +15,11 @@ _POLL = 0.01
 
 
 class LineServer:
-    """Serves on a free loopback port while the block lasts.
+    """Serves lines on a free loopback port within a `with` block.
 
-    The nth connection receives `portions[n]` in one piece, once `ready` reports that the reader waits for it;
-    further connections receive nothing. A connection stays open until the block ends, because closing it would
-    end the reader's stream.
+    Connection n (from 0) receives `portions[n]` in one piece, once `ready` says that the reader waits for it; further
+    connections receive nothing. A connection stays open until the block ends, because closing it would end the reader's
+    stream.
     """
 
     def __init__(self, portions: Sequence[Sequence[str]], ready: Callable[[], bool] = lambda: True) -> None:
@@ -67,5 +67,5 @@ class LineServer:
                     self.send(connection, self._portions[number])
 
     def send(self, connection: socket.socket, lines: bytes) -> None:
-        """Send a portion."""
+        """Send a portion of lines to a connection."""
         connection.sendall(lines)

@@ -1,8 +1,8 @@
 """Choose a port for a server that starts some seconds later.
 
-The kernel assigns ports from its own range to outgoing connections, so a server whose port was chosen there
-finds it taken about once in some hundred starts on a busy machine. This module therefore chooses ports below
-that range, where only servers that name them can be.
+The kernel assigns ports from its own range to outgoing connections. So on a busy machine, a server whose port was
+chosen in that range finds it taken about once in some hundred starts. This module therefore chooses ports below that
+range, where only servers that name a port can be.
 """
 
 import random
@@ -16,19 +16,19 @@ from labkit.core.errors import ServiceUnavailable
 
 HOST = "127.0.0.1"
 LOWEST = 10_000
-"""Well-known servers use the ports below this one."""
+"""The lowest port to choose, because well-known servers use lower ones."""
 USUAL_START = 32_768
-"""The usual start of the kernel's own range."""
+"""The usual start of the kernel's own range of ports."""
 TRIES = 50
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CHANCE = random.SystemRandom()
 
 
 def hold(stack: ExitStack, wanted: int = 0) -> int:
-    """Return a port that is free now: the wanted one, or any. The stack holds it until all are chosen, so that
-    they differ.
+    """Return a port that is free now: the wanted one if possible, otherwise any.
 
-    Raises `ServiceUnavailable` if there is none.
+    `stack` holds the port until it is closed, so that several calls return different ports. Raises `ServiceUnavailable`
+    if there is no free port.
     """
     first = [wanted] if wanted else []
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
@@ -46,22 +46,23 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on and that the kernel assigns to no connection. Raises
-    `ServiceUnavailable`.
+    """Return a port that nobody listens on and that the kernel assigns to no connection.
+
+    Raises `ServiceUnavailable` if there is no such port.
     """
     with ExitStack() as stack:
         return hold(stack)
 
 
 def lowest_connection_port() -> int:
-    """Return the lowest port that the kernel assigns to a connection."""
+    """Return the lowest port that the kernel assigns to an outgoing connection."""
     with suppress(OSError, ValueError, IndexError):
         return int(_RANGE.read_text(encoding="ascii").split()[0])
     return USUAL_START
 
 
 def _quiet_ports() -> Iterator[int]:
-    """Yield random ports endlessly; none if the kernel's own range leaves no room."""
+    """Yield random ports below the kernel's own range, without end; none if that range leaves no room."""
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

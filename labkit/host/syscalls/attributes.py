@@ -1,7 +1,7 @@
-"""Interpret calls that change the attributes of a file: its times, mode, owner and extended attributes.
+"""Interpret system calls that change the attributes of a file: its times, mode, owner and extended attributes.
 
-A call that would change nothing, or that would fail, yields nothing. Times are an exception: setting them always
-counts, because most programs set a time that the file did not have.
+A call that would change nothing, or that would fail, has no effect. Times are an exception: setting them always counts
+as an effect, because most programs set a time that the file did not have.
 """
 
 import errno
@@ -23,19 +23,23 @@ _VALUE = struct.Struct("<QII")  # struct xattr_args
 
 
 class Attributed(NamedTuple):
-    """The file whose attributes a call changes."""
+    """The file whose attributes a system call changes."""
 
     path: str
-    """Its path; for a symbolic link that is not followed, the link's own."""
+    """The path of the file; for a symbolic link that is not followed, that of the link."""
     place: str
-    """A path by which the watcher reaches the file, which for a descriptor leads through the process."""
+    """A path by which the watcher reaches the file; for a descriptor, it leads through the process's `/proc` folder."""
     state: os.stat_result
     follows: bool
-    """Whether a symbolic link at `place` stands for the file that it points to."""
+    """Whether a symbolic link at `place` stands for the file to which it points."""
 
 
 def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
-    """Return the file that a path names. Raises `WillFail` if there is none."""
+    """Return the file that a path argument names. Raises `WillFail` if there is no such file.
+
+    `folder` is the descriptor of the folder for a relative path, `place` the address of the path in memory, and `flags`
+    the call's AT_* flags.
+    """
     name = tracee.text(place)
     if not name:
         if not flags & _IS_DESCRIPTOR:
@@ -47,7 +51,7 @@ def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
 
 
 def opened(tracee: Tracee, descriptor: int) -> Attributed:
-    """Return the file behind a descriptor. Raises `WillFail` if it has no name."""
+    """Return the file that a descriptor has open. Raises `WillFail` if the file has no name."""
     if signed(descriptor) == HERE:
         path = tracee.absolute(HERE, ".")
         return _attributed(os.path.realpath(path), path, follows=True)
@@ -68,7 +72,7 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Interpret a change of times; without a path it concerns the descriptor's own file."""
+    """Interpret a change of a file's times; a call without a path changes those of the descriptor's file."""
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -78,7 +82,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Interpret a change of owner, which also clears the bits that let a program run as its owner."""
+    """Interpret a change of a file's owner, which also clears the bits that let a program run as its owner."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -86,7 +90,9 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Interpret the setting of an extended attribute from its name, value, size and flags."""
+    """Interpret a call that sets an extended attribute; `of` has the addresses of name and value, the size and the
+    flags.
+    """
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:
@@ -96,7 +102,7 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    """Interpret `setxattrat`, which has the value, its size and the flags in one structure."""
+    """Interpret `setxattrat`, which takes the attribute's value, its size and the flags in one structure."""
     raw = tracee.memory(of[4], _VALUE.size)
     if len(raw) < _VALUE.size:
         raise WillFail
@@ -108,9 +114,10 @@ def remove_extended(tracee: Tracee, file: Attributed, name: int) -> Interpretati
 
 
 def _extended(file: Attributed, name: str) -> bytes | None:
-    """Return an extended attribute, or None if the file lacks it. Raises `WillFail` if the file system has none.
+    """Return the value of an extended attribute, or None if the file lacks the attribute.
 
-    An attribute that the watcher may not read counts as different from every value.
+    Raises `WillFail` if the file system has no extended attributes. A value that the watcher may not read counts as
+    different from every value.
     """
     try:
         return os.getxattr(file.place, name, follow_symlinks=file.follows)

@@ -1,4 +1,4 @@
-"""The interpretation of a held call as a value."""
+"""The result of interpreting a system call that the kernel holds, before it happens."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from labkit.host.syscalls.calls import CallKind
 Arguments = tuple[int, ...]
 
 HERE = -100
-"""AT_FDCWD: the process's working folder."""
+"""The value of AT_FDCWD, which as a folder's descriptor means the process's working folder."""
 
 
 class CallEffect(NamedTuple):
-    """The effect that a held call would have."""
+    """The effect that a system call will have once the kernel lets it happen."""
 
     kind: CallKind
     path: str = ""
@@ -22,11 +22,11 @@ class CallEffect(NamedTuple):
     synced: bool = False
     head: bytes = b""
     name: str = ""
-    """A name that says more than the call's own, or empty."""
+    """A name for the call that says more than the system call's own; otherwise empty."""
 
 
 class Unseen(NamedTuple):
-    """An action that cannot be followed from here on."""
+    """An action of a process whose effects this package cannot follow, such as a write through mapped memory."""
 
     name: str
     path: str = ""

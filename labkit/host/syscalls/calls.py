@@ -1,4 +1,4 @@
-"""The system calls of a watched command as values."""
+"""The system calls of a watched command, and the decisions on them, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from labkit.host.processes.sessions import Emptied
 
 
 class CallKind(StrEnum):
-    """The effect of a system call outside of its process."""
+    """The effect that a system call has outside of its process."""
 
     RENAME = "rename"
     LINK = "link"
@@ -34,12 +34,12 @@ class CallKind(StrEnum):
 
 @dataclass(frozen=True)
 class Call:
-    """One system call, before it happens."""
+    """One system call of a watched command, before it happens."""
 
     number: int
-    """Its number in the run, from 1, in the order of arrival."""
+    """The running number of the call in its run, from 1, in the order of arrival."""
     pid: int
-    """The calling thread."""
+    """The id of the calling thread."""
     process: int
     kind: CallKind
     name: str
@@ -47,25 +47,26 @@ class Call:
     path: str
     """The file's absolute path; for a rename or link the old name; empty for SEND and EXIT."""
     target: str
-    """For a rename or link the new name; for a SEND the peer, for example `127.0.0.1:5432` or `unix:/path`."""
+    """For a rename or link the new name; for a SEND the receiver, such as `127.0.0.1:5432` or `unix:/path`."""
     size: int
     """The bytes of a WRITE or SEND, the new length of a TRUNCATE (-1: unknown), the status of an EXIT; otherwise 0."""
     seconds: float
-    """Seconds since the command started."""
+    """The time of the call, in seconds since the command started."""
     offset: int = -1
-    """The position of a WRITE in its file; -1 if not requested or unknown."""
+    """The position of a WRITE in its file; -1 for other calls, or if it is unknown."""
     content: bytes | None = None
-    """The bytes of a WRITE if `watch` was asked for them; None if not requested or unreadable."""
+    """The bytes of a WRITE; None if `watch` was not asked for them, or if they cannot be read."""
     head: bytes = b""
-    """The first bytes of a SEND, if they were in the process's memory."""
+    """The first bytes of a SEND, if they were in the process's memory; otherwise empty."""
     synced: bool = False
-    """Whether a WRITE is durable when it returns (the file was opened with O_SYNC or O_DSYNC, or the call uses
-    RWF_DSYNC).
+    """Whether a WRITE is durable when it returns.
+
+    It is if the file was opened with O_SYNC or O_DSYNC, or if the call uses RWF_DSYNC.
     """
 
 
 class Answer(Enum):
-    """The decision on a held call, or on the whole command."""
+    """The decision on a held system call, or on the whole command."""
 
     GO_ON = "go on"
     KILL = "kill"
@@ -73,19 +74,19 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """How a watched command ended."""
+    """How a watched command ended, and what it did."""
 
     status: int | None
     """The exit status if the command ended by itself (negative: the signal that ended it); None if it was killed."""
     held: Call | None
-    """The call that was held while everything was killed; it never happened."""
+    """The call that was held while everything was killed, so it never happened; None if no call was held."""
     emptied: Emptied | None
-    """The processes that were killed; None if none had to be."""
+    """The processes that were killed; None if none had to be killed."""
     calls: int
-    """The number of notifications, including calls without interest."""
+    """The number of calls that the kernel reported, including those without an effect."""
     unseen: Mapping[str, int] = field(default_factory=dict)
-    """How often each kind of call occurred that cannot be followed."""
+    """The names of actions that cannot be followed, each with how often it occurred."""
     unseen_paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The files that these calls concerned, by the same names."""
+    """The files that these actions concerned, by the same names."""
     began: float = 0.0
-    """When the command started, in seconds since the epoch: the zero of `Call.seconds`."""
+    """The time at which the command started, in seconds since the epoch; `Call.seconds` counts from it."""

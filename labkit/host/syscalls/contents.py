@@ -1,4 +1,4 @@
-"""Interpret calls that change a file's content, make it durable, or send bytes.
+"""Interpret system calls that change a file's content, make it durable, or send bytes to a server.
 
 The module never guesses: bytes that it cannot read are None.
 """
@@ -29,21 +29,25 @@ _MESSAGE = struct.Struct("<QI4xQQQQI4x")
 
 
 class Source(NamedTuple):
-    """Where the kernel reads the bytes of a copy."""
+    """The file from which the kernel reads the bytes of a copy, and the position there."""
 
     descriptor: int
     pointer: int = 0
-    """The address of the file position; 0 for the descriptor's own position."""
+    """The address in memory of the position in the file; 0 for the descriptor's own position."""
     start: int | None = None
-    """The position itself, if the call passes it by value."""
+    """The position in the file, if the call passes it by value; otherwise None."""
 
 
 class Contents:
-    """Interprets such calls during one run. It remembers which socket leads where, and nothing else."""
+    """Interprets writes, syncs and sends during one run. It only remembers which socket is connected to
+    which server.
+    """
 
     def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
-        """`output` is the device and inode of the file that receives the command's output, which is no effect of
-        the command.
+        """Prepare to interpret the calls of one command.
+
+        `output` is the device and inode of the file that receives the command's output, whose writes are no effect.
+        `contents` says whether the bytes of writes are returned as well.
         """
         self._output = output
         self._contents = contents
@@ -90,7 +94,9 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Interpret a copy inside the kernel, whose bytes are never in the process's memory."""
+        """Interpret a call that copies up to `most` bytes inside the kernel, so that they are never in the process's
+        memory.
+        """
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:
@@ -132,7 +138,7 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return the position of the first byte, and whether the write is durable when it returns."""
+        """Return the position in the file of a write's first byte, and whether the write is durable when it returns."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset
@@ -186,7 +192,7 @@ class Contents:
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
-    """Return the first bytes of a message, which identify its kind."""
+    """Return the first bytes of a message to a server, which identify its kind."""
     head = b""
     for place, size in pieces:
         if len(head) < _HEAD:
@@ -202,14 +208,17 @@ def number(tracee: Tracee, pointer: int) -> int:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Return whether the file system of this path can share blocks between files; `cp` tries that with every file."""
+    """Return whether the file system of this path can share blocks between files.
+
+    `cp` tries to share them with every file, so elsewhere that call has no effect.
+    """
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """Return a part of a regular file as it is now; None for anything else."""
+    """Return `size` bytes of a regular file from `start`, as they are now; None for anything else."""
     if not origin.is_file:
         return None
     try:

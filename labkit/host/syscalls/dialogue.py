@@ -1,14 +1,14 @@
-"""The messages between a watcher and its guard: one line of JSON each, over one socket."""
+"""The messages between the watcher of a command and its guard process: one line of JSON each, over one socket."""
 
 from msgspec import Struct
 
 
 class Message(Struct, frozen=True, tag_field="says", forbid_unknown_fields=True):
-    """One line."""
+    """A message between watcher and guard, sent as one line of JSON."""
 
 
 class Launch(Message, frozen=True, tag="launch"):
-    """The watcher's first message: the command to start."""
+    """The watcher's first message: the command to start, and the kinds of system calls to hold."""
 
     command: list[str]
     folder: str
@@ -18,33 +18,41 @@ class Launch(Message, frozen=True, tag="launch"):
 
 
 class Kill(Message, frozen=True, tag="kill"):
-    """The watcher asks the guard to kill every process. Closing the socket means the same, but gets no answer."""
+    """The watcher asks the guard to kill every process of the command.
+
+    Closing the socket has the same effect, but gets no answer.
+    """
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The command is about to start; this message carries the listener's descriptor."""
+    """The guard reports that the command is about to start.
+
+    With the message comes the descriptor of the listener, at which the kernel reports held system calls.
+    """
 
     root: int
 
 
 class Refused(Message, frozen=True, tag="refused"):
-    """The command could not be started."""
+    """The guard reports that the command could not be started."""
 
     because: str
     number: int
-    """The errno."""
+    """The errno of the failure."""
     filtering: bool = False
-    """Whether the kernel refused the filter rather than the command."""
+    """Whether the kernel refused the filter of system calls, rather than the command."""
 
 
 class RootEnded(Message, frozen=True, tag="ended"):
-    """The command's own process has ended; others may still run."""
+    """The guard reports that the command's own process has ended; processes that it started may still run."""
 
     status: int
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard's report that it has ended every process, with those that were killed and those that are left."""
+    """The guard reports that every process has ended, with the ids of those that it killed and of those
+    that are left.
+    """
 
     killed: list[int]
     left: list[int]
@@ -52,7 +60,7 @@ class AllEnded(Message, frozen=True, tag="all ended"):
 
 
 GuardMessage = Listening | Refused | RootEnded | AllEnded
-"""The messages of a guard."""
+"""Any message that a guard sends."""
 
 Order = Launch | Kill
-"""The messages of a watcher."""
+"""Any message that a watcher sends."""

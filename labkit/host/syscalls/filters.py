@@ -1,8 +1,7 @@
-"""The seccomp filter: which calls the kernel holds, how the filter is installed, and how a held call is answered.
+"""The seccomp filter: which system calls the kernel holds, how the filter is installed, and how held calls continue.
 
-A filter applies to the calling *thread* and to everything that it will ever start, and it cannot be removed. So
-only a thread that is about to become the watched command may install it. Source: seccomp(2),
-seccomp_unotify(2).
+A filter applies to the calling *thread* and to everything that it will ever start, and it cannot be removed. So only a
+thread that is about to become the watched command may install it. Source: seccomp(2), seccomp_unotify(2).
 """
 
 import contextlib
@@ -31,12 +30,13 @@ _RESPONSE = struct.Struct("<QqiI")
 _CONTINUE = 1
 
 FOREIGN = "a 32-bit system call"
-"""The name of a call from another table than the processor's own."""
+"""The name for any call that is not in the processor's own table of system calls."""
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF; a jump has the number of instructions to skip if its condition holds, and if
-    not.
+    """One instruction of classic BPF.
+
+    A jump has two numbers of instructions to skip: `holds` if its condition is true, `fails` if not.
     """
 
     code: int
@@ -46,13 +46,13 @@ class Instruction(NamedTuple):
 
 
 class Program(ctypes.Structure):
-    """`struct sock_fprog`."""
+    """The C structure `struct sock_fprog`, which passes a filter to the kernel."""
 
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
 class Notification(NamedTuple):
-    """A call that the kernel holds."""
+    """A system call that the kernel holds, as the kernel reports it."""
 
     cookie: int
     thread: int
@@ -61,7 +61,9 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return the filter: `action` for the listed calls and for those of another table; all other calls go on."""
+    """Return the filter: it takes `action` for the listed calls and for those of another table, and lets all others
+    happen.
+    """
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -78,7 +80,11 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield the instructions for one call number: test the conditions on the arguments, then act, else fall through."""
+    """Yield the instructions for one system call.
+
+    They test the conditions on the arguments and take the action if all are true; otherwise the next call's
+    instructions follow.
+    """
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -92,9 +98,9 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
 
 
 def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
-    """Install the filter on this thread and return the listener's descriptor (0 without a listener).
+    """Install the filter on this thread, and return the descriptor of the listener (0 without a listener).
 
-    Raises `OSError` if the kernel or the container refuses it.
+    The kernel reports held calls at the listener. Raises `OSError` if the kernel or the container refuses the filter.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
@@ -116,7 +122,7 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
 
 
 def offered(machine: Architecture) -> int:
-    """Return 0 if the kernel supports notification of calls, else the errno."""
+    """Return 0 if the kernel can report held system calls, otherwise the errno of its refusal."""
     libc = ctypes.CDLL(None, use_errno=True)
     action = ctypes.c_uint32(RET_USER_NOTIF)
     number = machine.numbers["seccomp"]
@@ -125,7 +131,7 @@ def offered(machine: Architecture) -> int:
 
 
 class Listener:
-    """The end at which held calls arrive and are released."""
+    """Receives the system calls that the kernel holds, and lets them happen."""
 
     def __init__(self, descriptor: int, machine: Architecture, questions: Iterable[Question]) -> None:
         self.descriptor = descriptor
@@ -135,7 +141,7 @@ class Listener:
         self._names = {machine.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
-        """Return the next call, or None if its thread has died. Call this only when the descriptor is ready."""
+        """Return the next held call, or None if its thread has died. Call this only when the descriptor is ready."""
         buffer = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(self.descriptor, _RECEIVE, buffer)
@@ -147,8 +153,9 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the call is still held, so that data read from its thread belongs to this thread and no
-        later one.
+        """Return whether the call is still held.
+
+        If it is, data read from its thread until now belongs to this thread, not to a later one with the same id.
         """
         try:
             fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
@@ -157,7 +164,9 @@ class Listener:
         return True
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the call happen. Returns False if it was interrupted meanwhile; then the kernel may ask again."""
+        """Let the call happen. Return False if the call was interrupted meanwhile, after which the kernel may report it
+        again.
+        """
         answer = _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE)
         try:
             fcntl.ioctl(self.descriptor, _SEND, answer)

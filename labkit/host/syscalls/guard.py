@@ -1,9 +1,9 @@
 """`python -m labkit.host.syscalls.guard` starts one watched command and ends with it, whatever its watcher dies of.
 
-The guard is the subreaper of everything that the command starts: a daemon that leaves its session and its
-parent becomes the guard's own child. So the kernel tells the guard when nothing is left (it has no more
-children), and the guard kills until then. Its standard input is a socket to the watcher; when that closes, the
-guard kills everything. The watcher holds the listener, so the guard never looks at calls.
+The guard is the subreaper of everything that the command starts: a daemon that leaves its session and its parent
+becomes the guard's own child. So the kernel tells the guard when nothing is left (it has no more children), and the
+guard kills until then. Its standard input is a socket to the watcher; when that closes, the guard kills everything. The
+watcher receives the held system calls, so the guard never sees them.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _NOT_STARTED = 127
 
 
 class Guard:
-    """One command, from its start until none of its processes is left."""
+    """Guards one command, from its start until none of its processes is left."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -40,13 +40,15 @@ class Guard:
         self._root_ended = False
 
     def begin(self, launch: Launch) -> None:
-        """Start the command's process, which sends the listener itself."""
+        """Start the command's process, which sends the watcher the listener for its system calls itself."""
         self._root = os.fork()
         if not self._root:
             become(launch, self._channel)
 
     def serve(self) -> None:
-        """Wait until the command has ended, or until the watcher wants it to end."""
+        """Wait until the command has ended or the watcher wants it to end, kill what is left, and report to the
+        watcher.
+        """
         awake, wake = socket.socketpair()
         wake.settimeout(0)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -62,7 +64,7 @@ class Guard:
         self._say(AllEnded(emptied.killed, emptied.left, emptied.begun))
 
     def _reap(self) -> bool:
-        """Collect every ended process; False if none is left."""
+        """Collect the exit status of every process that has ended; return False if no process is left."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -75,8 +77,9 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """Return the remaining processes. The list is never empty while one exists, even one that is changing its
-        parent.
+        """Return the ids of the command's remaining processes.
+
+        While there is a process, the list is not empty, even if the process is just changing its parent.
         """
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
@@ -100,10 +103,10 @@ def _is_zombie(process: psutil.Process) -> bool:
 
 
 def become(launch: Launch, channel: socket.socket) -> Never:
-    """Turn this new process into the command.
+    """Turn this newly forked process into the command.
 
-    The filter is installed on a second thread, which then becomes the command, so that the first thread, which
-    has no filter, can send the listener out although the filter would hold exactly that call.
+    The filter is installed on a second thread, which then becomes the command. The first thread has no filter, so it
+    can send the listener to the watcher although the filter would hold exactly that call.
     """
     try:
         os.setsid()
@@ -123,7 +126,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
 
 
 class CommandStart:
-    """The steps between the fork and the command's own program."""
+    """Performs the steps between the fork and the start of the command's own program."""
 
     def __init__(self, launch: Launch, channel: socket.socket) -> None:
         self._launch = launch
@@ -133,7 +136,7 @@ class CommandStart:
         self._installed, self._sent = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        """Start the command. Returns only if that failed, after reporting the reason."""
+        """Start the command's program. This returns only if that failed, after reporting the reason to the watcher."""
         thread = threading.Thread(target=self._execute)
         thread.start()
         self._installed.wait()

@@ -1,4 +1,4 @@
-"""The watcher's side of a guard: start it, take its listener, read its messages, and release it safely."""
+"""The watcher's side of a guard process: start it, take the listener from it, read its messages, and end it safely."""
 
 import os
 import socket
@@ -18,11 +18,11 @@ from labkit.host.syscalls.support import refusal
 from labkit.host.syscalls.table import architecture, questions
 
 GUARD_SECONDS = 40.0
-"""How long a guard may take to answer an order, which is more than it may take to kill."""
+"""The maximum seconds for a guard's answer to an order, which is more than the guard may take to kill."""
 
 
 class Guarded:
-    """The watcher's side of a guard."""
+    """A running guard process as its watcher sees it: the socket to it, the command's process id, and the listener."""
 
     def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
         self.channel = channel
@@ -31,7 +31,7 @@ class Guarded:
         self.lines = wire.Lines()
 
     def receive(self) -> list[GuardMessage] | None:
-        """Return the guard's next messages as soon as there are any; None if it will send no more."""
+        """Wait for messages of the guard and return them; return None if it will send no more."""
         piece = self.channel.recv(65536)
         if not piece:
             return None
@@ -45,7 +45,10 @@ def _decoded(line: bytes) -> GuardMessage:
 
 @contextmanager
 def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
-    """Start a guard with the command for a block; afterwards no process of it is left."""
+    """Start a guard with the command, and provide the guard within a `with` block.
+
+    Afterwards no process of the command is left. `output` is the file for the guard's own output.
+    """
     parent_end, child_end = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
     path = os.pathsep.join(filter(None, [str(home), os.environ.get("PYTHONPATH")]))
@@ -70,7 +73,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 @contextmanager
 def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Iterator[None]:
-    """Close the channel after the block, whereupon the guard kills the rest and ends."""
+    """Close the socket to the guard after the `with` block, whereupon the guard kills what is left and ends."""
     try:
         yield
     finally:
@@ -83,7 +86,7 @@ def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Ite
 
 
 def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """Return the guard with its listener, or raise its reason as an error."""
+    """Wait for the guard's listener and return the guard; if the guard refused, raise its reason as an error."""
     channel.settimeout(GUARD_SECONDS)
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)

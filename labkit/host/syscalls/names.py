@@ -1,4 +1,4 @@
-"""Interpret calls that create, move or remove names. A call that cannot have an effect yields nothing."""
+"""Interpret system calls that create, move or remove names of files. A call that cannot have an effect yields None."""
 
 import os
 import stat
@@ -62,7 +62,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _has_folder(path: str) -> bool:
-    """Return whether the parent folder exists; Java's `mkdirs` also tries without."""
+    """Return whether the parent folder of a path exists. Java's `mkdirs` also tries to create folders without one."""
     return Path(path).parent.is_dir()
 
 

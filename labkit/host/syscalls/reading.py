@@ -1,7 +1,7 @@
-"""Interpret a held call from its name and arguments, with one table of argument layouts.
+"""Interpret a held system call from its name and arguments, by one table of argument layouts.
 
-A call that cannot have an effect yields nothing: renaming a missing file, creating an existing folder, writing
-to a terminal. The module never guesses, and reports what it cannot follow.
+A call that cannot have an effect yields None: renaming a missing file, creating an existing folder, writing to a
+terminal. The module never guesses, and reports calls that it cannot follow.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,20 +16,25 @@ from labkit.host.syscalls.table import O_CREAT, O_TRUNC
 from labkit.host.syscalls.tracee import Tracee
 
 _OWN_PLACE = (1 << 64) - 1
-"""An offset of -1: the descriptor's own position."""
+"""The offset -1, which means the descriptor's own position."""
 
 
 class Reader:
-    """Interprets the held calls of one run."""
+    """Interprets the held system calls of one run."""
 
     def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
-        """`output` is the device and inode of the file that receives the command's output, which is no effect of
-        the command.
+        """Prepare to interpret the calls of one command.
+
+        `output` is the device and inode of the file that receives the command's output, whose writes are no effect.
+        `contents` says whether the bytes of writes are returned as well.
         """
         self._contents = Contents(output, contents=contents)
 
     def read(self, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
-        """Return the effect that the call would have, or None. Raises `Unreadable` and `WillFail`."""
+        """Return the effect that the call would have, or None if it would have none.
+
+        Raises `Unreadable` if the calling thread cannot be read, and `WillFail` if the call cannot succeed.
+        """
         if name == FOREIGN:
             return Unseen(FOREIGN)
         return _SHAPES[name](self._contents, tracee, arguments)
@@ -108,4 +113,4 @@ _SHAPES: Mapping[str, Shape] = {
     "io_submit": _whole("io_submit"),
     "seccomp": _whole("its own seccomp listener, which the kernel refuses"),
 }
-"""The argument layout of each call."""
+"""For each system call, a function that picks its arguments and interprets the call."""

@@ -1,8 +1,8 @@
 """Determine where a socket leads: to an external server, or to another process of the same command.
 
-The watched processes' own calls tell it: `connect` names the peer, and `listen` makes a socket the command's
-own. So one lookup per connection suffices, at a moment when the listening socket must exist. A socket from
-`accept`, or one of a pair, leads to no external server.
+The calls of the watched processes show it: `connect` names the server, and a socket that a watched process passes to
+`listen` belongs to the command. So one lookup per connection suffices, while the listening socket must exist. A socket
+from `accept`, or one of a pair, leads to no external server.
 """
 
 import ipaddress
@@ -20,13 +20,13 @@ _NAME_SERVICE = 53
 
 
 class Address(tuple[str, str, int]):
-    """Family (`inet`, `unix`), host or path, port."""
+    """The address of a server: the family (`inet` or `unix`), the host or path, and the port."""
 
     __slots__ = ()
 
     @property
     def is_name_service(self) -> bool:
-        """Return whether this is a name service, whose lookups leave nothing behind."""
+        """Return whether this is the address of a name service (DNS), whose lookups have no lasting effect."""
         return self[0] == "inet" and self[2] == _NAME_SERVICE
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Address(tuple[str, str, int]):
 
 
 def address(tracee: Tracee, raw: bytes) -> Address | None:
-    """Decode a `struct sockaddr`; None for an address family without servers."""
+    """Return the address in a `struct sockaddr`; None for an address family without servers."""
     if len(raw) < _FAMILY.size:
         return None
     family = _FAMILY.unpack_from(raw)[0]
@@ -64,7 +64,7 @@ def _unix(tracee: Tracee, raw: bytes) -> Address | None:
 
 
 class Peers:
-    """The external server of each connected socket of the watched processes."""
+    """Remembers for each connected socket of the watched processes the external server to which it leads."""
 
     def __init__(self) -> None:
         self._own: set[int] = set()
@@ -72,7 +72,7 @@ class Peers:
         self._servers: dict[int, Address] = {}
 
     def listens(self, tracee: Tracee, inode: int) -> None:
-        """Note that a watched process listens on this socket."""
+        """Record that a watched process listens on this socket, so that connections to it are internal."""
         self._own.add(inode)
         for name in _unix_names(tracee.thread, inode):
             raw = b"\0" + name[1:].encode() if name[0] == "@" else name.encode()
@@ -80,13 +80,13 @@ class Peers:
                 self._own_names.add(str(own))
 
     def connects(self, tracee: Tracee, inode: int, peer: Address | None) -> None:
-        """Note that a watched process connects this socket."""
+        """Record that a watched process connects this socket to an address."""
         self._servers.pop(inode, None)
         if peer is not None and not self._is_own(tracee, peer):
             self._servers[inode] = peer
 
     def of(self, inode: int) -> Address | None:
-        """Return the external server of a socket, or None."""
+        """Return the external server to which a socket is connected, or None."""
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:
@@ -117,7 +117,7 @@ def _listeners(thread: int, port: int) -> set[int]:
 
 
 def _unix_names(thread: int, inode: int) -> list[str]:
-    """Return the socket's name in the file system, or its abstract name (`@name`), if it has one."""
+    """Return a Unix socket's path, or its abstract name (`@name`), in a list that is empty if it has neither."""
     return [" ".join(fields[7:]) for fields in _rows(thread, "unix") if fields[6] == str(inode) and len(fields) > 7]
 
 

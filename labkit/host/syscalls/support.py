@@ -1,4 +1,4 @@
-"""Find out whether this machine can watch system calls, and if not, say why in one sentence.
+"""Find out whether this machine can watch system calls, and if not, explain why in one sentence.
 
 The check asks the kernel; it starts and changes nothing.
 """
@@ -13,11 +13,13 @@ from labkit.host.syscalls.filters import offered
 from labkit.host.syscalls.table import ARCHITECTURES, architecture
 
 OLDEST_KERNEL = (5, 5)
-"""The first kernel that lets a held call continue (SECCOMP_USER_NOTIF_FLAG_CONTINUE)."""
+"""The first Linux version that lets a held call continue (SECCOMP_USER_NOTIF_FLAG_CONTINUE)."""
 
 
 def supported() -> str:
-    """Return an empty text if this machine can, else a sentence with the reason and a remedy."""
+    """Return an empty text if this machine can watch system calls, otherwise a sentence with the reason and
+    a remedy.
+    """
     if sys.platform != "linux":
         return f"System calls can be watched on Linux only, not on {platform.system()}; use a Linux machine."
     machine = architecture()
@@ -35,13 +37,13 @@ def supported() -> str:
 
 
 def kernel_of(release: str) -> tuple[int, int]:
-    """Return the first two numbers of a kernel release; (0, 0) if it has none."""
+    """Return the first two numbers of a kernel's release, such as (6, 8) for `6.8.0-45`; (0, 0) if it has none."""
     match = re.match(r"(\d+)\.(\d+)", release)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def refusal(number: int) -> str:
-    """Explain an errno of the seccomp call to a user; empty for 0."""
+    """Return an explanation of an errno of the seccomp call for the user; empty for 0."""
     if number == 0:
         return ""
     if number == errno.EBUSY:

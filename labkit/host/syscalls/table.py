@@ -1,8 +1,7 @@
-"""The system calls to be held: their numbers on each architecture, and the conditions under which the kernel may
-skip them.
+"""The system calls that the kernel must hold: their numbers on each architecture, and conditions on their arguments.
 
-The numbers come from the kernel's own tables (`arch/x86/entry/syscalls/syscall_64.tbl` and, for aarch64,
-`include/uapi/asm-generic/unistd.h`).
+If a condition is false, the kernel need not hold the call. The numbers come from the kernel's own tables
+(`arch/x86/entry/syscalls/syscall_64.tbl` and, for aarch64, `include/uapi/asm-generic/unistd.h`).
 """
 
 import platform
@@ -20,7 +19,7 @@ SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
 class Condition(NamedTuple):
-    """A condition on the low half of an argument; if it fails, the call goes on at once."""
+    """A condition on the low 32 bits of a call's argument; if it is false, the call happens without being held."""
 
     argument: int
     relation: str
@@ -28,22 +27,22 @@ class Condition(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A system call that the kernel holds."""
+    """A system call that the kernel is asked to hold."""
 
     name: str
     kinds: frozenset[CallKind]
-    """Its possible kinds; if empty, it is held in every run."""
+    """The kinds of effects that the call may have; if empty, it is held in every run."""
     conditions: tuple[Condition, ...] = ()
-    """All of these must hold."""
+    """The conditions on the arguments under which the call is held; all of them must be true."""
 
 
 class Architecture(NamedTuple):
-    """The properties of a processor that a filter needs."""
+    """The numbers of a processor architecture that a filter of system calls needs."""
 
     audit: int
-    """AUDIT_ARCH_*, which distinguishes its own calls from 32-bit ones."""
+    """The kernel's AUDIT_ARCH_* value, which distinguishes the architecture's own calls from 32-bit ones."""
     foreign: int
-    """Call numbers from here on belong to another table (x32); 0 if there is none."""
+    """The first call number that belongs to another table (x32); 0 if there is none."""
     numbers: dict[str, int]
 
 
@@ -217,13 +216,15 @@ ARCHITECTURES = {
 
 
 def architecture() -> Architecture | None:
-    """Return the processor's table; None if there is none, for example for a 32-bit Python."""
+    """Return the architecture of this processor; None if it is not in the table, or for a 32-bit Python."""
     return ARCHITECTURES.get(platform.machine()) if sys.maxsize > 2**32 else None
 
 
 def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Question]:
-    """Return the calls to hold so that calls of these kinds are noticed, and calls that cannot be followed are
-    counted.
+    """Return the calls to hold in a run that is interested in these kinds of effects.
+
+    They include calls whose effects cannot be followed, so that these can be counted. `numbers` are the calls that the
+    architecture has.
     """
     return [
         question

@@ -1,4 +1,4 @@
-"""Read the memory, descriptors and folders of a thread while its call is held.
+"""Read the memory, descriptors and folders of a thread whose system call the kernel holds.
 
 Nothing is cached between two calls, because descriptors are reopened and folders change.
 """
@@ -32,15 +32,19 @@ _ITSELF = {
 
 
 class Unreadable(Exception):
-    """The thread cannot be read because it is not dumpable, so nobody can tell what its call is about."""
+    """Raised because the thread's process forbids reading its memory (not dumpable), so nobody knows what its call
+    does.
+    """
 
 
 class WillFail(Exception):
-    """The call cannot have an effect: its thread is dead, its descriptor closed, or its address wrong."""
+    """Raised because the call cannot have an effect: its thread is dead, its descriptor closed, or its
+    address wrong.
+    """
 
 
 class Opened(NamedTuple):
-    """The file, folder, socket or other object behind a descriptor."""
+    """The file, folder, socket or other object that a descriptor has open."""
 
     mode: int
     inode: int
@@ -51,7 +55,7 @@ class Opened(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Return whether this is a regular file that still has a name; nobody can ever open one that has none."""
+        """Return whether this is a regular file that still has a name; nobody can open one without a name any more."""
         return stat.S_ISREG(self.mode) and bool(self.path)
 
     @property
@@ -61,7 +65,7 @@ class Opened(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """The position of a descriptor's next byte, and the flags of its open."""
+    """The position in the file at which a descriptor reads or writes next, and the flags with which it was opened."""
 
     position: int
     writable: bool
@@ -70,14 +74,14 @@ class Cursor(NamedTuple):
 
 
 class Tracee:
-    """A thread whose call is held."""
+    """A thread whose system call the kernel holds."""
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
 
     @cached_property
     def process(self) -> int:
-        """Return the process that the thread belongs to."""
+        """Return the id of the process to which the thread belongs."""
         try:
             with open(f"/proc/{self.thread}/status", "rb") as file:  # noqa: PTH123 - a hot path
                 for line in file:
@@ -88,7 +92,10 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """Return `size` bytes, or fewer where the mapped memory ends. Raises `Unreadable`, `WillFail`."""
+        """Return `size` bytes of the thread's memory, or fewer where the mapped memory ends.
+
+        Raises `Unreadable` or `WillFail`.
+        """
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -101,7 +108,7 @@ class Tracee:
             os.close(descriptor)
 
     def text(self, address: int) -> str:
-        """Return a zero-terminated string. Raises `Unreadable`, `WillFail`."""
+        """Return the zero-terminated string at an address of the thread's memory. Raises `Unreadable` or `WillFail`."""
         pieces = b""
         while len(pieces) < _LONGEST_PATH:
             place = address + len(pieces)
@@ -115,13 +122,15 @@ class Tracee:
         raise WillFail
 
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
-        """Return address and size of each piece of a vectored write. Raises `Unreadable`, `WillFail`."""
+        """Return address and size of each piece of a vectored write (`struct iovec`). Raises `Unreadable` or
+        `WillFail`.
+        """
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
         complete = len(raw) - len(raw) % _VECTOR.size
         return list(_VECTOR.iter_unpack(raw[:complete]))
 
     def gather(self, pieces: list[tuple[int, int]]) -> bytes | None:
-        """Return the bytes of all pieces; None unless all of them can be read."""
+        """Return the bytes of all pieces, given by address and size, joined; None unless all of them can be read."""
         try:
             content = b"".join(self.memory(*piece) for piece in pieces)
         except WillFail:
@@ -129,7 +138,7 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """Return the object behind a descriptor. Raises `Unreadable`, `WillFail`."""
+        """Return the file or other object that a descriptor has open. Raises `Unreadable` or `WillFail`."""
         place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -142,7 +151,7 @@ class Tracee:
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
-        """Return the position of the next byte. Raises `Unreadable`, `WillFail`."""
+        """Return the position and flags of a descriptor. Raises `Unreadable` or `WillFail`."""
         place = f"/proc/{self.thread}/fdinfo/{signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
@@ -155,14 +164,16 @@ class Tracee:
         )
 
     def path(self, folder: int, address: int) -> str:
-        """Return an absolute path for a name that may be relative to a folder's descriptor. Raises `Unreadable`,
-        `WillFail`.
+        """Return the absolute path for the name at `address`, which may be relative to the folder with this descriptor.
+
+        Raises `Unreadable` or `WillFail`.
         """
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:
-        """Return the absolute path with all symbolic links of its folders resolved; the last component stays as it
-        is.
+        """Return the absolute path of a name that may be relative to the folder with this descriptor.
+
+        All symbolic links of its folders are resolved; the last component stays as it is.
         """
         if not name:
             return self.opened(folder).path
@@ -174,8 +185,9 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Replace names whose meaning depends on the process, such as `/proc/self` and `/dev/stdout`, by this
-        process's names.
+        """Replace names whose meaning depends on the process, such as `/proc/self` and `/dev/stdout`.
+
+        The result means the same for any process.
         """
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
@@ -196,6 +208,6 @@ def _failure_of(error: OSError) -> Exception:
 
 
 def signed(value: int) -> int:
-    """Convert a 64-bit register to a C int."""
+    """Return a 64-bit register's value as a signed C int."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value

@@ -1,8 +1,8 @@
-"""Run a command, decide on each of its system calls before it happens, and kill everything at any moment.
+"""Run a command, decide on each of its system calls before it happens, and kill everything at any time.
 
-Three processes take part: the watcher (the caller of `watch`) holds the listener and decides; the guard
-(`labkit.host.syscalls.guard`) starts the command and kills; the command knows of neither. If the watcher dies,
-its socket closes and the guard kills; if the guard dies, the watcher kills the processes that it has met.
+Three processes take part: the watcher (the caller of `watch`) receives the held calls and decides; the guard
+(`labkit.host.syscalls.guard`) starts the command and kills; the command knows of neither. If the watcher dies, its
+socket closes and the guard kills; if the guard dies, the watcher kills the processes that it knows.
 """
 
 import contextlib
@@ -31,8 +31,9 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 EVERY_KIND = frozenset(CallKind)
 TICK_SECONDS = 0.05
 LINGER_SECONDS = 5.0
-"""How long remaining processes may run after the command has ended: a JVM that a script started ends after the
-script.
+"""The seconds that remaining processes may run after the command has ended.
+
+For example, a JVM that a script started ends after the script.
 """
 _MOST_PATHS = 50
 _UNREADABLE = "a process that forbids reading its memory"
@@ -40,7 +41,7 @@ _FORBIDDEN = "a file in a folder that the watcher may not read"
 
 
 def go_on() -> Answer:
-    """The default for `tick`: let the command continue."""
+    """Return the answer that lets the command continue; the default for `tick`."""
     return Answer.GO_ON
 
 
@@ -56,17 +57,17 @@ def watch(
     contents: bool = False,
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a command and ask `decide` about each of its calls of these kinds while the call is held.
+    """Run a command and ask `decide` about each of its system calls of these kinds while the kernel holds the call.
 
-    The command runs in `folder`, in its own session, with exactly this environment and without input; its
-    output is appended to the file `output` and does not count as calls. `tick` is asked about every 50 ms.
-    After KILL, everything that the command ever started is killed, and a held call never happens. `contents`
-    adds the bytes of writes to their calls. `linger` is how many seconds processes may run after the command
-    has ended before they are killed.
+    The command runs in `folder`, in its own session, with exactly this environment and without input; its output is
+    appended to the file `output`, and writing it does not count as a call. `tick` is asked about every 50 ms. After the
+    answer KILL, everything that the command ever started is killed, and a held call never happens. `contents` adds the
+    bytes of writes to their calls. `linger` is how many seconds processes may run after the command has ended before
+    they are killed.
 
-    Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this
-    machine cannot watch, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the
-    guard died.
+    Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
+    cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard
+    died.
     """
     if why := supported():
         raise ServiceUnavailable(why)
@@ -78,7 +79,9 @@ def watch(
 
 
 class Interrupted(NamedTuple):
-    """A call that was released and then interrupted, so that the same thread will make it again."""
+    """A call that was allowed to happen and then interrupted by a signal, so that the same thread will make
+    it again.
+    """
 
     thread: int
     name: str
@@ -86,7 +89,7 @@ class Interrupted(NamedTuple):
 
 
 class Watch:
-    """One command under watch."""
+    """Watches one command: receives its held calls, and lets them happen or kills everything."""
 
     def __init__(
         self,
@@ -113,7 +116,9 @@ class Watch:
         self._ended: AllEnded | None = None
 
     def run(self, linger: float) -> WatchedRun:
-        """Serve the command's calls until all of its processes have ended or were killed."""
+        """Decide on the command's calls until all of its processes have ended or were killed, and return
+        how it ended.
+        """
         try:
             held = self._serve(linger)
         except BaseException:
@@ -133,7 +138,7 @@ class Watch:
         )
 
     def _serve(self, linger: float) -> Call | None:
-        """Serve calls until no process is left; return the call that was held during a kill, if any."""
+        """Decide on calls until no process is left; return the call that was held during a kill, if any."""
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -156,7 +161,7 @@ class Watch:
         return None
 
     def _answer(self) -> Call | None:
-        """Release one call, or return it, still held, if everything should be killed."""
+        """Let one held call happen and return None, or return the call, still held, if everything should be killed."""
         notification = self._guard.listener.receive()
         if notification is None:
             return None
@@ -169,7 +174,9 @@ class Watch:
         return None
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the call if it is relevant, and count it if it cannot be followed."""
+        """Return the held call if it has an effect of a wanted kind, otherwise None; count it if it cannot
+        be followed.
+        """
         tracee = Tracee(notification.thread)
         try:
             reading = self._reader.read(tracee, notification.name, notification.arguments)
@@ -219,7 +226,7 @@ class Watch:
                 paths.add(unseen.path)
 
     def _receive(self, linger: float) -> None:
-        """Process the guard's messages: the command has ended, or no process is left."""
+        """Process the guard's messages, which say that the command has ended, or that no process is left."""
         messages = self._guard.receive()
         if messages is None:
             raise JobFailed(
@@ -235,7 +242,7 @@ class Watch:
                 raise error_of(message)
 
     def _kill(self) -> None:
-        """Let the guard kill everything, and wait until it confirms that nothing is left."""
+        """Make the guard kill everything, and wait until it confirms that nothing is left."""
         channel = self._guard.channel
         try:
             channel.sendall(wire.encode(Kill()))
@@ -249,7 +256,7 @@ class Watch:
             self._kill_without_guard()
 
     def _kill_without_guard(self) -> None:
-        """Kill the command's session and the processes met outside of it, as a last resort."""
+        """Kill the command's session, and known processes outside of it, as a last resort if the guard is gone."""
         root, began = self._guard.root, self._created
 
         def living() -> list[int]:
@@ -265,7 +272,7 @@ def _interrupted_call(notification: Notification) -> Interrupted:
 
 
 def _created(pid: int) -> float:
-    """Return a process's start time by the kernel's process clock; 0 if it is gone."""
+    """Return the time at which a process started, by the kernel's process clock; 0 if it is gone."""
     # A second thread becomes the command (execve) and takes over the process's number, so for a moment the kernel knows
     # neither.
     for _ in range(10):
@@ -276,7 +283,7 @@ def _created(pid: int) -> float:
 
 
 def _is_alive_since(pid: int, began: float) -> bool:
-    """Return whether a process lives that started with the command or later; an older one has the same id by chance."""
+    """Return whether a process lives that started at `began` or later; an older one has this id only by chance."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         alive = process.status() != psutil.STATUS_ZOMBIE
