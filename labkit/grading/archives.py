@@ -136,8 +136,9 @@ class Archive:
 
 @contextmanager
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
-    """Open an archive for reading. Raises `InvalidInput` if it is not a ZIP archive or its central directory is
-    too long.
+    """Open a ZIP archive for a `with` block; `within` marks an archive inside another one, whose limits are stricter.
+
+    Raises `InvalidInput` if it is not a ZIP archive or its central directory is too long.
     """
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
@@ -208,7 +209,7 @@ def _owner(path: PurePosixPath) -> str:
 
 
 def _inside(path: PurePosixPath) -> PurePosixPath:
-    """Return the path without the parts that would lead out of the archive."""
+    """Return an entry's path without parts such as `..`, which would lead out of the archive."""
     return PurePosixPath(*(part for part in path.parts if part not in {"..", "/"}))
 
 
@@ -223,7 +224,7 @@ def _changed(member: zipfile.ZipInfo) -> datetime:
 
 
 def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
-    """Return the reason why an entry must not be read, as a sentence, or None if it may be read."""
+    """Return the reason why an entry of an archive must not be read, as a sentence, or None if it may be read."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (

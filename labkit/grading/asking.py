@@ -55,7 +55,9 @@ class RemoteAnswer:
         """The reason why no further question can be asked, or None while questions are possible."""
 
     def value(self) -> Plain:
-        """Return the learner's constant. Raises `MissingSolution` or `AnswerFailed`."""
+        """Return the value of the learner's answer if that is a constant. Raises `MissingSolution` or
+        `AnswerFailed`.
+        """
         return self._answer(b'{"do":"value"}')
 
     def call(self, *arguments: Plain) -> Plain:
@@ -65,7 +67,10 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request of the learner's sink to its store. Raises `MissingSolution` or `AnswerFailed`."""
+        """Return the next request of the learner's sink to its store, after the results in `exchanges`.
+
+        Raises `MissingSolution` or `AnswerFailed`.
+        """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def greet(self) -> bool:
@@ -102,7 +107,9 @@ class RemoteAnswer:
             )
 
     def _ask(self, question: bytes) -> bytes:
-        """Return the reply to a question as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
+        """Send a question to the sandbox and return the reply as canonical JSON. Raises `MissingSolution` or
+        `AnswerFailed`.
+        """
         patience = self._patience
         if self.lost is not None:
             raise Unanswered(self.lost, "ended its process or broke the connection")

@@ -122,8 +122,9 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the key of the student with this name, id or account. Raises `InvalidInput` if there is none or
-    several.
+    """Return the unique key of the student whom a user calls by name, id or account.
+
+    Raises `InvalidInput` if there is no such student, or several.
     """
     if any(one.key == name for one in submissions):
         return name
@@ -177,7 +178,10 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
 def _deal(
     todo: Sequence[Submission], setting: tasks.Setting, order: Order, work: Path, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
-    """Give each worker the next submission as soon as it has finished one; return the outcomes of all submissions."""
+    """Let several worker processes grade the submissions; return the outcomes of all.
+
+    A worker gets its next submission as soon as it has finished one.
+    """
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))

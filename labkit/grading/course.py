@@ -33,7 +33,7 @@ class Course:
     """A digest of every file on which a grade depends: after a change, old grades are no longer valid."""
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
-        """Return the exercises of a notebook, in the order of the course."""
+        """Return the exercises of the notebook with this name, in the order of the course."""
         return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:

@@ -22,7 +22,7 @@ _SECONDS = 30.0
 _PATIENCE = Patience(call_seconds=2.0, item_seconds=5.0, search_seconds=5.0)
 _MOST = 300
 _SILENT = ("failed with an error", "no plain value", "is no function")
-"""Phrases in the reason shown to the learner that mark a failure without an error message of its own."""
+"""Phrases of reasons that a learner reads but that contain no error message of the learner's code."""
 
 
 def explain(

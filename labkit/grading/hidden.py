@@ -52,7 +52,8 @@ class Chance(Random):
 
 
 def variants(exercise_name: str, seed: int) -> list[Variant]:
-    """Return the hidden variants of an exercise: at least three, or the public one of a participation item.
+    """Return the hidden variants of an exercise for a seed: at least three, or the public one if it only counts
+    participation.
 
     Raises `InvalidInput` for an unknown exercise.
     """

@@ -25,7 +25,7 @@ class Repeatable(Answer, Protocol):
     """An answer that can be asked earlier questions again, to see whether it replies the same."""
 
     calls: int
-    """The number of questions asked so far."""
+    """The number of questions that the judge has asked so far."""
 
     def repeat(self) -> None:
         """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply now differs."""
@@ -157,7 +157,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return the message of a finding, followed by the observed and the expected result."""
+    """Return a judge's finding as text: its message, followed by the observed and the expected result."""
     comparison = " ".join(
         f"{word}: {words}" for word, words in (("Observed", finding.observed), ("Expected", finding.expected)) if words
     )

@@ -106,7 +106,7 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
 
 
 class Wanted(NamedTuple):
-    """One student's free text that has no points yet."""
+    """A free text of one student for which a person has not given points yet."""
 
     keys: tuple[str, ...]
     """The keys and ids that identify the student; the first one is written to the file."""

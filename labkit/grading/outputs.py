@@ -38,7 +38,7 @@ class Head(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Output:
-    """An output folder that is locked against other batches."""
+    """The output folder of a batch, locked against other batches until the batch has ended."""
 
     seed: int
     work: Path

@@ -22,7 +22,7 @@ _COMMON = 5
 
 
 def page_name(row: Row) -> str:
-    """Return the file name of a student's page."""
+    """Return the file name of a student's feedback page."""
     key = row.key if row.member is not None or not row.records else row.records[0].key
     return f"{records.file_name(key, 'feedback')}.html"
 
@@ -220,5 +220,7 @@ _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded
 
 
 def _same(reason: str) -> str:
-    """Return a reason without its numbers, so that equal reasons of many students can be counted."""
+    """Return the reason of a failed answer without its numbers, so that equal reasons of many students can be
+    counted.
+    """
     return re.sub(r"\d+", "#", reason)[:200]

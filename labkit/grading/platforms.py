@@ -41,7 +41,7 @@ class Person(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Origin:
-    """The owner of a file, and the facts about the submission that the file's name states."""
+    """The student who owns a file, and the facts about the submission that the file's name states."""
 
     key: str
     """The student's unique key, which is the same in every download of a platform."""
@@ -71,11 +71,11 @@ class Context:
     shaped: bool = False
     """Whether a platform named any entry of the download; if so, other outermost files are the platform's own."""
     wrapped: bool = False
-    """Whether one additional folder holds all files."""
+    """Whether the download has one additional outermost folder that holds all files."""
     blackboard: int = 0
-    """The number of leading words in every Blackboard name that belong to the course and the assignment."""
+    """The number of leading words, separated by `_`, that belong to course and assignment in every Blackboard name."""
     owners: Mapping[str, Person] = field(default_factory=dict)
-    """The people in Blackboard's own notes, by the beginning of the file name."""
+    """The students whom Blackboard's own notes name, by the beginning of the file name."""
     submitters: Mapping[str, tuple[Person, ...]] = field(default_factory=dict)
     """The people who submitted together according to Gradescope, by folder."""
     dates: Mapping[str, datetime] = field(default_factory=dict)

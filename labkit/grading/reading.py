@@ -61,7 +61,7 @@ class _Notebook(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell."""
+    """A code cell of a submitted notebook."""
 
     source: str
     tags: frozenset[str] = frozenset()
@@ -169,5 +169,5 @@ def _lab(entry: object) -> _Lab:
 
 
 def _word(value: object) -> str:
-    """Return at most 100 characters of a string, or an empty string for any other value."""
+    """Return at most 100 characters of a value from a notebook's metadata, or an empty string if it is no string."""
     return value[:100] if isinstance(value, str) else ""

@@ -75,7 +75,7 @@ class Isolation(msgspec.Struct):
 
 
 class Record(msgspec.Struct):
-    """The record of one submission: one notebook of one student."""
+    """The record of one submission, which is one notebook of one student: its results and everything they depend on."""
 
     course: str
     student: str
@@ -143,7 +143,7 @@ def file_name(key: str, notebook: str) -> str:
 
 
 def write(record: Record, path: Path) -> None:
-    """Write a record completely or not at all."""
+    """Write a submission's record to a file, completely or not at all."""
     durable.replace(path, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
 
 
@@ -178,5 +178,5 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
 
 
 def total(records: list[Record]) -> int:
-    """Return the sum of all points in the records."""
+    """Return the sum of all points in these records, without those that a person still has to give."""
     return sum(item.points or 0 for record in records for item in record.items)

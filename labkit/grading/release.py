@@ -127,7 +127,10 @@ def _build_tool() -> ModuleType:
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
-    """Raise `GradingError` if a learners' copy contains a line of a solution or a part of the grader."""
+    """Search a learners' copy; raise `GradingError` if it contains a line of a solution or a part of the grader.
+
+    `solutions` has the source of each solution by exercise.
+    """
     lines = {line: name for name, source in solutions.items() for line in _telling(source)}
     for path in sorted(folder.rglob("*")):
         if path.suffix in {".py", ".ipynb", ".json", ".toml", ".md"}:

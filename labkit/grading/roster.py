@@ -46,7 +46,7 @@ class Member:
     group: str = ""
     deadline: datetime | None = None
     extension: timedelta | None = None
-    """The time by which this student may exceed the deadline."""
+    """The time by which this student may hand in later than the deadline."""
 
     @property
     def id(self) -> str:

@@ -30,7 +30,7 @@ _SECTIONS = {"weights", "late", "partial", "rubric", "export"}
 _EXPORT = {"canvas", "blackboard"}
 """The platforms for whose tables a rule can give the column's title."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
-"""The keys of the section `late`, each with its largest value."""
+"""The keys of the section `late` in a rules file, each with its largest value."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Rules:
     """For each platform, the title of the column that these points have there already."""
 
     def weight(self, exercise: str) -> float:
-        """Return the factor by which an exercise's points are multiplied."""
+        """Return the factor by which an exercise's points are multiplied; 1 without a rule."""
         return self.weights.get(exercise, 1.0)
 
     def share_taken(self, when: datetime, deadline: datetime) -> float:
-        """Return the share of the points that lateness costs, from 0 to 1."""
+        """Return the share of the points, from 0 to 1, that lateness costs a submission made at the time `when`."""
         over = when - deadline - self.grace
         if over <= timedelta():
             return 0.0

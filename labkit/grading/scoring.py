@@ -53,7 +53,7 @@ class Row:
     records: list[Record]
     member: Member | None = None
     scores: dict[str, Score] = field(default_factory=dict)
-    """The scores by exercise."""
+    """The student's scores, by the name of the exercise."""
     penalties: dict[str, float] = field(default_factory=dict)
     """The share of the points, from 0 to 1, that lateness costs, by notebook."""
     total: float = 0.0

@@ -153,7 +153,7 @@ class SparkJudge:
         return self._connection
 
     def close(self) -> None:
-        """End the worker and every process that it started."""
+        """End the worker process of this judge and every process that it started, and remove the judge's folder."""
         if self._connection is not None and self._worker is not None:
             self._connection.close()
             with suppress(psutil.Error):

@@ -278,7 +278,7 @@ class _Released:
         self._cells: dict[str, set[str]] = {}
 
     def touched(self, notebook: Notebook, name: str) -> bool:
-        """Return whether at least one cell of a notebook differs from its release."""
+        """Return whether at least one cell of a student's notebook differs from the released notebook of this name."""
         if name not in self._cells:
             released = read_file(self._course.released(name))
             self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}

@@ -45,7 +45,7 @@ class SubmissionOutcome(msgspec.Struct):
 
 
 def encode(message: Setting | Submission | SubmissionOutcome) -> bytes:
-    """Return a message as bytes."""
+    """Return a message to or from a worker as bytes."""
     return msgspec.json.encode(message, enc_hook=str)
 
 
@@ -53,7 +53,7 @@ MessageT = TypeVar("MessageT", Setting, Submission, SubmissionOutcome)
 
 
 def decode(raw: bytes, kind: type[MessageT]) -> MessageT:
-    """Return the message of type `kind` in these bytes."""
+    """Return the message of type `kind` that `encode` turned into these bytes."""
     return msgspec.json.decode(raw, type=kind, dec_hook=_hook)
 
 

@@ -236,7 +236,7 @@ def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:
-    """Return the one folder that contains everything, or an empty string if there is none."""
+    """Return the name of the one folder that contains all paths, or an empty string if there is no such folder."""
     tops = {path.parts[0] for path in paths}
     deep = all(len(path.parts) > 1 for path in paths)
     return tops.pop() if len(tops) == 1 and deep else ""
@@ -292,7 +292,7 @@ class _Walk:
         return [name for name in sorted(inner) if (self._folder / top / name / ".git").exists()]
 
     def beginning(self, path: PurePath) -> bytes:
-        """Return the beginning of a file, such as a platform's list; empty if it cannot be read."""
+        """Return the first bytes of a file, such as a platform's list of submissions; empty if it cannot be read."""
         try:
             with (self._folder / path).open("rb") as file:
                 return file.read(MOST_BESIDE)

@@ -151,7 +151,7 @@ class Grader:
 
     @property
     def sandbox(self) -> Sandbox:
-        """The process that forks sandboxes; the first access starts it."""
+        """The process that forks sandboxes for this worker; the first access starts it."""
         if self._sandbox is None:
             setting = self.setting
             self._sandbox = Sandbox(setting.level, setting.place, Path(setting.lab), setting.limits)
@@ -203,7 +203,7 @@ def versions() -> dict[str, str]:
 
 
 def _foreign(notebook: Notebook) -> str:
-    """Return the reason why a notebook cannot run here, as a sentence, or an empty string if it can."""
+    """Return the reason why a submitted notebook cannot run here, as a sentence, or an empty string if it can."""
     if notebook.language and notebook.language.lower() != "python":
         return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in Python."
     return ""

@@ -80,7 +80,7 @@ class Stages:
         return True
 
     def judged(self) -> None:
-        """Mark the last stage as done, because the judge has returned its verdict."""
+        """Mark the stage `judged` as done, because the judge has returned its verdict."""
         self._done(Stage.JUDGED)
 
     def stop(self) -> None:
@@ -128,7 +128,9 @@ class BackgroundRun:
         self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. Raises `InvalidAction` while another run goes on in the background."""
+        """Start the crash in its thread. Raises `InvalidAction` while another crash runs in this process's
+        background.
+        """
         # It does not wait: somebody who clicks twice should get a message at once, and not a second crash in a minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(

@@ -61,7 +61,7 @@ class Choice:
         return plan(**{option.keyword: word for option, word in self._typed()})
 
     def call(self) -> str:
-        """Return the call of `lab.crash` that runs this choice, as Python code."""
+        """Return the Python code `lab.crash(...)` that runs this choice."""
         crash, options = "", []
         for option, word in self._typed():
             text = json.dumps(word, ensure_ascii=False)

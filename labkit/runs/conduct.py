@@ -48,13 +48,13 @@ class Setup:
     """Settings for starting drivers, such as standby drivers, which do not change the results of a run."""
 
     profile: str | None = None
-    """One of `labkit.spark.session.PROFILES`, or `stock`; None for the profile of the job."""
+    """The name of the Spark settings, one of `labkit.spark.session.PROFILES` or `stock`; None for those of the job."""
     standby: bool = False
     """Whether a driver that has started in advance waits for every crash. Only for a single run."""
     active: int = ACTIVE
     """The number of queries that one driver runs at a time."""
     archive: bool = True
-    """Whether the JVMs use the class-data archive if there is one."""
+    """Whether the JVMs load the class-data archive, which makes them start faster, if there is one."""
 
 
 HEARTBEAT = 0.1
@@ -189,7 +189,7 @@ def _parked_allowed(side_by_side: int) -> int:
 
 
 PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KAFKA: "kafka", Job.SHOP: "small"}
-"""The session profile of each job's driver, one of `labkit.spark.session.PROFILES`."""
+"""For each job, the name of the settings for its driver's Spark session, one of `labkit.spark.session.PROFILES`."""
 
 
 def _master(load: Sequence[Run]) -> str:

@@ -144,7 +144,7 @@ class Totals(Count):
 
     @cached_property
     def _rows(self) -> Sequence[tuple[int, str, int, int]]:
-        """The last line, word, total and batch of every row."""
+        """For every expected row: the last line with the word, the word, its total, and the batch."""
         return list(self._counted())
 
     def _counted(self) -> Iterator[tuple[int, str, int, int]]:

@@ -1,4 +1,4 @@
-"""Run a crash on real Spark from its start to its verdict, for the notebooks' `crash` and the command line's `run`.
+"""Run one crash on real Spark, from the options to the verdict: the work of `lab.crash` and `labkit run`.
 
 A run goes through three stages, each in its own module: `prepare`, `conduct`, `conclude`.
 """
@@ -48,9 +48,9 @@ def crash(
 def crash_each(
     cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell | None = None
 ) -> dict[str, Outcome]:
-    """Run several crashes by name, each with the arguments of `crash`, in shared drivers: faster than one by one.
+    """Run several crashes in shared drivers, which is faster than one by one, and return their outcomes by name.
 
-    Raises the error of the first run that failed.
+    Each case has the arguments of `crash`. Raises the error of the first run that failed.
     """
     scenarios = [_planned(**case) for case in cases.values()]
     base = fresh_folder("several") if folder is None else folder.absolute()

@@ -69,7 +69,7 @@ class Background:
 
     @property
     def done(self) -> bool:
-        """Whether the step has returned or raised."""
+        """Whether the step has ended, by returning or by raising an error."""
         return not self._thread.is_alive()
 
 
@@ -82,7 +82,7 @@ class Work(NamedTuple):
 
     @classmethod
     def decoded(cls, task: QueryTask) -> "Work":
-        """Decode the scenario and the failpoint of a task."""
+        """Return a task together with its scenario and its failpoint, decoded from JSON."""
         return cls(task, Scenario.from_json(task.scenario), Armed.from_json(task.armed))
 
 

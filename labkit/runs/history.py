@@ -95,7 +95,7 @@ def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
 
 
 def read_history(path: Path) -> Iterator[Seen]:
-    """Yield the events of a file that `written` wrote, line by line."""
+    """Yield the rows and readings of a history file that `written` wrote, line by line."""
     decode = msgspec.json.Decoder(_Line).decode
     with path.open("rb") as file:
         for text in file:

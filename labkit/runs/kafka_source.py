@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from labkit.stores.kafka.input import InputTopic
 
 Offsets = dict[int, int]
-"""For each partition, the offset of the next record to read."""
+"""A position in a topic: for each partition, the offset of the next record to read."""
 
 
 def _plain(offsets: Offsets) -> dict[str, int]:
-    """Return offsets in the form in which Spark and JSON write them: {"0": 3}."""
+    """Return a position in a topic in the form in which Spark and JSON write it: {"0": 3}."""
     return {str(partition): offset for partition, offset in offsets.items()}
 
 

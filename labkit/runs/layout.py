@@ -1,4 +1,4 @@
-"""The names of the files in the folder of a run."""
+"""The paths of all files in the folder of a run."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run: configuration, checkpoint, store, evidence, history, verdict, report, and drivers'
-    logs.
+    """The folder of one run, with the paths of its files: configuration, checkpoint, evidence, history, verdict and
+    others.
     """
 
     path: Path
@@ -19,7 +19,7 @@ class RunFolder:
 
     @property
     def checkpoint(self) -> Path:
-        """The query's checkpoint, with `offsets/` and `commits/` in it."""
+        """The folder with the query's checkpoint, with `offsets/` and `commits/` in it."""
         return self.path / "checkpoint"
 
     def put_aside(self, crash: int) -> Path:
@@ -37,7 +37,9 @@ class RunFolder:
 
     @property
     def evidence(self) -> Path:
-        """The evidence of every crash: which processes were killed at which point, and which files existed."""
+        """The file with the evidence of every crash: which processes were killed at which point, and which files
+        existed.
+        """
         return self.path / "evidence.json"
 
     @property
@@ -54,17 +56,17 @@ class RunFolder:
 
     @property
     def verdict(self) -> Path:
-        """The judge's verdict as JSON."""
+        """The file with the judge's verdict as JSON."""
         return self.path / "verdict.json"
 
     @property
     def report(self) -> Path:
-        """The HTML page for people, which opens without a network."""
+        """The file with the run's HTML report, which opens without a network."""
         return self.path / "report.html"
 
     @property
     def diagram(self) -> Path:
-        """The run as a space-time diagram."""
+        """The file with the run's space-time diagram."""
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:

@@ -38,7 +38,7 @@ class Frame:
     kills: Sequence[tuple[int, float | None]]
     """For each crash after which a reader looked: the number of visible rows, and the time of the first SIGKILL."""
     planned: Mapping[int, float]
-    """The time at which `offsets/N` was written, by batch."""
+    """The time at which the driver wrote `offsets/N`, by batch."""
     noted: Mapping[int, float]
     """The time at which `commits/N` was written, by batch; empty if rows may become visible after it."""
     started: Mapping[int, float] = field(default_factory=dict)

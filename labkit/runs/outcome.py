@@ -41,12 +41,12 @@ class Outcome:
 
     @property
     def exposure(self) -> Exposure | None:
-        """For how long readers could have read a wrong value, key by key; None if the history is too long."""
+        """For how long readers could have read a wrong value of each key; None if the history is too long."""
         return self.record.exposure
 
     @property
     def label(self) -> str:
-        """The sink, store and order of commits in a few words."""
+        """The run's sink, store and order of commits in a few words."""
         return self.record.scenario.label
 
     @property

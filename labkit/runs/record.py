@@ -68,11 +68,11 @@ class RunRecord:
         return (event for event in self.events if isinstance(event, Observation))
 
     def verdict_notes(self) -> list[tuple[str, str]]:
-        """Return the labelled sentences that accompany the verdict; see `labkit.core.exposure.verdict_notes`."""
+        """Return (label, sentence) pairs that accompany the verdict; see `labkit.core.exposure.verdict_notes`."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the run as `--json` prints it."""
+        """Return the results of the run as `labkit run --json` prints them."""
         crashes = [{name: crash[name] for name in _OF_A_CRASH} for crash in self.crashes]
         return {
             "scenario": self.scenario.to_json(),
@@ -97,7 +97,9 @@ class RunRecord:
 
     @cached_property
     def _final_file(self) -> dict[str, Any]:
-        """The JSON entry for the file with the last values of many keys; empty if there are few keys."""
+        """The JSON fields that name the file with every key's last value; empty if the verdict itself lists the
+        values.
+        """
         text = final_text(self.verdict)
         if text is None:
             return {}

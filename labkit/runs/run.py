@@ -53,7 +53,9 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of this run, unique among the runs that are driven together."""
+        """The name of this run's query: the folder's name without its time. It is unique among the runs driven
+        together.
+        """
         return _STAMP.sub("", self.folder.path.name)
 
     @property

@@ -101,7 +101,7 @@ def shown(lab: Path) -> tuple[str, ...]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Return the paths that exist, both as named and with links resolved."""
+    """Return those of the paths that exist, both as named and with links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 

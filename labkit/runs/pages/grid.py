@@ -85,7 +85,7 @@ class VerdictGrid:
 
     @property
     def points(self) -> list[FailPoint]:
-        """The failpoints of the columns, in the order in which a batch passes them."""
+        """The failpoints, which are the grid's columns, in the order in which a batch passes them."""
         reached = {square.cell.point for square in self.squares}
         return [point for point in FailPoint if point in reached]
 

@@ -1,4 +1,4 @@
-"""Show a run in a notebook as plain HTML that is still there when the notebook is reopened.
+"""Show a finished run in a notebook as plain HTML, which is still there when the notebook is reopened.
 
 The HTML is made from the run's record alone.
 """

@@ -11,7 +11,7 @@ from labkit.spark.options import CheckpointFate, Job
 from labkit.view.stepper import Player
 
 MOST_WORDS = 8
-"""The largest number of input records that the simulated pipeline accepts."""
+"""The largest number of input records for which a run is repeated in the simulator."""
 
 
 def walk_of(scenario: Scenario) -> Replay:

@@ -65,7 +65,7 @@ def check_crashes(scenario: "Scenario") -> None:
 
 
 def check_expiry(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if transactions should expire in a store that never aborts them by itself."""
+    """Raise `InvalidInput` if the scenario lets transactions expire, but the store never aborts any by itself."""
     store = scenario.store
     if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
@@ -83,7 +83,9 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if the scenario kills an executor that has no process of its own or writes nothing."""
+    """Raise `InvalidInput` if the scenario kills an executor although executors are threads of the driver, or write
+    nothing.
+    """
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 

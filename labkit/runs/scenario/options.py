@@ -26,7 +26,7 @@ class Part:
     name: str = ""
     """The name of this field if it differs from the option's name."""
     first: str = ""
-    """The initial choice if it differs from the option's default."""
+    """The initial choice in the panel if it differs from the option's default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Option(options.Option[ValueT]):
 
 
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
-    """Declare a dataclass field as an option of a run. `more` are further attributes of `Option`."""
+    """Declare a field of a scenario as an option of a run; `more` are further attributes of `Option`."""
     return options.declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
 
 
@@ -47,7 +47,7 @@ def options_of(scenario: type["Scenario"]) -> tuple[Option[Any], ...]:
 
 
 class Crashes(Kind[tuple[Crash, ...]]):
-    """The kind of option that lists planned crashes, the nth of which ends the nth driver."""
+    """The type of the option `crashes`: a list of planned crashes, the nth of which ends the nth driver."""
 
     annotation = list[str]
     accepts = list[str] | str

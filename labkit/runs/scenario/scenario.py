@@ -277,7 +277,7 @@ class Scenario(Options):
 
     @property
     def label(self) -> str:
-        """The sink, store and order of commits in a few words."""
+        """The scenario's sink, store and order of commits in a few words."""
         order = f", {self.order.spoken}" if self.order.spoken else ""
         return f"{self.strategy} on {self.store}{order}"
 

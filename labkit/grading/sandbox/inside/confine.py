@@ -34,7 +34,7 @@ def separate(job: Job) -> None:
 
 
 def confine(job: Job) -> None:
-    """Give this process its own root and limits, and drop all its rights. Raises `OSError`."""
+    """Give this process its own root folder and limits, and drop all its rights. Raises `OSError`."""
     if job.level is not Level.PLAIN:
         linux.host_name("sandbox")
         build_root(job.place, job.limits, job.place.user if job.level is Level.NAMESPACES else os.geteuid())
@@ -66,7 +66,7 @@ def _own_users(user: int, group: int) -> None:
 
 
 def limit(limits: Limits) -> None:
-    """Set the kernel's resource limits for this process and its children."""
+    """Set Linux's resource limits (setrlimit) for this process and its children."""
     chosen = {
         resource.RLIMIT_AS: limits.memory,
         resource.RLIMIT_FSIZE: limits.file_size,
@@ -80,7 +80,9 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Build a root in memory in which a few folders are readable, and make it the root of this process."""
+    """Build a root folder in memory with a few readable folders of the machine, and make it the root of this
+    process.
+    """
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
     options = f"size={limits.disk},nr_inodes=10000,mode=755"

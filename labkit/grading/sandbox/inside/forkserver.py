@@ -43,7 +43,7 @@ _AHEAD = (
 
 
 def main() -> int:
-    """Serve requests until standard input is closed."""
+    """Fork a sandbox for each request, one after the other, until standard input is closed."""
     _import_ahead()
     control = socket.socket(fileno=os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def _import_ahead() -> None:
-    """Import the packages that kernels and learners' cells need, so that no run has to."""
+    """Import the packages that kernels and learners' cells need, so that no forked process spends time on it."""
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # makes Python treat the module as missing
     # Imported by name, because the grader may not import the lab, and only warms it up here.

@@ -64,7 +64,7 @@ def adopt_orphans() -> None:
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbid other processes of the same user to trace this one, or allow it again."""
+    """Forbid other processes of the same user to trace this one or read its memory; `hidden=False` allows it again."""
     _control(_SET_DUMPABLE, int(not hidden))
 
 

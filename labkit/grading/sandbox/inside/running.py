@@ -63,8 +63,8 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     """Receive a notebook from the grader, execute it with the waiting kernel, and end this process."""
 
     class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
-        """Papermill's client with two additions: it measures the output of cells, and ends the process after the
-        last cell.
+        """Papermill's client with two additions: it limits the output of cells, and ends the process after the last
+        cell.
         """
 
         shown = 0
@@ -92,7 +92,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             telling.end("done", executed=telling.executed)
 
     class Engine(NBClientEngine):  # type: ignore[misc]  # papermill has no types
-        """Papermill's engine with that client and the forked kernel."""
+        """Papermill's engine with `Client` and the forked kernel."""
 
         @classmethod
         def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:
@@ -123,7 +123,7 @@ def _echoes(message: Any) -> bool:
 
 
 def _size(content: object) -> int:
-    """Return the approximate number of characters that a message shows."""
+    """Return the approximate number of characters that a message of the kernel shows."""
     if isinstance(content, str):
         return len(content)
     if isinstance(content, dict):
