@@ -1,4 +1,4 @@
-"""The report of a pipeline's test."""
+"""The report on the crash test of a pipeline."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,14 +23,15 @@ POWER_SENTENCES = {
 }
 
 UNJUDGED = ("precommitted_read", "fractured_read")
-"""The anomalies that are not judged, because they need to know which rows form a batch."""
+"""The anomalies that are not judged, because judging them needs to know which rows form a batch."""
 
 NOT_JUDGED = f"not judged: {' and '.join(UNJUDGED)}, since nobody said which rows belong together"
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs whose rows appeared only after one more start, or that stayed without an effect; may be
-    empty.
+    """Return notes for the report on runs in which rows were late or missing; the list may be empty.
+
+    The rows appeared only after one more start, or stayed missing because starts had no effect.
     """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [
@@ -52,8 +53,9 @@ def late_notes(results: Sequence[Result]) -> list[str]:
 
 
 def outage_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs in which the reader failed until the recovery was complete, or the command refused to run
-    for some time; may be empty.
+    """Return notes for the report on runs with a temporary outage; the list may be empty.
+
+    The reader failed until the recovery was complete, or the command refused to run for some time.
     """
     notes = []
     for beginning in (OUTAGE, LEASE):
@@ -65,7 +67,9 @@ def outage_notes(results: Sequence[Result]) -> list[str]:
 
 
 def _expiring(pause: float) -> str:
-    """Return which markers that expire the test has not met."""
+    """Return a clause on expiring markers and leases that the test did not meet; `pause` is the seconds of
+    `--pause`.
+    """
     return f"after more than {pause:.3g} s" if pause else "(--pause tries one start after so many seconds)"
 
 
@@ -76,7 +80,7 @@ def pipeline_report(
     diagnosis: Diagnosis | None,
     stories: Mapping[str, Sequence[Line]],
 ) -> Report:
-    """Return the report; `stories` contains the timeline of each run, by its id."""
+    """Return the report on a test; `stories` contains the timeline of each run, by the run's id."""
     weakest = summary.weakest
     drawn = picture(stories[weakest.id], weakest.title) if weakest and weakest.id in stories else ""
     return Report(

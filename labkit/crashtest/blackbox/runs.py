@@ -1,7 +1,7 @@
-"""Runs of a pipeline: start it from nothing, kill it at its points, start it again, and read its rows in between.
+"""Runs of a pipeline: start it from nothing, kill it at crash points, start it again, and read its rows in between.
 
-A run counts only with evidence: it reached its point, every process died there by signal 9, and every later
-reading was taken when no process of the pipeline was running.
+A run counts only with evidence: the pipeline reached its crash point, every process of it died there by signal 9, and
+every later reading was taken when no process of the pipeline was running.
 """
 
 import time
@@ -41,35 +41,36 @@ _PAUSE = 0.1
 """The seconds between two readings while rows may still arrive."""
 
 READ_AGAIN = 10.0
-"""The seconds during which a failing reader is called again while nothing runs."""
+"""A reader that fails although nothing runs is called again for this many seconds."""
 OUTAGE_AGAIN = 2.0
-"""The same between a crash and the restart, when no process is left that could hold a lock."""
+"""The same limit between a crash and the restart; it is shorter because no process is left that could hold a lock."""
 REFUSED_PAUSE = 1.0
-"""The seconds between two starts of a command that refuses to run."""
+"""The pause in seconds before a command that refused to run is started again."""
 
 OUTAGE = "readers have an outage"
-"""The beginning of the note on a reader that failed between a crash and a complete recovery."""
+"""The beginning of the note on a run whose reader failed between a crash and a complete recovery."""
 LEASE = "the command refused to run, as with a lease of the killed instance"
-"""The beginning of the note on a run whose command worked only some time after the crash."""
+"""The beginning of the note on a run whose command refused to work until some time after the crash."""
 REFUSES = "the command refused to run; one run of the test repeated it for as long as --limit allows, in vain"
-"""The note on a run whose command never worked again."""
+"""The note on a run whose command refused to work after the crash, however often it was started."""
 UNREADABLE = "the reader fails after the recovery"
-"""The beginning of the reason why a run is stuck whose reader does not work again."""
+"""The beginning of the reason why a run is stuck if its reader still fails after the recovery."""
 
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
-"""The note on a run that needed one more start."""
+"""The note on a run whose restarted command ended well without all rows, so the test started it once more."""
 IDLE = "rows were missing, and the command was started again and ended without an effect"
-"""The beginning of the note on a run whose last starts had no effect, for example because a lock or lease stopped
-them.
+"""The beginning of the note on a run whose rows stayed missing because further starts had no effect.
+
+A lock or a lease may have stopped these starts.
 """
 
 
 class Reading(NamedTuple):
-    """The rows of one reading, taken while nothing runs."""
+    """The rows that the reader returned at one time while no process of the pipeline was running."""
 
     at: float
     start: int
-    """The number of the pipeline's latest start, from 1."""
+    """The running number of the latest start of the pipeline before the reading, from 1."""
     values: tuple[Any, ...]
     moment: str
 
@@ -85,12 +86,12 @@ class PipelineRun:
     readings: list[Reading] = field(default_factory=list)
     crashes: list[dict[str, Any]] = field(default_factory=list)
     stuck: str = ""
-    """The reason why the pipeline did not recover after a crash; empty if it did."""
+    """The reason why the pipeline did not recover after a crash; empty if it recovered."""
     unknown: str = ""
-    """The reason why the run proves nothing; empty if it does."""
+    """The reason why the run proves nothing; empty if it counts."""
     notes: list[str] = field(default_factory=list)
     made_outside: set[str] = field(default_factory=set)
-    """The files outside of the watched folders that starts of this run made."""
+    """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
 
     @property
@@ -106,17 +107,17 @@ class PipelineRun:
 
 @dataclass
 class Patience:
-    """Whether to wait for a command that ends without an effect although its work is not done.
+    """Whether it is worth waiting for a command that ends without an effect although its work is not done.
 
-    A lease, which expires with time, may stop it. All harnesses of a test share this, so that a test waits in vain only
-    once.
+    A lease, which expires with time, may stop the command. All harnesses of a test share this object, so that the test
+    waits in vain only once.
     """
 
     is_worth: bool = True
 
 
 class Harness:
-    """The pipeline, the reader and the store of one test; `run` provides one run."""
+    """Starts, kills and reads one pipeline for a test; `run` empties its store and provides the record of one run."""
 
     def __init__(self, settings: PipelineSettings, helpers: HelperCommands, folder: Path, mark: str) -> None:
         self.settings, self.helpers = settings, helpers
@@ -124,14 +125,19 @@ class Harness:
         self.wanted: list[Any] | None = None
         """The rows that are due, as the user gave them; None without `--expected`."""
         self.expectation: Expectation | None = None
-        """The rows that are due, in the shape that the run without a crash revealed; None before that run."""
+        """The rows that are due, and whether the reader returns all of them, the last of each key, or totals.
+
+        None before the run without a crash, which reveals that.
+        """
         self.endless: bool | None = None
         """Whether the command never ends by itself; None before the run without a crash."""
         self.silence = Silence()
         self.numbered: frozenset[str] = frozenset()
-        """The places whose files keep their numbers in names of effects, since chance decides their order."""
+        """The masked paths for which names of effects keep the numbers of files, since chance decides the order of
+        these files.
+        """
         self.logs: frozenset[str] = frozenset()
-        """The masked paths of files that look like logs."""
+        """The masked paths of files that look like logs, before whose effects the test crashes last."""
         self.leftover_notes: list[str] = []
         self.beside = Beside()
         self.outside = Outside(settings.watched, settings.ignored)
@@ -139,21 +145,26 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy the findings of the run without a crash from another harness of the same pipeline."""
+        """Copy what the run without a crash revealed from another harness of the same pipeline."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
         self.patience = other.patience
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add the findings of runs of other harnesses of the same pipeline."""
+        """Add what the runs of other harnesses revealed: processes that outlived a start, and state outside of the
+        watched folders.
+        """
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)
 
     @contextmanager
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
-        """Empty and feed everything, and provide one run. A failed job or reader makes the run unknown."""
+        """Empty the store, feed the input, and provide the record of a new run within a `with` block.
+
+        If the command or the reader fails in the block, the run becomes unknown.
+        """
         self._count += 1
         begun = time.monotonic()
         run = PipelineRun(name, title, self.folder / f"{self._count:03}")
@@ -169,14 +180,17 @@ class Harness:
         run.seconds = time.monotonic() - begun
 
     def _sweep(self) -> None:
-        """Kill processes that outlived both their start of the pipeline and the process that guards it."""
+        """Kill processes of a run that outlived both their start of the pipeline and the process that guards it."""
         left = marked_processes(self.mark)
         if left:
             end(left)
             self.leftover_notes.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
 
     def start(self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None) -> Start:
-        """Start the pipeline and wait until the start is over, or kill it at a point."""
+        """Start the pipeline and wait until the start is over, or kill it at the crash point `at`.
+
+        `ask` is called before each effect, while the pipeline is stopped.
+        """
         log = self._log(run)
         with self._execution(run, at, ask) as execution:
             run.starts.append(execution.run({MARK: self.mark}, log))
@@ -184,7 +198,9 @@ class Harness:
 
     @contextmanager
     def _execution(self, run: PipelineRun, at: Point | None, ask: Ask | None = None) -> Iterator[Execution]:
-        """Provide one start, and observe within the `with` block how it uses files outside of the watched folders."""
+        """Prepare one start of the pipeline, and observe within the `with` block how it uses files outside of the
+        watched folders.
+        """
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         changes, before = self.outside.changes(), len(run.starts)
         with self.outside.observed(changes, run.made_outside) as ending:
@@ -200,8 +216,10 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash as `crash` does, and provide a journal of what a loss of power there may leave, within a `with`
-        block.
+        """Crash as `crash` does, and provide within a `with` block a journal that tells what a loss of power there may
+        leave.
+
+        Raises `JobFailed` if the journal does not explain the files that the run left.
         """
         log = self._log(run)
         with ExitStack() as records:
@@ -218,15 +236,15 @@ class Harness:
             yield journal
 
     def namer(self) -> Namer:
-        """Return a namer for the calls of one start."""
+        """Return a namer for the system calls of one start, which must be called with all of them in order."""
         settings = self.settings
         return Namer(settings.watched, settings.ignored, self.numbered)
 
     def read(self) -> list[Any]:
-        """Return the rows that can be read now. Raises `ReaderFailed`.
+        """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        Before the run without a crash is over, an answer that can never be rows raises `InvalidInput`. Later it is a
-        failed reading, because a crash may have caused it.
+        An answer that can never be rows raises `InvalidInput` until the run without a crash is over. Later it counts as
+        a failed reading, because a crash may have caused it.
         """
         try:
             return self.helpers.read()
@@ -236,18 +254,20 @@ class Harness:
             raise ReaderFailed(str(error)) from None
 
     def misses_nothing(self) -> bool:
-        """Return whether every row that is due can be read now; other rows may be there as well."""
+        """Return whether every row that is due can be read now; there may be other rows as well."""
         values = self.helpers.read()
         return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
-        """Return the expectation; before a run has revealed its shape, use the shape of the rows that were read."""
+        """Return the expectation; before the run without a crash has ended, derive it from the rows that were read."""
         if self.expectation is not None:
             return self.expectation
         return expect(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Start the pipeline and kill it at a point, with evidence. Raises `JobFailed` without evidence."""
+        """Start the pipeline, kill it at a crash point, and read the rows. Raises `JobFailed` if the crash cannot be
+        proven.
+        """
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -255,7 +275,9 @@ class Harness:
         self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
-        """Store the evidence of a crash. Raises `JobFailed` if the crash is not proven."""
+        """Store the evidence of a crash in the run. Raises `JobFailed` if the start was not killed at the
+        crash point.
+        """
         if not reached(start, at):
             raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
@@ -266,7 +288,7 @@ class Harness:
         run.crashes.append(evidence(start, at))
 
     def ending_of(self, start: Start) -> str:
-        """Return a clause that says how a start ended."""
+        """Return a clause that says how a start ended, and quotes its log."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
         if start.over is Over.STALLED:
@@ -274,7 +296,10 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command again, and once more if it fails, as its operator would; then read a last time."""
+        """Start the command again after a crash, as its operator would, and read the rows a last time.
+
+        If the command fails, or ends without all rows, it is started once more.
+        """
         start = self.start(run)
         if self._failed(start):
             run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
@@ -293,9 +318,10 @@ class Harness:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
 
     def recover_and_start_again(self, run: PipelineRun) -> None:
-        """Recover from a crash, then start the command once more without a crash, as somebody would the next day.
+        """Recover from a crash, then start the command once more without a crash, as its operator might on the next
+        day.
 
-        Between both it waits for `--pause` seconds, in which a marker or a lease may expire.
+        In between it waits for `--pause` seconds, in which a marker or a lease may expire.
         """
         self.recover(run)
         if not run.stuck:
@@ -306,9 +332,11 @@ class Harness:
             self.recover(run)
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
-        """Repeat a start that refuses to run until it works or reaches a point, for as long as `--limit` allows.
+        """Repeat a start that refuses to run, and return the last start.
 
-        The instance that was killed may hold a lease. The first test run that waits in vain is the last one that waits.
+        It repeats the start until the start works, or reaches the crash point `at` if there is one, for as long as
+        `--limit` allows. The instance that was killed may hold a lease. After the first run that waits in vain, no run
+        of the test waits.
         """
         begun = time.monotonic()
         while self._refuses(start):
@@ -324,23 +352,24 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether a start ended without an effect, except on files that look like logs."""
+        """Return whether the command refused to run: it ended without an effect, except on files that look
+        like logs.
+        """
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 
     def _is_incomplete(self) -> bool:
-        """Return whether rows are missing, or cannot be read, although nothing runs."""
+        """Return whether rows are missing or cannot be read, although nothing of the pipeline runs."""
         try:
             return self.settle(OUTAGE_AGAIN) > 0
         except ReaderFailed:
             return True
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Start a command again that succeeded although rows are missing, since some jobs need several starts.
+        """Start a command again that ended well although rows are missing, because some jobs need several starts.
 
-        If it ends without any effect, a lease or the like, which expires with time, may block it. The first
-        such run therefore repeats the start for as long as `--limit` allows; if that is in vain, later runs do
-        not repeat it.
+        If this start has no effect, a lease or the like may block it, which expires with time. The first such run
+        therefore repeats the start for as long as `--limit` allows; if that is in vain, later runs do not repeat it.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -358,14 +387,15 @@ class Harness:
                 return
 
     def _failed(self, start: Start) -> bool:
-        """Return whether a start failed or hangs. For a command that never ends, silence at the end is no failure."""
+        """Return whether a start failed or hangs. A command that never ends by itself may be silent at the end."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait while missing rows may still arrive, and return how many are still missing. A failing reader is called
-        again for `again` seconds.
+        """Wait while missing rows may still arrive, and return how many are still missing.
+
+        A reader that fails is called again for `again` seconds.
         """
         finish = time.monotonic() + SETTLED
         while True:
@@ -376,11 +406,18 @@ class Harness:
             time.sleep(_PAUSE)
 
     def look(self, run: PipelineRun, moment: str) -> None:
-        """Take a reading while nothing of the pipeline runs. Raises `ReaderFailed` if repeated readings fail."""
+        """Read the rows while nothing of the pipeline runs, and store them with `moment`, a name for this point of the
+        run.
+
+        Raises `ReaderFailed` if the reader fails repeatedly.
+        """
         self._add(run, surely(self.read), moment)
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
-        """Take a reading before the recovery is complete. If the reader fails, that is an outage for readers."""
+        """Read the rows before the recovery is complete, and store them.
+
+        If the reader fails, the run gets a note on an outage for readers.
+        """
         try:
             self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
         except ReaderFailed as error:
@@ -391,13 +428,17 @@ class Harness:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def recovery_of(self, run: PipelineRun) -> list[Effect]:
-        """Return the effects of the first start after a crash that did not refuse to run; none if there was none."""
+        """Return the effects of the first start after a crash that did not refuse to run; an empty list if there was no
+        start.
+        """
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
         return later[0].effects if later else []
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return the rows; repeat a failing reading for `seconds`, because a dying process may still hold a lock."""
+    """Return the rows of a reader; call a failing reader again for `seconds`, because a dying process may
+    hold a lock.
+    """
     finish = time.monotonic() + seconds
     while True:
         try:
@@ -409,7 +450,7 @@ def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[A
 
 
 def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
-    """Return the rows once two readings agree, while nothing runs. Raises `JobFailed` if they never do."""
+    """Return the rows as soon as two readings agree. Raises `JobFailed` if they still differ after `seconds`."""
     finish = time.monotonic() + seconds
     values = surely(read)
     while True:
@@ -426,5 +467,5 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """Return how often each row occurs, by its text."""
+    """Return how often each row occurs, with the row as JSON text."""
     return Counter(map(text, values))

@@ -1,4 +1,4 @@
-"""The options of a pipeline's test, checked before anything starts."""
+"""The options of a pipeline's crash test, which are checked before anything starts."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +12,17 @@ from labkit.crashtest.subject import Subject
 from labkit.host.path_kinds import Folder
 
 CHECKPOINT = "copied_checkpoint"
-"""The name of the run that restores an older copy of the checkpoint; the test of a sink uses the same name."""
+"""The id of the run that restores an older copy of the checkpoint; the crash test of a sink uses the same id."""
 
 NAMED = ("healthy", CHECKPOINT)
-"""Runs that have a name of their own instead of a point's name."""
+"""The ids of runs that `--only` accepts although they are not the name of a crash point."""
 
 
 def _source(text: str) -> str:
-    """Return the source of the expected rows, after checking it if there is one. Raises `Unfit` for a malformed one."""
+    """Return the option's text, the source of the expected rows, if it is empty, a file, or FILE:NAME.
+
+    Raises `Unfit` for anything else.
+    """
     if text and not Path(text).is_file():
         if ":" not in text:
             raise Unfit("there is no such file; name one with a row in each line, or FILE:NAME for a function.")
@@ -29,7 +32,7 @@ def _source(text: str) -> str:
 
 @dataclass(frozen=True)
 class PipelineSettings(SharedOptions):
-    """The settings of one test of a pipeline."""
+    """The options of one crash test of a pipeline, as `labkit crashtest --command` takes them."""
 
     KIND = "a pipeline, --command"
 
@@ -84,7 +87,7 @@ class PipelineSettings(SharedOptions):
         "Runs side by side, each in a copy of this folder. Default: as many as is safe.",
     )
     folder: Path = field(default_factory=Path.cwd)
-    """The folder in which every command runs."""
+    """The folder in which every command of the user runs."""
 
     @property
     def subject(self) -> str:
@@ -97,7 +100,7 @@ class PipelineSettings(SharedOptions):
         return (self.folder,)
 
     def check_commands(self) -> None:
-        """Raise `InvalidInput` without a command, or without exactly one way to read the rows."""
+        """Raise `InvalidInput` if the command is empty, or if there is not exactly one way to read the rows."""
         if not self.pipeline.strip():
             raise InvalidInput("--command: the command is empty; write the command that starts the pipeline.")
         if bool(self.reader) == bool(self.read_command):
@@ -125,5 +128,8 @@ class PipelineSettings(SharedOptions):
 
 
 def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
-    """Return the settings from options by keyword, as a user writes them. Raises `InvalidInput` with one sentence."""
+    """Return the settings of a test of this command; `words` are further options by keyword, as a user writes them.
+
+    Raises `InvalidInput` with one sentence.
+    """
     return PipelineSettings.plan({"command": command, **words})
