@@ -49,7 +49,10 @@ class Finding:
 
 
 def examine(folder: Path | None = None) -> list[Finding]:
-    """Examine everything that labkit needs, for runs in the given folder (default: the working folder)."""
+    """Examine everything that labkit needs, and return a finding for each part, from the Python version to free memory.
+
+    Runs would be stored in `folder` (default: the working folder).
+    """
     folder = Path.cwd() if folder is None else folder
     return [
         _python(),

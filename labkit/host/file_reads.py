@@ -95,7 +95,9 @@ class FileReads:
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Return whether no process has read this file or has it open for reading; False if that cannot be known."""
+        """Return whether no process has read this file, and none has it open for reading; False if that cannot be
+        known.
+        """
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
 

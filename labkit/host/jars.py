@@ -75,8 +75,9 @@ class JarSet:
         return folder
 
     def check(self, folder: Path) -> None:
-        """Verify the jars in a folder. Raises `ServiceUnavailable` that names one that differs, is missing, or is
-        unknown.
+        """Verify the jars in a folder by their sums.
+
+        Raises `ServiceUnavailable` with the name of a jar that differs, is missing, or does not belong there.
         """
         expected = self.sums()
         state = _state(folder, expected)

@@ -55,15 +55,17 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """The recorded effects of one pipeline that ran without a crash."""
+    """The durable effects of one pipeline, as recorded in a run without a crash."""
 
     command: str
     effects: tuple[Seen, ...]
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the effects in order, with the writes of a file merged into the first until another effect
-        touches the file.
+        """Return the effects in order, with all writes of a file merged into the first one until another effect touches
+        the file.
+
+        So the number of buffers that a pipeline writes makes no difference in the comparison.
         """
         kept: list[Seen] = []
         writing: dict[str, int] = {}

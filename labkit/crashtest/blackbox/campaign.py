@@ -100,8 +100,9 @@ class Campaign:
         self.points_total = 0
         self.pairs_total = 0
         self.directed: frozenset[str] = frozenset()
-        """The names of all pairs of crashes for which a recovery gives a reason; a complete test tries every one of
-        them.
+        """The ids of all directed pairs of crash points; a complete test tries every one of them.
+
+        In a directed pair, the recovery from the first crash gives a reason to crash again at the second crash point.
         """
         self.recoveries: dict[Point, Sequence[Effect]] = {}
         self._healthy: Healthy | None = None
@@ -110,8 +111,9 @@ class Campaign:
         self._stories: dict[str, list[Line]] = {}
 
     def healthy(self) -> Result:
-        """Perform and judge the run without a crash. Raises `InvalidInput` if the pipeline or the reader fails
-        even there.
+        """Perform the run without a crash, which finds the crash points, and return its judged result.
+
+        Raises `InvalidInput` if the pipeline or the reader fails even there.
         """
         self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
@@ -395,7 +397,8 @@ class Campaign:
                 yield [job]
 
     def _rest(self) -> Iterator[Sequence[Job]]:
-        """Yield the crash points that were not chosen, then the directed pairs that were not, as long as there is time.
+        """Yield jobs for the crash points, and then for the directed pairs, that were not chosen, as long as there is
+        time.
 
         With `--quick` or `--only` it yields nothing.
         """

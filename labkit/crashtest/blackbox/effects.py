@@ -130,7 +130,7 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """Return the effect of a call, or None if it lies in no watched folder or is ignored."""
+        """Return the effect of a system call, or None if its file is in no watched folder or is ignored."""
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)

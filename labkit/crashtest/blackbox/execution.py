@@ -106,7 +106,7 @@ class Stopped(LabError):
 
 @dataclass
 class Beside:
-    """What several runs that go on in parallel share: an observer of their calls, and a signal to stop."""
+    """The objects that several runs in parallel share: an observer of their system calls, and a signal to stop."""
 
     meet: Callable[[Call], None] | None = None
     """Called with each durable system call, in whatever folder or to whatever server; None if nobody observes them."""

@@ -68,7 +68,9 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """Return how to judge the readings of a run: totals are judged like plain rows, where a row may occur twice."""
+        """Return the form of the rows for judging a run: totals are judged like plain rows, each of which may occur
+        twice.
+        """
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
@@ -167,7 +169,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
     """Raise `InvalidInput` because none of the rows that were read was expected.
 
-    Totals with expected names are accepted, because each may only be too small.
+    If they are totals with expected names, nothing is raised, because each of them may only be too small.
     """
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small

@@ -122,7 +122,10 @@ class Glances:
 
 
 def healthy(harness: Harness) -> Healthy:
-    """Perform the run without a crash. Raises `InvalidInput` if the pipeline or the reader fails even there."""
+    """Perform the run without a crash, and return its findings.
+
+    Raises `InvalidInput` if the pipeline or the reader fails even there.
+    """
     expected = harness.helpers.expected()
     usual = _empty_store(harness)
     glances = Glances(harness.helpers, usual)

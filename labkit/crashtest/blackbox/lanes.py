@@ -82,10 +82,12 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the lane of an effect, first in the user's rows, then in the table of known engines."""
+    """Finds the lane of an effect, that is, its purpose: first in the user's rows, then in the table of
+    known engines.
+    """
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """`own` are the user's rows, in the form `NAME=GLOB`. Raises `InvalidInput` for any other form."""
+        """Put the user's rows, written as `NAME=GLOB`, before the table. Raises `InvalidInput` for any other form."""
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:

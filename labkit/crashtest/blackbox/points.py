@@ -119,7 +119,7 @@ class _Importance:
         self._effects = {each.name: each for each in effects}
         self._last = last
         self._follows_change: set[str] = set()
-        """The names of the crash points such that an effect just before them changed the reader's rows."""
+        """The names of the crash points just before which an effect changed the reader's rows."""
         changed = False
         for each in self._effects.values():
             if each.kind is not CallKind.SYNC and each.where not in last:

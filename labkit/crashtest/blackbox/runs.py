@@ -43,7 +43,10 @@ _PAUSE = 0.1
 READ_AGAIN = 10.0
 """A reader that fails although nothing runs is called again for this many seconds."""
 OUTAGE_AGAIN = 2.0
-"""The same limit between a crash and the restart; it is shorter because no process is left that could hold a lock."""
+"""Between a crash and the restart, a reader that fails is called again for this many seconds.
+
+They are fewer than `READ_AGAIN`, because no process is left that could hold a lock.
+"""
 REFUSED_PAUSE = 1.0
 """The pause in seconds before a command that refused to run is started again."""
 

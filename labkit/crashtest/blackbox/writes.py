@@ -36,7 +36,7 @@ OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
 
 class Meaning(NamedTuple):
-    """One row of a table: which writes the effects mean whose names match a pattern."""
+    """One row of a table: the kinds of writes that an effect makes if its name matches the pattern."""
 
     pattern: str
     """A pattern of the effect's name, with or without its running number.
@@ -131,7 +131,9 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats by which a run with these names of effects was made, as their `sign` shows."""
+    """Return the engines and formats that made a run's effects, recognised by their `sign`; `names` are the effects'
+    names.
+    """
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 

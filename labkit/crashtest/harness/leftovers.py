@@ -38,7 +38,7 @@ class Open:
     peers: frozenset[str]
 
     def beyond(self, usual: "Open") -> list[str]:
-        """Return the files and addresses that are open here but were not open in `usual`, sorted."""
+        """Return the files and addresses that are open here but not in `usual`, an earlier snapshot, sorted."""
         return sorted(self.files - usual.files) + sorted(self.peers - usual.peers)
 
 

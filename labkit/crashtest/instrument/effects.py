@@ -233,7 +233,7 @@ class Point(NamedTuple):
 
 
 BOUNDS = frozenset({Kind.BEGIN, Kind.RETURN, Kind.COMMITS})
-"""The kinds that are not effects of the sink, but mark the begin and end of its calls and Spark's own log."""
+"""The kinds that are not effects of the sink, but mark the beginning and end of its calls and Spark's own log."""
 
 _ID = re.compile(
     r"(?:large\.)?b(\d+)\.(call|commit|recover|task\d+|engine)\.(?:(begins|returns|commits)|(\d+)\.(before|after)"

@@ -67,7 +67,7 @@ class Recorder:
         self.end(begun)
 
     def begin(self, ticket: Ticket, batch: int, where: str) -> Call:
-        """Record the begin of a call of the sink, and return the call, to which later effects belong."""
+        """Record the beginning of a call of the sink, and return the call, to which later effects belong."""
         await_kill(ticket, batch)
         begun = Call(ticket, batch, where)
         # Until it has begun, what other threads do belongs to the call before.

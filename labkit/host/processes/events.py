@@ -19,13 +19,14 @@ class QueryEvent(Event, frozen=True):
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
-    """The runner is about to start a driver. Only observers in the runner receive this event; it never
-    crosses a pipe.
+    """The runner, the parent of the supervisor, is about to start a driver.
+
+    Only observers in the runner receive this event; it never crosses a pipe.
     """
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):
-    """The runner is about to start a standby driver.
+    """The runner, the parent of the supervisor, is about to start a standby driver.
 
     Only observers in the runner receive this event; it never crosses a pipe.
     """

@@ -72,7 +72,9 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Interpret a change of a file's times; a call without a path changes those of the descriptor's file."""
+    """Return the effect of a call that changes a file's times; a call without a path changes those of the descriptor's
+    file.
+    """
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -82,7 +84,10 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Interpret a change of a file's owner, which also clears the bits that let a program run as its owner."""
+    """Return the effect of a call that changes a file's owner, or None if it changes nothing.
+
+    A new owner also clears the bits that let a program run as its owner.
+    """
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -90,8 +95,9 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Interpret a call that sets an extended attribute; `of` has the addresses of name and value, the size and the
-    flags.
+    """Return the effect of a call that sets an extended attribute, or None if it changes nothing.
+
+    `of` has the addresses of name and value, the size and the flags.
     """
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
@@ -102,7 +108,7 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    """Interpret `setxattrat`, which takes the attribute's value, its size and the flags in one structure."""
+    """Return the effect of `setxattrat`, which takes the attribute's value, its size and the flags in one structure."""
     raw = tracee.memory(of[4], _VALUE.size)
     if len(raw) < _VALUE.size:
         raise WillFail

@@ -94,8 +94,9 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Interpret a call that copies up to `most` bytes inside the kernel, so that they are never in the process's
-        memory.
+        """Return the effect of a call that copies up to `most` bytes inside the kernel, or None if it has none.
+
+        The bytes of such a call are never in the process's memory.
         """
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
