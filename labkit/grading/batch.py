@@ -53,7 +53,7 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade the batch's submissions that have no valid record yet; return the numbers.
+    """Grade the batch's submissions that have no valid record yet; return how many were graded, kept and failed.
 
     Raises `InvalidInput` or `GradingError`.
     """

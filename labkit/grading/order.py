@@ -219,7 +219,7 @@ class Order(Options):
         }
 
     def check_master(self) -> None:
-        """Raise `InvalidInput` if --master names no valid scheduler."""
+        """Raise `InvalidInput` if the option --master is not the URL of a Spark master."""
         from labkit.spark.master import check_scheduler
 
         if self.master is not None:

@@ -38,7 +38,7 @@ class VariantRecord(msgspec.Struct):
 
 
 class ItemRecord(msgspec.Struct):
-    """The result of one exercise of one submission."""
+    """The result of one exercise in one submission: points, reason, and the outcome of each variant."""
 
     name: str
     most: int

@@ -69,7 +69,7 @@ def read(path: Path, what: str) -> list[Row]:
 
 
 def _decoded(raw: bytes) -> str:
-    """Return the text, decoded from one of the encodings that spreadsheet programs write."""
+    """Return the text of a CSV file, decoded from whichever encoding a spreadsheet program has used."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
     try:

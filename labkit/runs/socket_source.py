@@ -50,7 +50,9 @@ class SocketProgress:
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Return whether a query has read all lines, according to its latest progress report."""
+        """Return whether the query has read all lines that its socket sends, according to its latest progress
+        report.
+        """
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
         if batch != self._batch:

@@ -107,8 +107,8 @@ def _there(names: Iterable[str]) -> set[Path]:
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Return the folders that a sandbox must not see although they are inside `visible` ones, such as another copy
-    of the lab.
+    """Return the folders that a sandbox must not see although they are inside `visible` ones: `private` ones, and
+    other copies of the lab.
 
     The whole checkout is hidden as well, because its history, its built files and an instructor's notes contain
     solutions.

@@ -46,9 +46,9 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Forbid these system calls to this process and its children. Raises `OSError`.
+    """Forbid the calls of `_FORBIDDEN`, and sockets outside of `_FAMILIES`, to this process and its children.
 
-    On an unknown processor the function does nothing, but all other limits still apply.
+    Raises `OSError`. On an unknown processor the function does nothing, but all other limits still apply.
     """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
