@@ -44,7 +44,7 @@ class Goal(StrEnum):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The weakest guarantee that any run may have if the goal is to be reached."""
+        """The guarantee that every run must have at least, if the goal is to be reached."""
         return Guarantee.EXACTLY_ONCE if self is Goal.NOT_REFUTED else Guarantee(self.value)
 
 

@@ -84,8 +84,8 @@ def _why(report: Report) -> Iterator[Html]:
 
 
 def axis_table(report: Report) -> Html:
-    """Return an HTML table of the checked properties, each with its outcome, followed by the outcomes of the
-    conditions.
+    """Return an HTML table of the checked properties with their outcomes, followed by the conditions of the
+    guarantee.
     """
     rows = [
         (axis, outcome, ", ".join(_violating(axis, report.summary.results))) for axis, outcome in report.axes.items()

@@ -46,9 +46,9 @@ def read_log(path: Path) -> list[Effect]:
 def points(log: Sequence[Effect], batches: Iterable[int], *, driver: int = 1, lines: bool = False) -> list[Point]:
     """Return the crash points of some batches in order.
 
-    They lie before and after every effect, at the begin and end of every call, and after each `commits/N`. With `lines`
-    they also lie before source lines, if the log has these. `driver` is the number of the driver in the run, 1 for the
-    first.
+    They lie before and after every effect, at the beginning and end of every call of the sink, and after each
+    `commits/N`. With `lines` they also lie before source lines, if the log has these. `driver` is the number of the
+    driver in the run, 1 for the first.
     """
     left_out = {Kind.UNSEEN} if lines else {Kind.UNSEEN, Kind.LINE}
     places: list[Point] = []

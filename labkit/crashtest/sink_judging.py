@@ -102,7 +102,7 @@ def ours(run: Run, samples: Sequence[Sample], resets: bool) -> list[Sample]:
 
 
 def _delivered(run: Run, samples: Sequence[Sample]) -> list[Record]:
-    """Return the records that the store must hold in the end: all records that the run read.
+    """Return the records that the store must hold in the end: all records of the run's input.
 
     For a stuck job, only those of finished batches and those that readers saw are due.
     """
