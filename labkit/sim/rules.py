@@ -85,7 +85,7 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the values of the names in an action's sentence, except `{which}`."""
+        """Return the words for the placeholders in an action's sentence, except `{which}`."""
         return {}
 
 

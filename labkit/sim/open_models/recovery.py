@@ -53,7 +53,7 @@ class OpenRecovery(TwoPhaseCommit):
         return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: atomic commitment, and that no participant waits unless it has voted yes."""
+        """Return the claims to check: atomic commitment, and that no participant waits unless it has voted yes."""
         sentence = "Who has not voted yes need not wait for anybody."
         return (*super().properties(), Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless))
 

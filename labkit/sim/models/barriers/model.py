@@ -329,7 +329,7 @@ class Barriers(Tasks):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of the names in an action's sentence: a channel's two ends, or the task."""
+        """Return the words for the placeholders in an action's sentence: a channel's two ends, or the task."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""

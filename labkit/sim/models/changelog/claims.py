@@ -145,7 +145,7 @@ def _has_gap(state: State) -> bool:
 
 
 def text(state: State) -> str:
-    """Return a state in one line of text: query, messages, consumer, and the remaining faults."""
+    """Return a state as one line of text: query, messages, consumer, and the remaining faults."""
     query, consumer, network, topic, budget, furthest = state
     counts = listed(f"{key}={count}" for key, count in query.counts)
     now = f"at {query.offset} of {furthest}, counts {counts}" if query.is_up else f"down, had come to {furthest}"

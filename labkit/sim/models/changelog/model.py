@@ -30,7 +30,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Changelog(RuleModel[State]):
-    """The simulator of one configuration of the changelog."""
+    """The simulator of one configuration (choice of parameters) of the changelog."""
 
     name, version, parameters = "changelog", VERSION, PARAMETERS
 
@@ -174,14 +174,14 @@ class Changelog(RuleModel[State]):
         return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims, above all that the consumer's table equals the batch query's result."""
+        """Return the claims to check, above all that the consumer's table equals the batch query's result."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of the names in an action's sentence: the record's word and the key."""
+        """Return the words for the placeholders in an action's sentence: the record's word and the key."""
         words, keys, which = self.settings.words, self.settings.keys, action.which
         return {"word": _at(words, which), "key": _at(keys, which)}
 

@@ -179,7 +179,7 @@ def _with_its_id(settings: Settings) -> str:
 
 
 def text(state: State) -> str:
-    """Return a state in one line of text: processes, messages under way, output, and the remaining faults."""
+    """Return a state as one line of text: processes, messages under way, output, and the remaining faults."""
     processes, hops, out, productions, faults = state
     parts = [_process(number, process) for number, process in enumerate(processes)]
     parts += [_hop(number, hop) for number, hop in enumerate(hops, start=1) if hop != Hop()]

@@ -41,7 +41,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state after one fault of this kind is used up."""
+    """Return the state with one fault of this kind fewer left, after it has happened."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
@@ -227,7 +227,7 @@ def _still_to_come(state: State, which: int) -> Ids:
 
 
 class Delivery(Guards):
-    """The simulator of one configuration of the chain."""
+    """The simulator of one configuration (choice of parameters) of the chain."""
 
     name, version, parameters = "delivery", VERSION, PARAMETERS
 
@@ -371,7 +371,7 @@ class Delivery(Guards):
         return reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: the judge's, and that every record is always stored durably somewhere."""
+        """Return the claims to check: the judge's, and that every record is always stored durably somewhere."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:

@@ -233,7 +233,7 @@ def refused(action: Action) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state in one line of text: job, coordinator, partitions, readers, and the remaining faults."""
+    """Return a state as one line of text: job, coordinator, partitions, readers, and the remaining faults."""
     parts = [_job(state.job)]
     if state.zombie != NOBODY:
         parts.append(f"zombie {_job(state.zombie)}")

@@ -262,7 +262,7 @@ def _may_tick(rules: Settings, state: State) -> bool:
 
 
 class KafkaLog(Broker):
-    """The simulator of one configuration of the log."""
+    """The simulator of one configuration (choice of parameters) of the log."""
 
     name, version, parameters = "kafka_log", VERSION, PARAMETERS
 
@@ -374,14 +374,14 @@ class KafkaLog(Broker):
         return with_job(spent(state, "zombies"), crash(zombie), 0)._replace(zombie=zombie)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: the judge's verdicts on the readers' records, and the rules of the protocol."""
+        """Return the claims to check: the judge's verdicts on the readers' records, and the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of the names in an action's sentence: for a marker, its id and its partition."""
+        """Return the words for the placeholders in an action's sentence: for a marker, its id and its partition."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

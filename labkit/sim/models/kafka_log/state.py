@@ -368,7 +368,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state after one fault of this kind is used up."""
+    """Return the state with one fault of this kind fewer left, after it has happened."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

@@ -98,7 +98,7 @@ MEANWHILE = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: the judge's properties at the end and before it, and that all rows can come out."""
+    """Return the claims to check: the judge's properties at the end and before it, and that all rows can come out."""
     judge = Judge(settings)
 
     def done(state: State) -> bool:
@@ -172,7 +172,7 @@ def started_in_words(recovery: Recovery, before: Process, after: Process) -> str
 
 
 def text(state: State) -> str:
-    """Return a state in one line of text: stores, memory, visible rows, and the remaining crashes."""
+    """Return a state as one line of text: stores, memory, visible rows, and the remaining crashes."""
     process = state.process
     parts = [
         f"plans {_all(f'{each.step}:{each.start}-{each.end}' for each in process.plans)}",

@@ -228,14 +228,14 @@ class Orders(RuleModel[State]):
         return State(process, state.seen, life, state.crashes)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: the judge's verdicts on every end, and on the readings before the end."""
+        """Return the claims to check: the judge's verdicts on every end, and on the readings before the end."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of the names in an action's sentence: words for all writes of its atomic set."""
+        """Return the words for the placeholders in an action's sentence: words for all writes of its atomic set."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:

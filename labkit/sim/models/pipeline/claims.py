@@ -199,7 +199,7 @@ def done_before(state: State, action: Action, task: Task) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state in one line of text: driver, checkpoint folder, store, and the remaining faults."""
+    """Return a state as one line of text: driver, checkpoint folder, store, and the remaining faults."""
     query, zombie, faults, seen, transactions, markers, failures = state
     parts = [_driver(query.driver), _folder(query), f"seen {listed(_row(settings, row) for row in seen)}"]
     if transactions:

@@ -171,7 +171,7 @@ def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") ->
 
 
 class Pipeline(Environment):
-    """The simulator of one configuration of the pipeline."""
+    """The simulator of one configuration (choice of parameters) of the pipeline."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
 
@@ -340,7 +340,7 @@ class Pipeline(Environment):
     # What goes wrong.
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: the judge's verdicts on every end, and the rules of the protocol."""
+        """Return the claims to check: the judge's verdicts on every end, and the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:

@@ -125,7 +125,7 @@ class Guards(RuleModel[State]):
 
 
 class Bank(Guards):
-    """The simulator of one configuration of the bank.
+    """The simulator of one configuration (choice of parameters) of the bank.
 
     Raises `InvalidInput` if the omitted rule does not belong to the algorithm.
     """
@@ -278,7 +278,7 @@ class Bank(Guards):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims on completed snapshots, on the money, and on every end."""
+        """Return the claims to check on completed snapshots, on the money, and on every end."""
         return claims(self.values, self.ends, self.text)
 
     def text(self, state: State) -> str:

@@ -106,7 +106,7 @@ OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALON
 
 
 class TwoPhaseCommit(Guards):
-    """The simulator of one configuration of a coordinator and participants that can fail."""
+    """The simulator of one configuration (choice of parameters) of a coordinator and participants that can fail."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
@@ -257,7 +257,7 @@ class TwoPhaseCommit(Guards):
         return _with_inward(state, which, (*state.inward[which], message))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims: atomic commitment, and that nobody is blocked for ever."""
+        """Return the claims to check: atomic commitment, and that nobody is blocked for ever."""
         return claims()
 
     def text(self, state: State) -> str:

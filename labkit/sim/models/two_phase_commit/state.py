@@ -208,7 +208,7 @@ def claims() -> Sequence[Property[State]]:
 
 
 def text(state: State) -> str:
-    """Return a state in one line: processes with their logs, messages, and the remaining faults."""
+    """Return a state as one line of text: processes with their logs, messages, and the remaining faults."""
     log, phase, votes, acks = state.coordinator
     heard = f", yes of {names(votes)}" * bool(votes) + f", ack of {names(acks)}" * bool(acks)
     parts = [f"coordinator {phase} (log: {listed(log)}{heard})"]
