@@ -201,7 +201,7 @@ class _Watch(ABC):
         if history.planned_batches:
             self._plan()
         self._next = array("i", [-1]) * len(table.keys)
-        """For each key, the first of its records that may appear next; -1 if none is left or all may appear."""
+        """For each key, the next of its records that may appear; -1 if none is left, or if any may appear."""
 
     @abstractmethod
     def _why_not(self, index: int) -> str:

@@ -55,7 +55,10 @@ class Sight(NamedTuple):
     row: Observation
     at: Span | None
     ready: Span | None = None
-    """When the row was complete in the store; the same object as `at` if it was visible as soon as it was written."""
+    """When the row was complete in the store.
+
+    It is the same object as `at` if the row was visible as soon as it was written.
+    """
     goes: bool = False
 
 

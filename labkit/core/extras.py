@@ -1,4 +1,4 @@
-"""Turn a missing optional package into one sentence that names the extra which installs it."""
+"""Turn the failed import of an optional package into an error that names the extra (`[spark]`, `[lab]`) to install."""
 
 from importlib.util import find_spec
 

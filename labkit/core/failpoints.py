@@ -118,7 +118,7 @@ def progress_at(point: FailPoint) -> BatchProgress:
 
 
 class EngineLogs(NamedTuple):
-    """Whether Spark's own logs contain `offsets/N` and `commits/N` for one batch."""
+    """Whether Spark's logs contain `offsets/N` (a batch is planned) and `commits/N` (it is finished) for one batch."""
 
     planned: bool
     finished: bool
@@ -129,7 +129,7 @@ _AFTER_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
-    """Return what the engine's logs must contain for the batch at this point, given the commit order.
+    """Return which of `offsets/N` and `commits/N` must exist for the batch at this point, given the commit order.
 
     None for a recovery point: it belongs to no batch, and recovery must leave both logs unchanged.
     """

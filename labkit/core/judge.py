@@ -38,7 +38,7 @@ LARGE = 100_000
 TOO_LARGE = "A number of a record or row is not a whole number that fits into 64 bits; count from 0."
 """The error message of the judge and of the explanation for a number beyond 64 bits."""
 _INTEGERS = struct.Struct("=qq")
-"""Packs two signed 64-bit integers, the largest numbers that both judges can hold."""
+"""Packs two integers, and raises an error for numbers beyond 64 bits, which `judge_large` cannot hold."""
 
 
 def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -> Verdict:

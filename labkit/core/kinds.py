@@ -70,7 +70,7 @@ class Kind(ABC, Generic[ValueT]):
 
 
 class Text(Kind[str]):
-    """Any text, or a text that matches one pattern."""
+    """A kind for any text, or for texts that match one pattern."""
 
     def __init__(self, form: str = "(?s).*", complaint: str = "write a text.", metavar: str | None = None) -> None:
         self._form, self.unmatched, self.metavar = re.compile(form), complaint, metavar
@@ -82,7 +82,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """A text that a function checks: the function returns the text to store, or raises `Unfit`."""
+    """A kind for texts that a function checks: the function returns the text to store, or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -94,7 +94,7 @@ class Checked(Kind[str]):
 
 
 class Key(Kind[str]):
-    """One of several names, such as the keys of a registry."""
+    """A kind whose values are names from a fixed set, such as the keys of a registry."""
 
     def __init__(self, registry: Mapping[str, object] | Sequence[str], metavar: str | None = None) -> None:
         self.names, self.metavar = list(registry), metavar
@@ -104,7 +104,7 @@ class Key(Kind[str]):
 
 
 class Name(Kind[NameT]):
-    """A member of an enumeration, typed as its value."""
+    """A kind for the members of an enumeration, typed as their values."""
 
     def __init__(self, members: type[NameT], unsaid: NameT | None = None, metavar: str | None = None) -> None:
         self._members, self._unsaid, self.metavar = members, unsaid, metavar
@@ -127,7 +127,7 @@ class Name(Kind[NameT]):
 
 
 class Number(Kind[int]):
-    """A whole number within bounds."""
+    """A kind for whole numbers within bounds."""
 
     annotation = int
 
@@ -151,7 +151,7 @@ class Number(Kind[int]):
 
 
 class Amount(Kind[float]):
-    """A number within bounds, for example of seconds."""
+    """A kind for numbers within bounds, for example of seconds."""
 
     annotation = float
     unmatched = "write a number."
@@ -169,7 +169,7 @@ class Amount(Kind[float]):
 
 
 class Switch(Kind[bool]):
-    """A boolean option, typed on the command line without a value."""
+    """A kind for booleans: an option without a value on the command line."""
 
     annotation = bool
     unmatched = "choose true or false."
@@ -185,7 +185,7 @@ class Switch(Kind[bool]):
 
 
 class NamedSwitch(Kind[NameT]):
-    """A boolean option whose two states have names, which JSON uses instead of true and false."""
+    """A kind for booleans whose two states have names, which JSON uses instead of true and false."""
 
     annotation = bool
 
@@ -209,7 +209,7 @@ class NamedSwitch(Kind[NameT]):
 
 
 class Many(Kind[tuple[ValueT, ...]]):
-    """Several values of one kind: a repeatable option, and a list in Python, JSON and TOML."""
+    """A kind for lists of values: a repeatable option on the command line, a list in Python, JSON and TOML."""
 
     annotation = list[str]
 

@@ -85,7 +85,7 @@ class Pending(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyFacts:
-    """The facts of one strategy; every field without a default must be filled in."""
+    """What other code may know about one sink strategy; every field without a default must be filled in."""
 
     needs: Ability
     """The capability (a protocol of `labkit.stores.contract`) that a store must have to support the strategy."""

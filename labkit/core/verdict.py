@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 
 class Guarantee(StrEnum):
-    """How often the effect of each record is present in the end."""
+    """How often the effect of each record is present at the end of a run, such as exactly once."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -194,7 +194,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a judge found in a history, before any conclusion."""
+    """The anomalies and final values that a judge found in a history, from which `conclude` makes a verdict."""
 
     offsets: Mapping[str, tuple[int, ...]]
     """The offsets of each list in `LISTS`, in the order that `Verdict` describes."""

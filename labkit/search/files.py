@@ -22,7 +22,7 @@ class Files(NamedTuple):
     folder: str
 
     def path(self, kind: str, level: int, part: int = 0) -> Path:
-        """Return the path of a part's file of this kind and level."""
+        """Return the path of the file of this kind, for one level and one part."""
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:

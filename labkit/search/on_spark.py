@@ -64,10 +64,10 @@ class _Search(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """The parameters of one level, which every task receives.
+    """The parameters of one level of a search, which every task receives.
 
-    `width` is the bytes of a state's number, `settled` the claims already violated, `unreached` the targets not reached
-    yet; `is_last` means to check the states without expanding them.
+    `width` is the bytes of a state's number, `settled` names the claims already violated, `unreached` those without an
+    example so far; `is_last` means to check the states without expanding them.
     """
 
     level: int

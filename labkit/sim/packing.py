@@ -25,7 +25,7 @@ class _Bits:
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """Return a free bit, and reserve it for one part."""
+        """Return a bit that is not in use yet, and reserve it for this part of a state."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit
@@ -132,12 +132,12 @@ class Packer(Generic[StateT]):
 
     @property
     def width(self) -> int:
-        """Return how many parts a state has."""
+        """Return how many parts a state has: its fields, where each process of `Model.row` is a part of its own."""
         return len(self._tables)
 
     @property
     def bits(self) -> int:
-        """Return how many bits the longest number has so far."""
+        """Return how many bits the longest number of a state has so far."""
         return max(mask.bit_length() for mask in self._masks)
 
     def pack(self, state: StateT) -> int:

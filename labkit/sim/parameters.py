@@ -18,7 +18,7 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One choice of a simulator: its meaning, its default, and the allowed values."""
+    """One parameter of a simulator: its meaning, its default, and the allowed values."""
 
     meaning: str
     default: Any
@@ -48,7 +48,7 @@ def Switch(meaning: str, *, default: bool) -> Parameter:  # noqa: N802
 
 
 def Choice(meaning: str, default: str, options: Sequence[str]) -> Parameter:  # noqa: N802
-    """Return a parameter for one word of several."""
+    """Return a parameter whose value is one of several words (`options`)."""
     return Parameter(meaning, default, Key(options))
 
 

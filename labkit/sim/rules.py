@@ -70,7 +70,7 @@ class RuleModel(Model[StateT]):
         return self._effects[action.name](state, action.which)
 
     def event(self, action: Action) -> Event:
-        """Return the kind of an action."""
+        """Return the kind of an action, which decides its symbol in a diagram."""
         return self.rules[action.name].event
 
     def sentence(self, action: Action) -> str:

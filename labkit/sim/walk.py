@@ -97,5 +97,5 @@ class Replay:
             yield f"{number} {action}: {sentence} {self.model.text(state)}"
 
     def sentences(self) -> list[str]:
-        """Return one sentence for each step."""
+        """Return one sentence for each step of the run, which says what its action does."""
         return list(map(self.model.sentence_in, self.states, self.actions))

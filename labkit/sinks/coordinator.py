@@ -58,14 +58,14 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of one query through one sink."""
+    """Commits the batches of one query through one sink, in one of the two commit orders."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self.sink = sink
         self.reach: Reach = sink.reach
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Take the votes of a batch once every task has voted yes. After a crash the same batch arrives again."""
+        """Receive the votes of a batch once every task has voted yes. After a crash the same batch arrives again."""
         with self.sink.gathered(batch, votes):
             self.reach(FailPoint.AFTER_PRE_COMMIT, batch)
         self._voted(batch, votes)

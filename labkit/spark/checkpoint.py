@@ -48,7 +48,7 @@ class Checkpoint:
         return _numbers(self.folder / "commits")
 
     def decided(self) -> int | None:
-        """Return the last batch in the commit log; None if it is empty."""
+        """Return the last batch in the commit log, which is decided; None if the log is empty."""
         return max(self.commit_log(), default=None)
 
     def incarnation(self) -> int:

@@ -64,7 +64,7 @@ logger.states.level = error
 logger.resolve.name = org.apache.spark.sql.execution.streaming
 logger.resolve.level = error
 """
-"""Suppresses warnings that every run of the lab would produce and that tell its reader nothing."""
+"""The logging settings of the JVM, which suppress warnings that every run would produce and that help nobody."""
 
 _EVERY_RUN = {
     "spark.ui.enabled": "false",
@@ -178,7 +178,7 @@ def connect(
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Return the configuration of every driver, whatever its profile."""
+    """Return the part of Spark's configuration that every driver gets, whatever its profile."""
     return {
         **_EVERY_RUN,
         **(_LOOPBACK if is_loopback(master) else {}),

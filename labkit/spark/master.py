@@ -39,7 +39,7 @@ def is_local(master: str) -> bool:
 
 
 def is_loopback(master: str) -> bool:
-    """Return whether every process of the job runs on this host."""
+    """Return whether every process of the job runs on this host, judging by the master's addresses."""
     if not master.startswith("spark://"):
         return True
     hosts = {urlsplit(f"spark://{place}").hostname for place in master.removeprefix("spark://").split(",")}

@@ -45,7 +45,7 @@ class Job(StrEnum):
     SOCKET = "socket"
     """One row (offset, word, 1) for every line of Spark's socket source, which cannot be replayed."""
     KAFKA = "kafka"
-    """The same as `running`, on a Kafka topic of the run, which Spark's own source reads at read_committed."""
+    """A word count like `running`, on a Kafka topic of the run, which Spark's own source reads at read_committed."""
     SHOP = "shop"
     """One row (offset, item, price) for every order; the job looks the price up outside and sends a mail."""
 
@@ -62,7 +62,7 @@ class State(StrEnum):
 
 
 class CheckpointFate(StrEnum):
-    """What happens to the checkpoint between a crash and the next driver."""
+    """The fate of the checkpoint between a crash and the next driver."""
 
     KEPT = "kept"
     """It stays, as it should."""

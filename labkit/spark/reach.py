@@ -117,7 +117,7 @@ def executor() -> int | None:
 
 
 class Turn:
-    """Makes the tasks of one batch write one after the other, in partition order.
+    """Makes the tasks of one batch write one after the other, in the order of their partitions.
 
     An armed failpoint in a task needs that order, since only then is it certain what the other tasks have written. All
     tasks must run at once, because each announces whether it has rows before any can know that it is the last one with
@@ -197,7 +197,7 @@ In a log, readers see records in order, so half a commit is visible only if that
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the turn of one task: ordered if an armed point of this batch needs it, otherwise free."""
+    """Return the `Turn` of one task: ordered if an armed failpoint of this batch needs it, otherwise free."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)

@@ -73,8 +73,10 @@ class Shown(NamedTuple):
 
     @classmethod
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
-        """Return the times that a store recorded: when rows became visible and, inside a transaction, when they
-        were complete.
+        """Return the times that a store recorded, in seconds since 1970.
+
+        `at` is when rows became visible; None means unknown. `ready` is when they were complete inside a transaction;
+        None means that they were visible at once.
         """
         if at is None:
             return cls()
@@ -124,7 +126,10 @@ class Keyed(Protocol):
 
 @runtime_checkable
 class Atomic(Protocol):
-    """A store in which one writer can put rows and a marker into one transaction."""
+    """A store in which one writer can put rows and a marker into one transaction.
+
+    The marker (query, batch) records that the batch is in the store.
+    """
 
     def has_marker(self, query: str, batch: int) -> bool:
         """Return whether a transaction with this marker has committed."""
@@ -138,7 +143,7 @@ class Atomic(Protocol):
 
 
 class Transaction(Protocol):
-    """One writer's open transaction: invisible until somebody commits it by its handle."""
+    """One writer's open transaction, whose rows readers cannot see until somebody commits it by its handle."""
 
     def write(self, row: Observation) -> None:
         """Write one row into the transaction."""

@@ -143,7 +143,10 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Insert the rest and record the handle as prepared, in one transaction. Raises `JobFailed` after an abort."""
+        """Insert the buffered rows and record the handle as prepared, in one transaction.
+
+        Raises `JobFailed` after an abort.
+        """
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)

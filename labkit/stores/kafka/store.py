@@ -253,9 +253,7 @@ class KafkaStore:
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
-        """Check that the broker answers and allows transactions to stay open this long. Raises an error with one
-        sentence.
-        """
+        """Check that the broker answers and allows transactions as long as this store's. Raises an error if not."""
         # Checked now, because the first transaction would be refused only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:

@@ -100,7 +100,11 @@ class Topic:
             coordinators.close()
 
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
-        """Return an idempotent producer, or a transactional one that still has to be initialised. Creates the topic."""
+        """Return a producer for the topic, which is created if it is missing.
+
+        With a transactional id, the producer is transactional and still has to be initialised; otherwise it is
+        idempotent.
+        """
         probe(self.address)
         self._make()
         with explained(self.address):

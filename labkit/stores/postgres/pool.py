@@ -53,7 +53,7 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The connections of one store in one process. Each statement or transaction takes one."""
+    """The connections of one store in one process. Each statement or transaction takes one and gives it back."""
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
         self.address = address
@@ -110,9 +110,7 @@ class Pool:
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Take a connection back. One that is broken or has an open transaction is closed, which rolls the
-        transaction back.
-        """
+        """Receive a connection back. One that is broken or has an open transaction is closed, which rolls that back."""
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # The server rolls back the open transaction of a closed connection in any state of the protocol, while
         # statements for cleaning up could fail again.
@@ -146,7 +144,7 @@ class Pool:
 
 
 class Keeper:
-    """The idle connections of this process's closed stores, for the next store of the same schema."""
+    """The idle connections of stores that this process has closed, for the next store of the same schema."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []

@@ -136,7 +136,7 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Return the parameters of `INSERT` and `NOTE` for the buffered rows, and empty the buffer."""
+        """Return the buffered rows as parameters of the statements `INSERT` and `NOTE`, and empty the buffer."""
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 

@@ -198,7 +198,10 @@ class Ends:
 
 
 def _disorder(settings: Settings) -> Reason:
-    """Return the reason function for I4: a channel brings barriers in the order of their ids, and each once."""
+    """Return the function that says how a state breaks invariant I4.
+
+    The invariant: a channel brings barriers in the order of their ids, and each once.
+    """
 
     @cache
     def out_of_order(operator: Operator) -> int:
@@ -220,7 +223,10 @@ def _disorder(settings: Settings) -> Reason:
 
 
 def _ahead(settings: Settings) -> Reason:
-    """Return the reason function for I5: a task copies its state before it takes a record from behind a barrier."""
+    """Return the function that says how a state breaks invariant I5.
+
+    The invariant: a task copies its state before it takes a record from behind a barrier.
+    """
 
     def records_after(checkpoint: Checkpoint, which: int, into: int) -> int:
         if which < settings.counts:
@@ -273,7 +279,10 @@ def _outdated(state: State) -> str:
 
 
 def _undecided(settings: Settings) -> Reason:
-    """Return the reason function for I7: every visible row is in a complete checkpoint."""
+    """Return the function that says how a state breaks invariant I7.
+
+    The invariant: every visible row is in a complete checkpoint.
+    """
 
     def why(state: State) -> str:
         completed, visible = state.coordinator.completed, state.visible
@@ -297,7 +306,7 @@ def _undecided(settings: Settings) -> Reason:
 
 
 def _miscount(settings: Settings) -> Reason:
-    """Return the reason function for the counts: in the end they must be those of a run without failures."""
+    """Return the function that says which count is wrong at the end: it must be as in a run without failures."""
 
     def why(state: State) -> str:
         counts = sum(operator.state for operator in state.operators[:-1])
@@ -325,7 +334,7 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """Return all claims: the invariants of checkpoints, what must be possible, and what must be true in the end."""
+    """Return all claims to check: the invariants of checkpoints, possible events, and what must be true in the end."""
     return (
         *_of_checkpoints(settings),
         *_of_barriers(settings),
@@ -398,7 +407,7 @@ def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state in one line: coordinator, tasks with their channels, visible rows, and the remaining faults."""
+    """Return a state as one line of text: coordinator, tasks with channels, visible rows, and the remaining faults."""
     coordinator, sources, operators, visible, prepared, faults = state
     parts = [f"{coordinator.triggered} triggered"]
     parts += [f"complete {_checkpoint(settings, checkpoint)}" for checkpoint in coordinator.completed]

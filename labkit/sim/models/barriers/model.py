@@ -322,7 +322,7 @@ class Barriers(Tasks):
         return restored(self.settings, coordinator, loaded, visible, state.faults)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims on every checkpoint, on the barriers in the channels, and on the end of the job."""
+        """Return the claims to check on every checkpoint, on barriers in the channels, and on the end of the job."""
         return self._claims
 
     def text(self, state: State) -> str:

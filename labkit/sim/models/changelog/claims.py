@@ -33,8 +33,10 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: the table equals the batch query's after every prefix and at the end, one row per key, totals,
-    and events that must be possible.
+    """Return the claims to check for a changelog.
+
+    The table equals the batch query's result after every prefix and at the end, has one row per key and the right
+    totals; certain events must be possible.
     """
     properties = [_equals_batch(settings), _ends_equal(settings)]
     if settings.encoding is not Encoding.APPEND:

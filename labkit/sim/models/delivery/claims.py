@@ -47,7 +47,7 @@ class Judge(StateJudge[State]):
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: the judge's, that no record is lost if senders repeat it, recovery, and that the run ends."""
+    """Return the claims to check: the judge's, durability if senders repeat, recovery, and that the run ends."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
@@ -62,7 +62,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the claim that the judge finds one property not violated.
+    """Return the claim that the judge does not find the property `name` violated.
 
     A duplicate or a regression can be claimed at any time, because it stays one; a loss only at the end.
     """

@@ -111,7 +111,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: the judge's at the end, the protocol's rules, possible events, and that the job ends."""
+    """Return the claims to check: the judge's at the end, the protocol's rules, possible events, and the job's end."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))

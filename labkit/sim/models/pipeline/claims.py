@@ -107,7 +107,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: the judge's at the end, the protocol's rules, and that the query can end and always does."""
+    """Return the claims to check: the judge's at the end, the protocol's rules, and that the query can and does end."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
     properties.append(_no_orphan())

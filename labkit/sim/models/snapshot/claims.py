@@ -29,7 +29,10 @@ from labkit.sim.wording import listed, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims: snapshots hold all the money and are reachable, no money is lost, snapshots can and do end."""
+    """Return the claims to check.
+
+    Snapshots hold all the money and are reachable, no money is lost, and snapshots can end and do.
+    """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Sentences(ends)
     properties = [
@@ -192,7 +195,7 @@ def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
 
 
 def text(ends: Sequence[Ends], state: State) -> str:
-    """Return a state in one line: processes, transfers under way, the last snapshot, and the remaining events."""
+    """Return a state as one line of text: processes, transfers under way, the last snapshot, and remaining events."""
     parts = [_process(ends, number, process) for number, process in enumerate(state.processes, start=1)]
     under_way = [
         f"{ends[number].name}: {listed(_message(ends, each) for each in queue)}"

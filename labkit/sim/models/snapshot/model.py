@@ -290,7 +290,7 @@ class Bank(Guards):
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of the names in an action's sentence: a channel's two ends, and a transfer's amount."""
+        """Return the words for the placeholders in an action's sentence: a channel's two ends, a transfer's amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

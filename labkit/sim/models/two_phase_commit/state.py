@@ -195,7 +195,7 @@ def _waiting(state: State) -> str:
 
 
 def claims() -> Sequence[Property[State]]:
-    """Return the claims: atomic commitment in three parts, both outcomes are possible, nobody is blocked for ever."""
+    """Return the claims to check: atomic commitment, both outcomes are possible, and nobody is blocked for ever."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
         Property("atomic", always, "No participant commits while another aborts.", _atomic, _torn),
