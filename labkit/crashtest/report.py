@@ -48,9 +48,9 @@ class Report:
     effects: tuple[Mapping[str, Any], ...]
     """The durable effects of the run without a crash, as plain data."""
     diagnosis: Diagnosis | None = None
-    """The reason why the result is not exactly-once, and the repair; None if no run is weaker."""
+    """The explanation of the weakest result, and the repair; None if nothing is wrong."""
     picture: str = ""
-    """The weakest run as a space-time diagram (SVG); empty if every run is exactly-once."""
+    """The weakest run as a space-time diagram (SVG); empty if no run violates a property."""
     notes: tuple[str, ...] = ()
     untested: str = ""
     """A sentence on the faults that this kind of test does not try."""
@@ -73,7 +73,7 @@ class Report:
         }
 
     def replay(self) -> str:
-        """Return the command that repeats the weakest run, or the whole test if every run is exactly-once."""
+        """Return the command that repeats the weakest run, or the whole test if no run violates a property."""
         weakest = self.summary.weakest
         return self.settings.command(weakest.id if weakest else "")
 

@@ -55,7 +55,7 @@ class Stretch(NamedTuple):
 
 
 def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
-    """Return the diagnosis of the weakest result in a test's summary, or None if every result is exactly-once.
+    """Return the diagnosis of the weakest result in a test's summary, or None if no run violates a property.
 
     `points` maps the id of each single crash to its crash point.
     """

@@ -15,7 +15,7 @@ CHECKPOINT = "copied_checkpoint"
 """The id of the run that restores an older copy of the checkpoint; the crash test of a sink uses the same id."""
 
 NAMED = ("healthy", CHECKPOINT)
-"""The ids of runs that `--only` accepts although they are not the name of a crash point."""
+"""The ids of runs that are not named after a crash point."""
 
 
 def _source(text: str) -> str:
