@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return the explanation as one sentence without its full stop."""
+        """Return the explanation, whether a failure-free run looks like this, as one sentence without its full stop."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:

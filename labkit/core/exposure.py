@@ -99,8 +99,9 @@ class Exposure:
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
 
     def sentence(self) -> str:
-        """Return a sentence, without its full stop, on the worst key, or on the key that waited longest if none
-        was wrong.
+        """Return a sentence, without its full stop, on the key whose readers saw a wrong value for longest.
+
+        If none was wrong, it is on the key whose right values were held back for longest.
         """
         worst = self.worst()
         if worst is None:
@@ -193,9 +194,8 @@ def exposure(
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
     """Return the sentences that accompany a verdict, each with its name and without a full stop.
 
-    `breaks` says where the history leaves all failure-free runs, unless the verdict says so already; `drawn`
-    says which value each record showed where several were allowed; `wrong` says for how long readers could have
-    read something wrong.
+    `breaks` says where the history leaves all failure-free runs, unless the verdict says so already; `drawn` says which
+    value each record showed if several were allowed; `wrong` says for how long readers could have read something wrong.
     """
     lines = []
     if explanation is not None and explanation.adds:

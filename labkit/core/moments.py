@@ -12,7 +12,7 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One of the nine failpoints of a batch, with its number and a description for one sink or for all."""
+    """One of the nine failpoints of a batch: its number, its name, and what has happened there in words."""
 
     number: int
     name: str

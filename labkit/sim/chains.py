@@ -36,7 +36,7 @@ SINKS = tuple(each.value for each in Strategy)
 
 
 class Chain(NamedTuple):
-    """A source, an engine and a sink, by name."""
+    """A chain to simulate, given by the names of its source, its engine and its sink."""
 
     source: str
     engine: str

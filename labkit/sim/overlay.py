@@ -17,7 +17,7 @@ class Below(Protocol[StateT]):
     row: str
 
     def initial(self) -> StateT:
-        """Return the state before any action."""
+        """Return the initial state, before any action."""
         ...
 
     def actions(self, state: StateT) -> Sequence[Action]:

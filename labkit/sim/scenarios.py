@@ -16,7 +16,7 @@ __all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "say"]
 
 
 class ScenarioName(NamedTuple):
-    """The name of a scenario and of its model."""
+    """The name of a model and of one of its scenarios, which are named runs."""
 
     model: str
     name: str

@@ -22,7 +22,7 @@ class StateJudge(ABC, Generic[StateT]):
 
     @abstractmethod
     def history(self, state: StateT) -> History:
-        """Return what an outside reader saw, including a reading at the end."""
+        """Return the rows that an outside reader saw up to this state, with a reading at the end."""
 
     def verdict(self, state: StateT) -> Verdict:
         """Return the judge's verdict on a state, as if the run ended there."""

@@ -32,7 +32,7 @@ _SHORTEST, _LONGEST = 0.002, 0.05
 
 
 class Reaction(StrEnum):
-    """What a process does at the armed failpoint, after it has written the evidence."""
+    """What a process does at the failpoint where it is to die, after it has written the evidence."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
     """It waits forever, until the whole driver is killed."""
@@ -44,14 +44,14 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True)
 class Armed:
-    """The armed failpoint: where this driver should die, and the file that proves that the point was reached."""
+    """The failpoint at which one driver is to die (it is armed), and the file that proves that it was reached."""
 
     crash: Crash
     evidence: Path
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """Wait or stop as `then` says if this is the armed failpoint and batch; otherwise return at once."""
+        """Wait or stop as `then` says if this is the failpoint to die at, in its batch; otherwise return at once."""
         if point is not self.crash.point or batch != self.crash.batch:
             return
         first = self._leave_evidence(point, batch)
@@ -172,7 +172,7 @@ class Turn:
 
 
 class FreeTurn(Turn):
-    """The turn of a task in a batch whose tasks may write in any order, because no failpoint in them is armed."""
+    """The turn of a task in a batch whose tasks may write in any order, because the run dies at none of them."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)
@@ -197,7 +197,7 @@ In a log, readers see records in order, so half a commit is visible only if that
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the `Turn` of one task: ordered if an armed failpoint of this batch needs it, otherwise free."""
+    """Return the `Turn` of one task: ordered if the driver is to die at a failpoint that needs it, otherwise free."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)

@@ -198,7 +198,7 @@ class Notifier(StreamingQueryListener):
         """Do nothing, because no batch has ended."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Stop watching the query."""
+        """Stop notifying the query, because it has ended."""
         self._queries.pop(str(event.runId), None)
 
 

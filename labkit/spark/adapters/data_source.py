@@ -32,7 +32,7 @@ OPTION = "labkit_query"
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """Everything that a process needs to open the sink of one query."""
+    """The options with which a process opens the sink of one query."""
 
     strategy: Strategy
     order: Order

@@ -216,7 +216,7 @@ READS = ("process", "take_barrier", "take_end")
 
 
 class Barriers(Tasks):
-    """The simulator of one configuration: a job that takes checkpoints and can crash at any step."""
+    """The simulator of a job that takes checkpoints and can crash at any step, for one choice of parameters."""
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
     row = "operators"

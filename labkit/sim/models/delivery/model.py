@@ -205,7 +205,7 @@ class Guards(RuleModel[State]):
         return self.settings.weak and which < self.settings.last
 
     def _collectable(self, state: State, which: int) -> Ids:
-        """Return the recorded ids that a process may delete from its table.
+        """Return the ids of received records that a process may delete from its table.
 
         Real systems decide by age; the simulator can see whether the id may still arrive.
         """
@@ -227,7 +227,7 @@ def _still_to_come(state: State, which: int) -> Ids:
 
 
 class Delivery(Guards):
-    """The simulator of one configuration (choice of parameters) of the chain."""
+    """The simulator of a chain of processes that deliver records, for one choice of parameters."""
 
     name, version, parameters = "delivery", VERSION, PARAMETERS
 
@@ -285,7 +285,7 @@ class Delivery(Guards):
     def _discard(self, state: State, which: int) -> State:
         """Return the state after the receiver has discarded a known record and acknowledged it again.
 
-        The first acknowledgement may be lost.
+        It acknowledges again because the first acknowledgement may be lost.
         """
         state, message = self._taken(state, which)
         return acknowledge(state, which - 1, message.name) if self.settings.retry else state

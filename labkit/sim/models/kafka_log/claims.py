@@ -215,7 +215,7 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence on a commit request that decides nothing; empty if the coordinator does decide."""
+    """Return the sentence for a learner on a commit request that decides nothing; empty if it decides."""
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
@@ -225,7 +225,7 @@ def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
 
 
 def refused(action: Action) -> str:
-    """Return the sentence on a write that Kafka refuses."""
+    """Return the sentence that tells a learner why Kafka refuses a write."""
     why = "its producer is fenced, or its transaction is over"
     if action.name == "zombie_write":
         return f"The job that was thought dead tries to write record {action.which} and is refused: {why}."

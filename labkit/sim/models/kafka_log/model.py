@@ -262,7 +262,7 @@ def _may_tick(rules: Settings, state: State) -> bool:
 
 
 class KafkaLog(Broker):
-    """The simulator of one configuration (choice of parameters) of the log."""
+    """The simulator of Kafka's log with a writing job and readers, for one choice of parameters."""
 
     name, version, parameters = "kafka_log", VERSION, PARAMETERS
 

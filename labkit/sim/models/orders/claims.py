@@ -130,7 +130,7 @@ WRITTEN = {
 
 
 def set_in_words(writes: Sequence[Write]) -> str:
-    """Return the sentence on one atomic set of writes."""
+    """Return the sentence that tells a learner of one set of atomic writes."""
     if tuple(writes) == (Write.CLEAN,):
         return "its staged output is removed"
     names = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
@@ -138,14 +138,14 @@ def set_in_words(writes: Sequence[Write]) -> str:
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
-    """Return the sentence on the rows that a step takes; it also says whether a plan fixes them."""
+    """Return the sentence that tells a learner which rows a step takes, and whether a plan fixes them."""
     rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."
 
 
 def skipped_in_words(process: Process) -> str:
-    """Return the sentence that says why the output of a step is skipped."""
+    """Return the sentence that tells a learner why the output of a step is skipped."""
     return f"The marker names step {process.marker.step}, so the output of step {process.job.step} is left out."
 
 
@@ -160,7 +160,7 @@ _SOURCES = {
 
 
 def started_in_words(recovery: Recovery, before: Process, after: Process) -> str:
-    """Return the sentence on a restart: what the process read, and with which step it goes on."""
+    """Return the sentence that tells a learner what the process read at its restart, and with which step it goes on."""
     if after.place is Place.FINISHING:
         return f"The process starts, finds the staged output of step {after.job.step} and finishes it."
     dropped = f" and drops the staged output of step {before.staged.step}" if before.staged is not NO_JOB else ""

@@ -104,7 +104,7 @@ def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[S
 
 
 class Orders(RuleModel[State]):
-    """The simulator of one design of writes with one kind of input."""
+    """The simulator of a process that makes the writes of one design, with one kind of input."""
 
     name, version, parameters = "orders", VERSION, PARAMETERS
 

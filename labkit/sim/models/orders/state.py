@@ -182,7 +182,7 @@ NO_JOB = Job(-1, 0, 0, 0)
 
 
 class Place(Word):
-    """What the process is doing."""
+    """The phase of the process: down, waiting for input, working on a step, or finishing a staged one."""
 
     DOWN = "down"
     IDLE = "idle"

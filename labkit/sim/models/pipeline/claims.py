@@ -178,7 +178,7 @@ LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: 
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence on an action that the engine or the store refuses, with the reason `why`."""
+    """Return the sentence that tells a learner of an action that the engine or the store refuses, and `why`."""
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
         return f"{lead.removesuffix(': ')}, and is refused: {why}."
@@ -187,7 +187,10 @@ def refused(action: Action, task: Task, word: str, why: str) -> str:
 
 
 def done_before(state: State, action: Action, task: Task) -> str:
-    """Return the sentence on a commit that changes nothing: its transaction has ended before; otherwise empty."""
+    """Return the sentence for a learner on a commit that changes nothing, because its transaction has ended before.
+
+    It is empty for any other task.
+    """
     statuses = [status for handle, status, _ in state.transactions if task.op is Op.COMMIT and handle in task.handles]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."

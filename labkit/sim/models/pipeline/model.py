@@ -171,7 +171,7 @@ def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") ->
 
 
 class Pipeline(Environment):
-    """The simulator of one configuration (choice of parameters) of the pipeline."""
+    """The simulator of a streaming query with a sink and a store, for one choice of parameters."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
 

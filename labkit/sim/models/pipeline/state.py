@@ -72,7 +72,7 @@ NOBODY = Driver()
 
 
 class Query(NamedTuple):
-    """One query: its checkpoint folder, and the process that runs it."""
+    """The state of one query: its checkpoint folder, and the process that runs it."""
 
     ends: Durable[tuple[int, ...]] = ()
     """The offset at which each planned batch ends, as in `offsets/N`."""
@@ -107,7 +107,7 @@ class Status(Word):
 
 
 class Transaction(NamedTuple):
-    """One transaction in the store, which survives its writer."""
+    """The state of one transaction in the store, which survives its writer."""
 
     handle: Handle
     status: Status

@@ -73,13 +73,13 @@ class Sentences:
         self._ends = ends
 
     def changed(self, state: State) -> str:
-        """Return the sentence on a completed snapshot with too much or too little money."""
+        """Return the reason why a completed snapshot breaks its claim: it holds too much or too little money."""
         total, expected = money(state.completed), START * len(state.processes)
         word = "appeared" if total > expected else "vanished"
         return f"the snapshot holds {total} of {expected}, so {abs(total - expected)} {word}: {self.strayed(state)}"
 
     def strayed(self, state: State) -> str:
-        """Return the sentence on the first transfer that the snapshot holds without its sending, or has lost."""
+        """Return the reason why a snapshot is inconsistent: the first transfer that it has lost or holds too early."""
         orphans, missing = orphans_and_missing(state.completed)
         if orphans:
             number, ends = self._first(orphans)
@@ -96,7 +96,7 @@ class Sentences:
         return f"the accounts were wrong before it: {_balances(state)}."
 
     def live(self, state: State) -> str:
-        """Return the sentence on money that a restore has created or lost."""
+        """Return the reason why the sum of money is wrong: a restore has created or lost some."""
         total, expected = _money_of(state), START * len(state.processes)
         return f"there is {total} of {expected} after a restore: {_balances(state)}."
 

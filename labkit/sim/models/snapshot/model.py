@@ -125,7 +125,7 @@ class Guards(RuleModel[State]):
 
 
 class Bank(Guards):
-    """The simulator of one configuration (choice of parameters) of the bank.
+    """The simulator of a bank that takes snapshots, for one choice of parameters.
 
     Raises `InvalidInput` if the omitted rule does not belong to the algorithm.
     """

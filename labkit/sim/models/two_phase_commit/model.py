@@ -106,7 +106,7 @@ OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALON
 
 
 class TwoPhaseCommit(Guards):
-    """The simulator of one configuration (choice of parameters) of a coordinator and participants that can fail."""
+    """The simulator of a coordinator and participants that can fail, for one choice of parameters."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
