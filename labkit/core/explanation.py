@@ -209,7 +209,7 @@ class _Watch(ABC):
 
     @abstractmethod
     def _first_missing(self) -> int:
-        """Return the index of the first record that is missing at the end, or -1."""
+        """Return the index of the first record that is missing at the end of the history, or -1 if none is."""
 
     def watched(self) -> History:
         """Return the history with its events wrapped, so that this object sees each event that the judge reads."""

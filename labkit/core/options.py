@@ -122,7 +122,7 @@ class Option(Generic[ValueT]):
         return None if value is None else self.kind.plain(value)
 
     def is_usual(self, settings: object) -> bool:
-        """Return whether this option has the value that it has when nobody types it."""
+        """Return whether this option has its default value in these settings."""
         usual = self.usual(settings) if self.usual else self.default
         return self.value_in(settings) == usual
 
@@ -223,7 +223,7 @@ def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Give a function with `**words` a signature that lists these parameters before its other keyword arguments."""
+    """Give a function with `**words` a visible signature: these parameters come before its other keyword arguments."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

@@ -183,7 +183,7 @@ class Verdict:
         }
 
     def text(self) -> str:
-        """Return a short block of lines for a terminal."""
+        """Return the verdict as a short block of lines for a terminal."""
         lines = [("guarantee", self.guarantee.value), ("because", self.because)]
         lines += [(name, f"{self.properties[name]:<9} {_some(getattr(self, ANOMALY[name]))}") for name in ANOMALY]
         final = [f"{key!r:.40} = {value}" for key, value in islice(self.final.items(), TEN)]
@@ -212,7 +212,7 @@ class Findings:
 
 
 def conclude(findings: Findings) -> Verdict:
-    """Return the verdict that follows from the findings."""
+    """Return the verdict that follows from a judge's findings: which properties hold, the guarantee, and the reason."""
     offsets = findings.offsets
     properties = {name: Outcome.VIOLATED if offsets[anomaly] else Outcome.HOLDS for name, anomaly in ANOMALY.items()}
     if not findings.looked:

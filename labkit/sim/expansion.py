@@ -28,7 +28,7 @@ class Expander(Generic[StateT]):
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Check the states with these numbers and, unless they belong to the last level, take every action in them.
+        """Check the states with these numbers and, unless `is_last`, take every action in them.
 
         `are_often_met` says whether most states are reached several times (`Search.are_often_met`).
         """

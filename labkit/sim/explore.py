@@ -62,7 +62,7 @@ class Violation(NamedTuple):
     trace: Trace
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data, with the trace as text."""
+        """Return the violation as plain data, with its trace as text."""
         return {"property": self.property, "because": self.because, "trace": str(self.trace)}
 
 
@@ -85,7 +85,7 @@ class Exploration:
         return not self.stopped
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data for `--json`."""
+        """Return the result of the search as plain data for `--json`."""
         plain = {name: part for name, part in vars(self).items() if name not in ("violations", "never_reached")}
         return plain | {
             "parameters": dict(self.parameters),

@@ -172,7 +172,7 @@ class Turn:
 
 
 class FreeTurn(Turn):
-    """The turn of a task in a batch whose tasks may write in any order, because the run dies at none of them."""
+    """The turn of a task in a batch without a failpoint to die at, so that its tasks may write in any order."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)

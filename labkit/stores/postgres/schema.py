@@ -192,7 +192,7 @@ def creation(schema: str, location: Path) -> sql.Composed:
 
 
 def key_to_text(key: str) -> str:
-    """Encode a key as text that PostgreSQL can store."""
+    """Encode a key as text that PostgreSQL can store, which excludes the character 0; `key_from_text` decodes it."""
     return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
 
 

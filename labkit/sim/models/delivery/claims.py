@@ -38,7 +38,7 @@ class Judge(StateJudge[State]):
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader saw, with a reading at the end.
+        """Return the rows that an outside reader saw at the end of the chain, with a reading at the end.
 
         There are no batches, and each crash begins a new incarnation.
         """

@@ -96,7 +96,7 @@ class Due(NamedTuple):
 
 
 class Phase(Word):
-    """The phase of the job."""
+    """The phase of the writing job: down, recovering, running or ended."""
 
     DOWN = "down"
     RECOVERING = "recovering"
