@@ -272,7 +272,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """Return the key's durations and missing records, after all events up to `end`."""
+        """Return for how long the key was wrong, and its missing records, after all events up to `end`."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())

@@ -76,8 +76,8 @@ def open_checkpoint(
 ) -> OpenCheckpoint:
     """Lock the checkpoint for this process and register a new driver. Call `recover` on the result next.
 
-    Raises `InvalidInput` if the checkpoint is in use or belongs to another query. `query` names the query in handles
-    and markers; None chooses a name that is new with every checkpoint.
+    Raises `InvalidInput` if the checkpoint is in use or belongs to another query. `query` is the name under
+    which the store keeps the query's transaction handles and markers; with None, each new checkpoint folder gets one.
     """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)

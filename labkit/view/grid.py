@@ -46,7 +46,7 @@ class Grid:
         self.blocks, self.rows, self.columns = (list(dict.fromkeys(part)) for part in zip(*self.squares, strict=True))
 
     def __str__(self) -> str:
-        """Return the guarantees as a table of text; an asterisk means that real runs agree."""
+        """Return the guarantees as a text table; an asterisk marks one of the simulator that real runs confirm."""
         lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))

@@ -66,7 +66,7 @@ class ForeachBatchAdapter:
     ) -> Vote | None:
         """Write and pre-commit the rows of one participant, and return its vote; None if there is nothing to commit.
 
-        Only the last participant passes the failpoint in the middle of the write.
+        Only the last participant can be killed in the middle of its write.
         """
         written: list[float] = []
 

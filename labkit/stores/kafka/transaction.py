@@ -231,7 +231,7 @@ class Coordinators:
             return self._patiently(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Describe a transactional id like `describe`, once all markers of its last decision are written.
+        """Wait until the broker has written all markers of the id's last decision, then describe the id.
 
         Raises `ServiceUnavailable` if that takes longer than `PATIENCE` seconds.
         """
