@@ -14,9 +14,6 @@ from labkit.host.path_kinds import Folder
 CHECKPOINT = "copied_checkpoint"
 """The id of the run that restores an older copy of the checkpoint; the crash test of a sink uses the same id."""
 
-NAMED = ("healthy", CHECKPOINT)
-"""The ids of runs that are not named after a crash point."""
-
 
 def _source(text: str) -> str:
     """Return the option's text, the source of the expected rows, if it is empty, a file, or FILE:NAME.
