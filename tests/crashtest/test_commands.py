@@ -114,7 +114,7 @@ BAD = {
     "hangs": ("import time; time.sleep(600)", "4 s in batch 0"),
     "exits": (
         "import os, sys; sys.stderr.write('out of fuel\\n'); sys.stderr.flush(); os._exit(3)",
-        "the sink ended its driver's process; its log ends with \"",
+        "the sink ended its driver's process; its log says \"",
     ),
     "writes nothing": ("pass", "although the sink got 20 rows"),
 }
