@@ -48,8 +48,8 @@ def end_kernels(server: Server) -> None:
     with urllib.request.urlopen(server.api("sessions"), timeout=PATIENCE) as answer:  # noqa: S310  # our own server
         sessions = json.load(answer)
     for session in sessions:
-        ending = urllib.request.Request(server.api(f"sessions/{session['id']}"), method="DELETE")  # noqa: S310
-        urllib.request.urlopen(ending, timeout=PATIENCE).close()  # noqa: S310
+        ending = urllib.request.Request(server.api(f"sessions/{session['id']}"), method="DELETE")  # noqa: S310  # the same
+        urllib.request.urlopen(ending, timeout=PATIENCE).close()  # noqa: S310  # the same
 
 
 def begin_run(page: Any) -> None:

@@ -165,7 +165,7 @@ class Campaign:
             return self.harness.large_rows()
         return both(self.harness) if job.id in TWO else None
 
-    def large_jobs(self) -> Iterator[Job]:
+    def last_jobs(self) -> Iterator[Job]:
         """Yield the job of a run with one large batch, then jobs with crashes at points that only the large batch has.
 
         Yield nothing if no time is left, or with `--rows`, because the user's own rows are used as they are.
@@ -226,7 +226,7 @@ class Campaign:
         only = self.settings.only
         if not only:
             yield from (job for job in jobs if job.group is Group.CRASH)
-            yield from self.large_jobs()
+            yield from self.last_jobs()
             yield from (job for job in jobs if job.group is Group.IDENTITY)
             yield from (job for job in jobs if job.group is Group.RETRY)
             yield from self.second_crashes()
@@ -277,7 +277,7 @@ class Campaign:
         """Yield the job of the large batch without a crash, which shows its crash points, and then the job with the id
         `name`.
         """
-        jobs = self.large_jobs()
+        jobs = self.last_jobs()
         first = next(jobs, None)
         if first is None:
             raise InvalidInput(

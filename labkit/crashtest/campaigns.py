@@ -32,8 +32,8 @@ class Tests(Protocol):
     def second_crashes(self) -> list[Job]:
         """Return the jobs that are known only after the jobs of `jobs` have run."""
 
-    def large_jobs(self) -> Iterator[Job]:
-        """Yield the jobs whose batches have more rows than those of all other runs."""
+    def last_jobs(self) -> Iterator[Job]:
+        """Yield the jobs that depend on all earlier runs: large batches of a sink, a pipeline's state elsewhere."""
 
     def run(self, job: Job) -> Result:
         """Perform the run of one job and return its judged result."""

@@ -93,14 +93,14 @@ class Ledger:
         """
         hit = sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING))
         proven = [each for each in self.results if not each.unknown]
-        groups = [each.group for each in proven]
+        singles, pairs = ({each.id for each in proven if each.group is group} for group in (Group.CRASH, Group.PAIR))
         coverage = Coverage(
             extent.points,
             extent.pairs,
             self.planned,
             hit,
-            groups.count(Group.CRASH),
-            groups.count(Group.PAIR),
+            len(singles),
+            len(pairs),
             len(extent.directed),
             len(extent.directed & {each.id for each in proven}),
             extent.selected,

@@ -115,9 +115,9 @@ class CrashTests:
         tests = [item("healthy", lambda: [first]), item("seeing", lambda: doubts)]
         tests += [item(job.id, partial(lambda each: [running.run(each)], job)) for job in running.jobs()]
         pairs = item("second-crashes", lambda: [running.run(job) for job in running.second_crashes()])
-        large = item("large-batch", lambda: [running.run(job) for job in running.large_jobs()])
+        last = item("last-runs", lambda: [running.run(job) for job in running.last_jobs()])
         whole = ClaimTest.from_parent(session, name="crashtest[guarantee]", running=running, goal=goal, also=also)
-        return [*tests, pairs, large, whole]
+        return [*tests, pairs, last, whole]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the claim of all runs together at the end of pytest's report."""

@@ -239,9 +239,9 @@ def test_the_runs_of_pytest_end_with_what_lies_outside(place: Path) -> None:
     assert place
     with pipeline_campaign(settings) as running:
         running.healthy()
-        assert list(running.large_jobs()) == []
+        assert list(running.last_jobs()) == []
         running.run(single_job(running.points["exit"]))
-        (job,) = running.large_jobs()
+        (job,) = running.last_jobs()
         result = running.run(job)
         assert (result.group, "state/done" in result.unknown) == (Group.SEEING, True)
         assert running.report().summary.guarantee is Guarantee.UNKNOWN

@@ -200,7 +200,7 @@ def test_no_large_batch_is_made_of_the_user_s_own_rows(tmp_path: Path) -> None:
     subject = Subject(str(tmp_path / "sink.py"), "sink")
     wanted = Settings(sink=subject, reader=subject, rows=tmp_path / "rows.jsonl")
     running = Campaign(wanted, Adapter.BATCH, nobody, tmp_path, silent)
-    assert list(running.large_jobs()) == []
+    assert list(running.last_jobs()) == []
 
 
 def test_no_run_uses_the_ids_of_another_where_nothing_empties_the_store(tmp_path: Path) -> None:

@@ -189,11 +189,8 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
         return self.ledger.results[kept:]
 
-    def large_jobs(self) -> Iterator[Job]:
-        """Yield a job that reports state outside of the watched folders, if earlier runs found any.
-
-        There are no jobs with many rows, as the test of a sink has them, because the user supplies the rows.
-        """
+    def last_jobs(self) -> Iterator[Job]:
+        """Yield a job that reports state outside of the watched folders, if earlier runs found any."""
         if self.harness.outside.states:
             yield Job("outside", "what the pipeline keeps outside of the watched folders", Group.SEEING)
 
@@ -353,7 +350,7 @@ class Campaign:
                     self.run_all(several)
             for job in self.outages() if not only else ():
                 self.cut_power(job)
-            for job in self.large_jobs():
+            for job in self.last_jobs():
                 self.run(job)
         return self.report()
 
