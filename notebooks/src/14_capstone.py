@@ -331,7 +331,7 @@ assert not any(each.violated or each.unknown for each in kills)
 # ## What the page says
 #
 # Beside each report lies `certificate.html`. It is one page for whoever relies on the table: the guarantee, what was done to
-# the job and how often, and what was **not** measured. The whole test tries a part of all places, and says how many there are. A test that saw too little says *unknown*, and not *exactly-once*.
+# the job and how often, and what was **not** measured. This test tries a part of all places, so the best that it can say is *not refuted*, with that part. Only a test that has tried every place says *exactly-once*, and one that cannot see everything says *unknown*.
 #
 # What was not measured is neither good nor bad: nobody knows. And can a test that found nothing find anything? Try it on a sink
 # that you know to be wrong. Here five were wrong, and each was caught.
