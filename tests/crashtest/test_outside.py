@@ -34,8 +34,11 @@ def _needs_the_kernel() -> None:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    """The folder of a job, with a watched one in it and one beside it that is not watched."""
-    folder = tmp_path.resolve() / "job"
+    """The folder of a job, with a watched one in it and one beside it that is not watched.
+
+    It lies in a folder with a random name, as in CI: that makes no file in it a temporary one.
+    """
+    folder = tmp_path.resolve() / "tmp.yQM5ZAB5G7" / "job"
     (folder / "store").mkdir(parents=True)
     (folder.parent / "state").mkdir()
     return folder

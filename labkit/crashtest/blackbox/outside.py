@@ -214,8 +214,7 @@ class Outside:
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
-            only_removed = path in changes.removed and _is_random(path)
-            return None if only_removed else Use.CHANGED
+            return Use.CHANGED
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
@@ -277,11 +276,6 @@ def _is_read(path: Path, changes: Changes, reads: FileReads) -> bool:
     if str(path) in changes.emptied:
         return changes.emptied[str(path)]
     return not reads.is_only_written(path)
-
-
-def _is_random(path: str) -> bool:
-    """Return whether the path has a part that differs from run to run, such as an id."""
-    return mask(path, entries=False) != path
 
 
 def _short(path: str) -> str:
