@@ -250,7 +250,10 @@ class _Key(ABC):
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
-        """Add a row to the view, or remove it; `place` is its record's position, or -1 if no input explains the row."""
+        """Add a row to the view, or remove it if `sight.goes`.
+
+        `place` is the position of its record in the input, or -1 if no input record explains the row.
+        """
 
     @abstractmethod
     def is_wrong_now(self) -> bool:

@@ -117,7 +117,7 @@ class Examination:
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
-        """Question the answers of a running notebook one after the other, until all are graded or the sandbox has
+        """Grade the answers of a running notebook one after the other, until all are graded or the sandbox has
         ended.
         """
         for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):

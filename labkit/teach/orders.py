@@ -34,7 +34,7 @@ IN_WORDS = {
 """The two assumptions on repeated steps under which each design is searched, in words."""
 
 ON_THE_WAY = {"no_regression": "a value jumps back", "no_fractured_read": "part of a step is seen"}
-"""Faults that a reader may see before a correct end, by the claim that is broken, in the words of `lab.chains`."""
+"""Temporary faults, seen although the final rows are right, by the broken claim, in the words of `lab.chains`."""
 
 GRANTED = (
     "Taken for granted: the input can be read again, a row has the same key and value each time, what is staged never "
@@ -95,7 +95,7 @@ class Order:
 
     @property
     def meanwhile(self) -> list[str]:
-        """The faults that a reader may see before a correct end, as phrases."""
+        """The temporary faults that a reader may see although the final rows are right, as phrases."""
         witnesses = self.results[World.SAME].witnesses
         return [message for name, message in ON_THE_WAY.items() if name in witnesses]
 

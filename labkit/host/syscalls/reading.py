@@ -25,7 +25,8 @@ class Reader:
     def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
         """Prepare to interpret the calls of one command.
 
-        `output` is the device and inode of the file that receives the command's output, whose writes are no effect.
+        `output` is the device and inode of the file that receives the command's output; writes to it
+        are no effects.
         `contents` says whether the bytes of writes are returned as well.
         """
         self._contents = Contents(output, contents=contents)
