@@ -17,7 +17,7 @@ from labkit.host.logs import read_log
 from labkit.runs.driver_task import QueryTask, Socket
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
-from labkit.runs.socket_source import between_plans
+from labkit.runs.socket_source import before_plan, between_plans
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import CheckpointFate
 from labkit.spark.reach import Armed, Reaction
@@ -96,11 +96,16 @@ class Run:
         """Return whether the line server may send lines to the current driver now.
 
         The first driver gets its lines after its empty first batch, between two plans, so that one batch contains
-        all of them. A later driver must find lines when it plans its first new batch; otherwise it plans a batch
-        that ends before it begins, and Spark stops with "Offsets committed out of order".
+        all of them. A later driver first repeats the batch that was planned before the crash, and takes for it what
+        its socket has sent by then; so it gets its lines when that batch is over. They must be there before it plans
+        its first new batch: otherwise it plans a batch that ends before it begins, and Spark stops with "Offsets
+        committed out of order". A repetition that lasts long has taken its lines, none, long before `before_plan`.
         """
-        first_is_over = 0 in Checkpoint(self.folder.checkpoint).commit_log()
-        return self.drivers > 1 or (first_is_over and between_plans())
+        checkpoint = Checkpoint(self.folder.checkpoint)
+        done = checkpoint.commit_log()
+        if self.drivers > 1:
+            return before_plan() or set(checkpoint.offset_log()) <= set(done)
+        return 0 in done and between_plans()
 
     def portions(self) -> list[list[str]]:
         """Return the lines that each driver gets from the socket, as JSON.

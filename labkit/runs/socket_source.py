@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from labkit.spark.checkpoint import Checkpoint
 
-PLANNED_EVERY = 2
+PLANNED_EVERY = 4
 """The seconds between two plans of a batch. Spark plans at every multiple of them since 1970
-(ProcessingTimeExecutor).
+(ProcessingTimeExecutor). The first query of a driver takes two of them to start on a busy machine.
 """
 
 
@@ -30,6 +30,11 @@ def between_plans() -> bool:
     return 0.4 < _passed() < 0.6
 
 
+def before_plan() -> bool:
+    """Return whether the next plan is so near that lines must be sent now to arrive before it."""
+    return _passed() > 0.6
+
+
 def _passed() -> float:
     """Return the fraction (0 to 1) of the time between two plans that has passed since the last one."""
     return time.time() % PLANNED_EVERY / PLANNED_EVERY
@@ -42,7 +47,7 @@ class SocketProgress:
     before make no batch, so a query that is idle for `QUIET` seconds has read everything too.
     """
 
-    QUIET = 5.0
+    QUIET = 2.5 * PLANNED_EVERY
 
     def __init__(self, lines: int, checkpoint: "Checkpoint") -> None:
         self._last_offset, self._planned = (lines - 1, max(checkpoint.offset_log(), default=-1))

@@ -95,7 +95,7 @@ def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> Non
         run_all(page, MINUTES)
         assert raised(page) == []
         assert not is_slow(name) or others(page, notebook) == []
-        assert page.locator(".jp-Dialog").count() == 0
+        assert told.dialogs() == []
         code = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells
         asks = sum(each.source.count("lab.ask(") for each in code)
         page.wait_for_function(f"() => document.querySelectorAll('.lk-ask fieldset').length >= {asks}")

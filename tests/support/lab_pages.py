@@ -25,6 +25,11 @@ class LabPage:
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
+    def dialogs(self) -> list[str]:
+        """What JupyterLab asks or tells in a dialog, with what the page has noted until then: it may say why."""
+        shown = self.page.locator(".jp-Dialog").all_inner_texts()
+        return [*shown, *self.errors] if shown else []
+
     def check(self) -> None:
         assert sorted(self.outside) == []
         assert self.errors == [], self.errors
