@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from labkit.core.errors import MissingExtra
 
 EXTRAS: dict[str, dict[str, str]] = {
+    "lines": {"pystack": "PyStack"},
     "spark": {
         "pyspark": "PySpark",
         "py4j": "PySpark",
@@ -29,7 +30,7 @@ EXTRAS: dict[str, dict[str, str]] = {
 }
 """For each extra, the packages that the project imports: the name in `import`, then the name for people.
 
-`[lab]` contains `[spark]`. pyproject.toml lists the distributions, and a test compares the two.
+`[spark]` contains `[lines]`, and `[lab]` contains `[spark]`. A test compares this with pyproject.toml.
 """
 
 

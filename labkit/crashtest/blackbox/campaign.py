@@ -467,7 +467,8 @@ class Campaign:
         harness = self.harness
         known = log_notes(self._seen.effects, harness.logs)
         late = [*outage_notes(self.ledger.results), *late_notes(self.ledger.results)]
-        notes = (*self._seen.notes, *harness.outside.notes(), *known, *late, *harness.leftover_notes)
+        others = [*harness.leftover_notes, *harness.lines.notes()]
+        notes = (*self._seen.notes, *harness.outside.notes(), *known, *late, *others)
         return pipeline_report(
             self.settings, replace(self._seen, notes=notes), summary, diagnose(summary, self.points), self._stories
         )

@@ -45,13 +45,18 @@ SYNC = Recipe(
 class Stretch(NamedTuple):
     """Neighbouring crash points at which a crash violates the same property, such as "nothing is lost"."""
 
-    opened: str
-    """The effect just before the first of these crash points; empty for the command's start."""
-    closing: str
-    """The name of the last of these crash points: the effect just after it, or `exit` for the command's end."""
+    first: Point
+    """The first of these crash points; `opened` is the effect just before it."""
+    last: Point
+    """The last of these crash points; the effect just after it closes the stretch."""
+
+    @property
+    def opened(self) -> str:
+        """The effect just before the first crash point, with its line; empty for the command's start."""
+        return self.first.place_before
 
     def __str__(self) -> str:
-        return f"[{self.opened or 'the start'}] and [{self.closing}]"
+        return f"[{self.opened or 'the start'}] and [{self.last.place}]"
 
 
 def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
@@ -82,8 +87,7 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
     first = last = flags.index(True)
     while last + 1 < len(flags) and flags[last + 1]:
         last += 1
-    opened = points[ordered[first].id].after
-    return Stretch(opened, ordered[last].id)
+    return Stretch(points[ordered[first].id], points[ordered[last].id])
 
 
 def _alone(weakest: Result) -> Diagnosis:
@@ -113,7 +117,7 @@ def _between(axis: str, window: Stretch, bad: Sequence[Result]) -> Diagnosis:
     if axis.endswith("_read"):
         why = f"rows can be read after [{window.opened}] that are taken back by the next start"
         return Diagnosis("readable too early", why, OVERWRITE)
-    if window.closing == EXIT:
+    if window.last.name == EXIT:
         why = f"after [{window.opened}] nothing tells the next start that its rows are there: it writes them again"
         return Diagnosis("replay not recognised", why, OVERWRITE)
     why = f"{apart}; the rows are there, and nothing tells the next start so"

@@ -105,6 +105,16 @@ class Effect:
         return f"{self.kind} {self.where} #{self.occurrence}"
 
     @property
+    def line(self) -> str:
+        """Return the line of Python that makes the effect, as in `job.py:14 in write`; empty if it is not known."""
+        return self.call.line
+
+    @property
+    def place(self) -> str:
+        """Return the name of the effect, followed by its line if that is known."""
+        return f"{self.name} ({self.line})" if self.line else self.name
+
+    @property
     def family(self) -> str:
         """Return the name with all numbers masked, such as `rename offsets/<n>`, which similar effects share."""
         place = self.where if self.kind is CallKind.SEND else family(self.where)

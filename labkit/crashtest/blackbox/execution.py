@@ -17,6 +17,7 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.power_cut import Journal, recorded
 from labkit.crashtest.blackbox.settings import PipelineSettings
@@ -127,10 +128,11 @@ class Execution:
         *,
         beside: Beside | None = None,
         note: Note | None = None,
+        lines: Lines | None = None,
     ) -> None:
         self._settings, self._namer, self._expected = settings, namer, expected
         self._at, self._ask, self._note = at, ask, note
-        self._beside = beside or Beside()
+        self._beside, self._lines = beside or Beside(), lines or Lines()
         self._effects: list[Effect] = []
         self._over = Over.ENDED
         self._silence = Silence()
@@ -193,6 +195,7 @@ class Execution:
         effect = self._namer.name(call)
         if effect is None:
             return Answer.GO_ON
+        effect = self._lines.added(effect)
         before = self._effects[-1].call.seconds if self._effects else 0.0
         if effect.kind is not CallKind.EXIT:
             self._silence.note(before, call.seconds)

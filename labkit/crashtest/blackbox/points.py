@@ -43,11 +43,25 @@ class Point(NamedTuple):
     """The position of the point among all points of the run without a crash, from 1."""
     after: str = ""
     """The name of the last effect before this point that a SIGKILL cannot undo (so no sync); empty if there is none."""
+    line: str = ""
+    """The line of Python that makes the effect `name`; empty if it is not known."""
+    line_before: str = ""
+    """The line of Python that makes the effect `after`; empty if it is not known."""
+
+    @property
+    def place(self) -> str:
+        """Return the name of the effect after this point, followed by its line if that is known."""
+        return f"{self.name} ({self.line})" if self.line else self.name
+
+    @property
+    def place_before(self) -> str:
+        """Return the name of the effect before this point, followed by its line if that is known."""
+        return f"{self.after} ({self.line_before})" if self.line_before else self.after
 
     def __str__(self) -> str:
         if self.name == EXIT:
-            return f"at the end of the command, after {self.after or 'nothing'}"
-        return f"before {self.name}"
+            return f"at the end of the command, after {self.place_before or 'nothing'}"
+        return f"before {self.place}"
 
 
 class Plan(NamedTuple):
@@ -63,13 +77,13 @@ def points(effects: Sequence[Effect], *, syncs: bool = False) -> list[Point]:
     With `syncs`, there is also a point before each sync, as a test of power cuts needs it.
     """
     places: list[Point] = []
-    after = ""
+    after = line_before = ""
     for effect in effects:
         if effect.kind is CallKind.EXIT or (effect.kind is CallKind.SYNC and not syncs):
             continue
-        places.append(Point(effect.name, len(places) + 1, after))
-        after = effect.name
-    return [*places, Point(EXIT, len(places) + 1, after)]
+        places.append(Point(effect.name, len(places) + 1, after, effect.line, line_before))
+        after, line_before = effect.name, effect.line
+    return [*places, Point(EXIT, len(places) + 1, after, "", line_before)]
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:

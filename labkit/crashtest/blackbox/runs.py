@@ -26,6 +26,7 @@ from labkit.crashtest.blackbox.execution import (
     reached,
 )
 from labkit.crashtest.blackbox.expectation import Expectation, expect, text
+from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.power_cut import Journal
@@ -145,6 +146,7 @@ class Harness:
         self.beside = Beside()
         self.outside = Outside(settings.watched, settings.ignored)
         self.patience = Patience()
+        self.lines = Lines()
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
@@ -153,6 +155,7 @@ class Harness:
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
         self.patience = other.patience
+        self.lines = other.lines
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
         """Add what the runs of other harnesses revealed: processes that outlived a start, and state outside of the
@@ -207,7 +210,8 @@ class Harness:
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         changes, before = self.outside.changes(), len(run.starts)
         with self.outside.observed(changes, run.made_outside) as ending:
-            yield Execution(self.settings, self.namer(), expected, at, ask, beside=self.beside, note=changes)
+            beside, lines = self.beside, self.lines
+            yield Execution(self.settings, self.namer(), expected, at, ask, beside=beside, note=changes, lines=lines)
             ending.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
         run.made_outside |= changes.made
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from labkit.crashtest.blackbox.durability import ATTRIBUTES, CONTENTS, NAMES, synced_by
 from labkit.crashtest.blackbox.effects import Effect, Namer, unordered
 from labkit.crashtest.blackbox.lanes import LANES, Lanes
+from labkit.crashtest.blackbox.lines import Lines
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 from labkit.sim.rules import Event
@@ -45,13 +46,16 @@ class Line(NamedTuple):
     """
 
     def said(self) -> str:
-        """Return the effect in a few words: its kind, its file or server, its bytes, and how many times it happened."""
+        """Return the effect in a few words: its kind, its file or server, its bytes, how many times it happened, and
+        its line of Python.
+        """
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
         times = f" ({self.times} times)" if self.times > 1 else ""
         size = f", {self.size} bytes" if self.first.kind in (CallKind.WRITE, CallKind.SEND) else ""
-        return f"{kind} {place}{size}{times}"
+        line = f" at {self.first.line}" if self.first.line else ""
+        return f"{kind} {place}{size}{times}{line}"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class XRay:
     watched: WatchedRun
     silent: bool
     """Whether the command was killed because it made no more system calls."""
+    more_notes: tuple[str, ...] = ()
+    """Notes on what the record lacks."""
 
     def lines(self) -> list[Line]:
         """Return the effects in order, with consecutive effects of one kind on one file merged into one line."""
@@ -106,6 +112,7 @@ class XRay:
             paths = self.watched.unseen_paths.get(name, ())
             of = f" ({', '.join(paths[:3])})" if paths else ""
             yield f"not followed: {name}, {times} time(s){of}."
+        yield from self.more_notes
 
     def text(self) -> str:
         """Return the record as lines for a terminal."""
@@ -144,6 +151,7 @@ class XRay:
             "target": call.target,
             "bytes": call.size if effect.kind in (CallKind.WRITE, CallKind.SEND) else 0,
             "process": call.process,
+            "line": effect.line,
             "synced": _lasts(effect, sync),
             "synced_by": sync.call.number if sync else None,
         }
@@ -217,6 +225,7 @@ class Recorder:
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
         self._limit = limit
+        self.lines = Lines()
         self._last = time.monotonic()
         self.effects: list[Effect] = []
         self.silent = False
@@ -226,7 +235,7 @@ class Recorder:
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:
-            self.effects.append(effect)
+            self.effects.append(self.lines.added(effect))
         return Answer.GO_ON
 
     def tick(self) -> Answer:
@@ -258,4 +267,5 @@ def xray(
         decide=recorder.decide,
         tick=recorder.tick,
     )
-    return XRay(command, tuple(folders), _named_again(recorder.effects, folders), lanes, watched, recorder.silent)
+    effects, notes = _named_again(recorder.effects, folders), tuple(recorder.lines.notes())
+    return XRay(command, tuple(folders), effects, lanes, watched, recorder.silent, notes)

@@ -63,6 +63,8 @@ class Call:
 
     It is if the file was opened with O_SYNC or O_DSYNC, or if the call uses RWF_DSYNC.
     """
+    line: str = ""
+    """The line of the user's Python that makes the call; empty if there is none, or if nobody has read it."""
 
 
 class Answer(Enum):

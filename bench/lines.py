@@ -1,0 +1,97 @@
+"""How often the crash test names the right line of Python for an effect, by library.
+
+    python -m bench.lines                                  # the programs whose packages are installed here
+    python -m bench.lines --python VENV/bin/python NAME... # programs in another environment
+
+In `data/lines`, a comment `# effect: PATTERN...` behind a line says which effects the line has: paths below the
+working folder, or `send` and the words of a message. An effect is right if the named line is one whose pattern fits.
+"""
+
+import argparse
+import fnmatch
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from os import chdir
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.lanes import Lanes
+from labkit.crashtest.blackbox.xray import xray
+from labkit.host.syscalls.calls import CallKind
+
+PROGRAMS = Path(__file__).parents[1] / "data" / "lines"
+MARK = "# effect: "
+_LINE = re.compile(r"(?P<file>[^:]+):(?P<number>\d+)")
+
+
+class Measured(NamedTuple):
+    """The effects of one program whose line is known, and those for which another line, or none, was named."""
+
+    effects: int
+    wrong: tuple[str, ...]
+
+
+def truth(program: Path) -> list[tuple[str, int, tuple[str, ...]]]:
+    """The file, number and patterns of each marked line of a program."""
+    lines = program.read_text(encoding="utf-8").splitlines()
+    marked = [(number, line.partition(MARK)[2].split()) for number, line in enumerate(lines, 1) if MARK in line]
+    return [(program.name, number, tuple(patterns)) for number, patterns in marked]
+
+
+def measure(name: str, *arguments: str, python: str = sys.executable) -> Measured:
+    """Run a program in an empty folder, and compare the lines of its effects with its comments."""
+    marks = [mark for program in PROGRAMS.glob("*.py") for mark in truth(program)]
+    own = [mark for mark in marks if mark[0] == f"{name}.py"]
+    assert own, name
+    home = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        words = [python, "-B", str(PROGRAMS / f"{name}.py"), *arguments]
+        output = Path(folder).with_suffix(".log")
+        output.touch()
+        chdir(folder)
+        try:
+            record = xray(shlex.join(words), [Path(folder)], output, lanes=Lanes())
+        finally:
+            chdir(home)
+        said = output.read_text(encoding="utf-8", errors="replace")
+        output.unlink()
+    assert record.watched.status == 0, said
+    known = [each for each in record.effects if _fitting(each, marks)]
+    wrong = [f"{each.name}: {each.line or 'no line'}" for each in known if not _is_right(each, marks)]
+    return Measured(len(known), tuple(wrong))
+
+
+def _fitting(effect: Effect, marks: Sequence[tuple[str, int, tuple[str, ...]]]) -> set[tuple[str, int]]:
+    if effect.kind is CallKind.EXIT:
+        return set()
+    named = f"send {effect.where}" if effect.kind is CallKind.SEND else effect.file
+    return {
+        (file, number) for file, number, patterns in marks if any(fnmatch.fnmatchcase(named, each) for each in patterns)
+    }
+
+
+def _is_right(effect: Effect, marks: Sequence[tuple[str, int, tuple[str, ...]]]) -> bool:
+    place = _LINE.match(effect.line)
+    return place is not None and (place["file"], int(place["number"])) in _fitting(effect, marks)
+
+
+def main() -> None:
+    """Print the measure of each program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="NAME, or NAME,ARGUMENT...")
+    parser.add_argument("--python", default=sys.executable)
+    chosen = parser.parse_args()
+    for words in chosen.names or ["files", "sqlite", "threads", "arrow"]:
+        name, *arguments = words.split(",")
+        found = measure(name, *arguments, python=chosen.python)
+        print(f"{name:<12} {found.effects - len(found.wrong)} of {found.effects}")
+        for each in found.wrong:
+            print(f"    {each}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Add to a pipeline's effects the line of Python that makes each of them.
+
+A line is read from outside while the kernel holds the effect's call, which takes about ten milliseconds, so each
+effect's line is read only once in a test. Other languages have no lines here; for them the path of the file says most.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from labkit.crashtest.blackbox.effects import Effect
+from labkit.host.python_line import Line, can_read, is_python, line_of
+from labkit.host.syscalls.calls import CallKind
+
+MISSING = "the lines of Python at which these effects happen are not shown: pip install 'labkit[lines]'"
+"""The note for a pipeline in Python if the package that reads lines is not installed."""
+
+
+class Lines:
+    """The lines of Python that make a pipeline's effects, by the name of the effect."""
+
+    def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
+        """Prepare to read lines; `read` gets the ids of a thread and its process."""
+        self._read = read
+        self._known: dict[str, str] = {}
+        self._can_read = can_read()
+        self._missed = False
+
+    def added(self, effect: Effect) -> Effect:
+        """Return an effect with its line. Its call must be held by the kernel at the moment."""
+        return replace(effect, call=replace(effect.call, line=self._line(effect)))
+
+    def _line(self, effect: Effect) -> str:
+        call = effect.call
+        if effect.kind is CallKind.EXIT or not is_python(call.process):
+            return ""
+        if not self._can_read:
+            self._missed = True
+            return ""
+        if effect.name not in self._known:
+            self._known[effect.name] = str(self._read(call.pid, call.process) or "")
+        return self._known[effect.name]
+
+    def notes(self) -> list[str]:
+        """Return a sentence if lines were not read for want of a package, in a list that is empty otherwise."""
+        return [MISSING] if self._missed else []

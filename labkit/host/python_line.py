@@ -1,0 +1,101 @@
+"""Find the line of Python at which a stopped thread of another process stands, from outside of that process.
+
+The kernel holds the thread in a system call, so its stack does not change meanwhile. PyStack reads the stack from the
+process's memory; it runs in this process, because Linux with Yama allows that to an ancestor of the other process only.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from labkit.core.extras import is_installed
+
+_LIBRARY = re.compile(r"(^|/)lib(64)?/(python3|pypy)[^/]*/|\.zip/|^<")
+"""A pattern for the files of Python itself and of installed packages, and for code without a file."""
+
+OWN = Path(__file__).parents[1]
+"""The folder of labkit's own code, whose lines are never the user's."""
+
+
+class Line(NamedTuple):
+    """A line of the user's code, which makes a system call itself or through a library."""
+
+    file: str
+    """The path of the file, absolute where it is known."""
+    number: int
+    """The number of the line, from 1."""
+    function: str
+    """The name of the function; `<module>` for code outside of functions."""
+    own: bool = True
+    """Whether the thread itself stands there; otherwise it is a library's thread, and another thread stands there."""
+
+    def __str__(self) -> str:
+        other = "" if self.own else ", through another thread"
+        function = "" if self.function == "<module>" else f" in {self.function}"
+        return f"{Path(self.file).name}:{self.number}{function}{other}"
+
+
+def can_read() -> bool:
+    """Return whether lines can be read here, that is, whether PyStack is installed."""
+    return is_installed("pystack")
+
+
+def is_python(process: int) -> bool:
+    """Return whether a process executes a Python interpreter, by the name of its program."""
+    try:
+        program = Path(f"/proc/{process}/exe").readlink()
+    except OSError:
+        return False
+    return program.name.startswith(("python", "pypy"))
+
+
+def line_of(thread: int, process: int) -> Line | None:
+    """Return the innermost line of the user's code at which a thread of a Python process stands.
+
+    A thread without any code of the user belongs to a library, as a producer's sender does. Then the result is the line
+    at which the only thread with code of the user stands. The result is None if there is no such line, or if it cannot
+    be read.
+    """
+    folder = _folder(process)
+    others = []
+    for each in _threads(process):
+        own = each.tid == thread
+        line = _innermost(each.frames, folder, own=own)
+        if line is not None and own:
+            return line
+        if line is not None:
+            others.append(line)
+    return others[0] if len(others) == 1 else None
+
+
+def _threads(process: int) -> Iterable[Any]:
+    from pystack.engine import NativeReportingMode, StackMethod, get_process_threads
+
+    try:
+        # The held thread stands still anyway; the others go on, so that nobody waits for this.
+        yield from get_process_threads(
+            process, stop_process=False, native_mode=NativeReportingMode.OFF, locals=False, method=StackMethod.AUTO
+        )
+    except Exception:  # noqa: BLE001 - an interpreter that starts or ends may look like anything, and only a line is lost
+        return
+
+
+def _folder(process: int) -> Path:
+    try:
+        return Path(f"/proc/{process}/cwd").readlink()
+    except OSError:
+        return Path()
+
+
+def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None:
+    """Return the last of these frames, which are ordered from the outermost inwards, that is the user's."""
+    for frame in reversed(list(frames)):
+        file = frame.code.filename
+        if _LIBRARY.search(file):
+            continue
+        path = os.path.normpath(folder / file)
+        if not Path(path).is_relative_to(OWN):
+            return Line(path, frame.code.location.lineno, frame.code.scope, own)
+    return None

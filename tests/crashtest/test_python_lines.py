@@ -1,0 +1,122 @@
+"""The line of Python that makes an effect is named, whatever library and whatever thread makes its system call."""
+
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.lines import MARK, PROGRAMS, measure
+from labkit.cli import execute
+from labkit.crashtest.blackbox import lines
+from labkit.host import python_line
+from labkit.host.python_line import Line, is_python, line_of
+from labkit.host.syscalls.support import supported
+
+pytestmark = pytest.mark.skipif(bool(supported()), reason=supported())
+
+
+class Answering(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[str]:
+    """The port of a server that answers."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield str(server.server_port)
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(("name", "least"), [("files", 13), ("sqlite", 90), ("threads", 21), ("arrow", 15)])
+def test_every_effect_has_its_line(name: str, least: int) -> None:
+    found = measure(name)
+    assert found.wrong == ()
+    assert found.effects >= least
+
+
+def test_requests_have_their_line(web: str) -> None:
+    found = measure("web", web)
+    assert (found.effects >= 3, found.wrong) == (True, ())
+
+
+def test_messages_to_a_database_have_their_line(postgres: str) -> None:
+    found = measure("postgres", postgres)
+    assert (found.effects >= 10, found.wrong) == (True, ())
+
+
+@pytest.mark.slow
+def test_messages_to_a_broker_have_their_line(kafka_address: str) -> None:
+    found = measure("kafka_producer", kafka_address)
+    assert (found.effects >= 4, found.wrong) == (True, ())
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_the_python_of_a_spark_job_has_its_lines() -> None:
+    """In foreachBatch, in the driver's callback thread, and in the forked processes of its workers."""
+    found = measure("spark_job")
+    assert (found.effects >= 8, found.wrong) == (True, ())
+
+
+def test_a_line_that_is_off_by_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def off(thread: int, process: int) -> Line | None:
+        line = line_of(thread, process)
+        return line and line._replace(number=line.number + 1)
+
+    monkeypatch.setattr(lines.Lines.__init__, "__defaults__", (off,))
+    assert len(measure("files").wrong) > 5
+
+
+def test_a_report_says_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    job = ["with open('out', 'a') as out:", "    out.write('1\\n')", "open('done', 'w').close()"]
+    (tmp_path / "job.py").write_text("\n".join(job))
+    monkeypatch.chdir(tmp_path)
+    words = ["--command", f"{sys.executable} job.py", "--read-command", "cat out 2>/dev/null || true"]
+    assert execute(["crashtest", *words, "--reset", "rm -f out done", "--only", "create done #1", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert "[write out #1 (job.py:1)]" in report["why"]  # the with block writes what is buffered at its end
+    assert {each["name"]: each["line"] for each in report["effects"]}["create done #1"] == "job.py:3"
+
+
+def test_other_programs_have_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert execute(["effects", "--command", "echo 1 > out", "--json"]) == 0
+    assert {each["line"] for each in json.loads(capsys.readouterr().out)["effects"]} == {""}
+
+
+def test_without_the_package_a_note_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(python_line, "is_installed", lambda _package: False)
+    assert execute(["effects", "--command", f'{sys.executable} -c \'open("out", "w")\'']) == 0
+    assert lines.MISSING in capsys.readouterr().out
+    assert execute(["effects", "--command", "echo 1 > out"]) == 0
+    assert lines.MISSING not in capsys.readouterr().out
+
+
+def test_a_process_that_cannot_be_read_has_no_line() -> None:
+    with subprocess.Popen([shutil.which("sleep") or "sleep", "60"]) as process:
+        assert not is_python(process.pid)
+        assert line_of(process.pid, process.pid) is None
+        process.kill()
+    assert not is_python(process.pid)
+
+
+def test_every_program_says_what_it_does() -> None:
+    for program in PROGRAMS.glob("*.py"):
+        assert program.read_text().startswith('"""'), program
+        assert MARK in program.read_text(), program
