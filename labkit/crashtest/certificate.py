@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
 from labkit.crashtest.report import NOT_SEEN, Report
-from labkit.crashtest.verdict import INSTRUMENTS, VARIANTS, Group, Result
+from labkit.crashtest.verdict import INSTRUMENTS, Group, Result
 from labkit.view.card import code, document, items, para, section, table, tag
 from labkit.view.signs import LOOKS
 
@@ -75,8 +75,8 @@ def _axes(report: Report) -> Iterator[Sequence[str]]:
         elif bad:
             count = f"{len(bad)} of {len(runs)}, as {bad[0]}"
         yield axis, outcome, count
-    for name, held in report.summary.conditions.items():
-        yield VARIANTS.get(name, name), held.value, "a condition, outside the guarantee"
+    for title, held in report.summary.condition_rows():
+        yield title, held, "a condition, outside the guarantee"
 
 
 def _measured(report: Report) -> Iterator[str]:

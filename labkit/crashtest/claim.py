@@ -100,5 +100,6 @@ def _strength(summary: Summary, at_best: Guarantee) -> Strength:
         return Strength.COMPLETE
     if at_best is not Guarantee.EXACTLY_ONCE:
         return Strength.REFUTED
-    tried = any(each.group is not Group.HEALTHY and each.verdict is not None for each in summary.results)
+    about = {*Group} - {Group.HEALTHY, Group.CONDITION}
+    tried = any(each.group in about and each.verdict is not None for each in summary.results)
     return Strength.SAMPLED if tried and not summary.in_doubt else Strength.UNKNOWN

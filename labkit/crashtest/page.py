@@ -12,7 +12,7 @@ from labkit.core.words import sentence
 from labkit.crashtest.instrument.effects import BOUNDS, DURABLE, Effect, Kind, Point
 from labkit.crashtest.points import place
 from labkit.crashtest.report import Report
-from labkit.crashtest.verdict import INSTRUMENTS, KERNEL, VARIANTS, Group, Result
+from labkit.crashtest.verdict import INSTRUMENTS, KERNEL, Group, Result
 from labkit.view.card import Html, code, document, items, para, section, table, tag
 from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
 from labkit.view.signs import LOOKS, Look
@@ -90,10 +90,7 @@ def axis_table(report: Report) -> Html:
     rows = [
         (axis, outcome, ", ".join(_violating(axis, report.summary.results))) for axis, outcome in report.axes.items()
     ]
-    rows += [
-        (VARIANTS.get(name, name), held.value, "a condition, outside the guarantee")
-        for name, held in report.summary.conditions.items()
-    ]
+    rows += [(title, held, "a condition, outside the guarantee") for title, held in report.summary.condition_rows()]
     return table(("axis", "", "violated by"), rows)
 
 

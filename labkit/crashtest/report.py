@@ -10,7 +10,7 @@ from labkit.core.judge import Guarantee, Outcome, satisfies
 from labkit.crashtest.claim import Claim, Goal, Strength, claim
 from labkit.crashtest.diagnosis import Diagnosis
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.verdict import AXES, VARIANTS, Group, Result, Summary
+from labkit.crashtest.verdict import AXES, Group, Result, Summary
 
 SHOWN = 5
 """The number of runs that the text names for each violated property."""
@@ -115,7 +115,7 @@ class Report:
             rows += weakest.verdict_notes()
         rows += [("repeat", self.repeat())]
         rows += [(axis, self._axis(axis)) for axis in AXES]
-        rows += [("condition", f"{VARIANTS[name]}: {held}") for name, held in summary.conditions.items()]
+        rows += [("condition", f"{title}: {held}") for title, held in summary.condition_rows()]
         rows += [("coverage", str(summary.coverage))]
         rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
         rows += [("not run", sentence) for sentence in self.not_run()]

@@ -225,6 +225,10 @@ class Summary:
         demanded = [each for each in self.results if each.group is not Group.CONDITION]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
+    def condition_rows(self) -> list[tuple[str, str]]:
+        """Return for each run that shows a condition its description and the guarantee that the run supports."""
+        return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
+
     def skipped(self) -> list[Result]:
         """Return the results of runs for which no time was left."""
         return [each for each in self.results if each.skipped]

@@ -94,6 +94,24 @@ def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     check(name, report_on(name, only=expected()[name]["shown_by"]))
 
 
+TOGETHER = ["wrong_append", "right_one_transaction", "right_lease", "right_derived"]
+
+
+@pytest.mark.parametrize("name", slow_but(("right_lease", "right_derived"), TOGETHER))
+def test_a_second_instance_at_the_same_time_is_a_condition(name: str) -> None:
+    """Where the rows themselves say how far the input was read, two instances read the same; a lock keeps one out."""
+    report = report_on(name, only=["two_instances"])
+    wanted = expected()[name]
+    held = wanted.get("two_instances", wanted["guarantee"])
+    [result] = [each for each in report.summary.results if each.id == "two_instances"]
+    assert report.to_json()["conditions"] == {"two_instances": held}
+    assert f"{result.title}: {held}" in report.text()
+    assert report.summary.weakest is None
+    assert str(report.claim) == "unknown"  # a condition alone says nothing of the guarantee
+    waited = any("it waited for the first one, and was killed" in note for note in result.notes)
+    assert waited == (name == "right_one_transaction")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_whole_quick_test_says_the_same(name: str) -> None:

@@ -22,7 +22,7 @@ from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Copy, Shared, at_home,
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
-from labkit.crashtest.blackbox.jobs import LATER, later_job, outage_job, pair_job, single_job
+from labkit.crashtest.blackbox.jobs import LATER, TWO, later_job, outage_job, pair_job, single_job, two_instances_job
 from labkit.crashtest.blackbox.logs import log_notes
 from labkit.crashtest.blackbox.outage import OUTAGES, POWER, QUICK_OUTAGES, STATE, outages
 from labkit.crashtest.blackbox.points import (
@@ -134,8 +134,8 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the jobs that can be planned after the run without a crash: single crashes, a later start, an older
-        checkpoint.
+        """Return the jobs that can be planned after the run without a crash: single crashes, a later start, two
+        instances, an older checkpoint.
         """
         most = QUICK_POINTS if self.settings.quick else POINTS
         plan = choose(self._seen.effects, self._seen.showing, most, self.harness.logs)
@@ -143,6 +143,7 @@ class Campaign:
         jobs = [single_job(self.points[point.name]) for point in plan.chosen]
         if not self.harness.endless:
             jobs.append(later_job())
+        jobs.append(two_instances_job(self._first_showing()))
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
@@ -227,11 +228,20 @@ class Campaign:
             elif job.id == LATER:
                 harness.crash(run, self.points[EXIT])
                 harness.recover_and_start_again(run)
+            elif job.id == TWO:
+                harness.start_two(run, self._first_showing())
             else:
                 for name in job.id.split(THEN):
                     harness.crash(run, self._place(name))
                 harness.recover(run)
         return FinishedRun(job, run, self._judged(job, run))
+
+    def _first_showing(self) -> str:
+        """Return the name of the effect that first changes the reader's rows, or of the first effect if none is
+        known.
+        """
+        effects, showing = self._seen.effects, self._seen.showing
+        return next((each.name for each in effects if each.name in showing), effects[0].name)
 
     def _keep(self, finished: "FinishedRun") -> Result:
         """Store the result of a run, and after a single crash the effects of its recovery."""

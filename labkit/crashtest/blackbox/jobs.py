@@ -5,6 +5,10 @@ from labkit.crashtest.blackbox.points import Pair, Point
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import Group
 
+TWO = "two_instances"
+"""The id of the run in which a second instance runs while the first one is held before the effect that first changes
+rows.
+"""
 LATER = "later"
 """The id of the run that crashes at the command's end, recovers, and then starts the command once more."""
 
@@ -12,6 +16,14 @@ LATER = "later"
 def later_job() -> Job:
     """Return the job that starts the command once more after the recovery from a crash at its end."""
     return Job(LATER, "a plain start after the recovery from a crash at the end of the command", Group.IDENTITY)
+
+
+def two_instances_job(held: str) -> Job:
+    """Return the job with two instances at the same time, one of them held before the effect with the name `held`.
+
+    It shows a condition of the guarantee, since many schedulers never start a second instance.
+    """
+    return Job(TWO, f"two instances at the same time, one of them held before {held}", Group.CONDITION)
 
 
 def single_job(point: Point) -> Job:

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,6 +59,9 @@ REFUSES = "the command refused to run; one run of the test repeated it for as lo
 """The note on a run whose command refused to work after the crash, however often it was started."""
 UNREADABLE = "the reader fails after the recovery"
 """The beginning of the reason why a run is stuck if its reader still fails after the recovery."""
+
+WAITS_SECONDS = 2.0
+"""A second instance that makes no system call for this many seconds waits for the first one, and is killed."""
 
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
 """The note on a run whose restarted command ended well without all rows, so the test started it once more."""
@@ -337,6 +340,43 @@ class Harness:
             run.notes.append(f"it was started once more after the recovery{later}, without a crash")
             time.sleep(pause)
             self.recover(run)
+
+    def start_two(self, run: PipelineRun, held: str) -> None:
+        """Hold the command before the effect `held`, run a second instance meanwhile, and let the first one go on.
+
+        Then the command is started once more, as a scheduler would do. A second instance that waits for the first one
+        is killed, because it cannot end before that. Raises `JobFailed` if the first instance never came to its effect.
+        """
+        others: list[Start] = []
+
+        def hold(effect: Effect) -> None:
+            if effect.name == held and not others:
+                others.append(self._start_beside(run))
+
+        first = self.start(run, ask=hold)
+        if not others:
+            raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(first)}")
+        run.starts.sort(key=lambda start: start.watched.began)
+        for which, start in (("first", first), ("second", others[0])):
+            waited = start is others[0] and start.over is Over.STALLED
+            how = "it waited for the first one, and was killed" if waited else self.ending_of(start)
+            run.notes.append(f"two instances, the {which} one: {how}")
+        self.look_meanwhile(run, "both over")
+        self.recover(run)
+
+    def _start_beside(self, run: PipelineRun) -> Start:
+        """Run the command while another start of the same run is held, and return its record.
+
+        How it uses files outside of the watched folders is not observed, because the other start uses them as well.
+        """
+        expected = Expected(self.misses_nothing, self.endless, self.silence)
+        settings = replace(self.settings, limit=WAITS_SECONDS)
+        execution = Execution(settings, self.namer(), expected, beside=self.beside, lines=self.lines)
+        log = run.folder / "beside.log"
+        log.touch()
+        start = execution.run({MARK: self.mark}, log)
+        run.starts.append(start)
+        return start
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
         """Repeat a start that refuses to run, and return the last start.
