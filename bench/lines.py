@@ -9,7 +9,6 @@ working folder, or `send` and the words of a message. An effect is right if the 
 
 import argparse
 import fnmatch
-import re
 import shlex
 import sys
 import tempfile
@@ -25,7 +24,6 @@ from labkit.host.syscalls.calls import CallKind
 
 PROGRAMS = Path(__file__).parents[1] / "data" / "lines"
 MARK = "# effect: "
-_LINE = re.compile(r"(?P<file>[^:]+):(?P<number>\d+)")
 
 
 class Measured(NamedTuple):
@@ -75,8 +73,8 @@ def _fitting(effect: Effect, marks: Sequence[tuple[str, int, tuple[str, ...]]]) 
 
 
 def _is_right(effect: Effect, marks: Sequence[tuple[str, int, tuple[str, ...]]]) -> bool:
-    place = _LINE.match(effect.line)
-    return place is not None and (place["file"], int(place["number"])) in _fitting(effect, marks)
+    line = effect.line
+    return line is not None and (Path(line.file).name, line.number) in _fitting(effect, marks)
 
 
 def main() -> None:

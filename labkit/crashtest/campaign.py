@@ -29,13 +29,16 @@ from labkit.crashtest.points import (
     PAIRS,
     QUICK_PAIRS,
     Pair,
+    Plan,
     choose,
     large_points,
     line_points,
+    neighbours,
     pairs,
     points,
     retry_point,
     second_points,
+    thin,
     with_lines,
 )
 from labkit.crashtest.report import Report
@@ -48,6 +51,7 @@ from labkit.crashtest.subject import Adapter, examine
 from labkit.crashtest.timeline import Line, picture, text
 from labkit.crashtest.variants import TWO, VARIANT_RUNS, both
 from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group, Result
+from labkit.host.changed_lines import ChangedLines
 from labkit.host.class_data import find_archive
 from labkit.host.java import java_for_spark
 
@@ -86,6 +90,7 @@ class Campaign:
 
         Raises `InvalidInput` if the sink or the reader fails even without a crash.
         """
+        self.settings.changed()  # a revision that does not exist is refused before anything runs
         first = healthy_run(self.settings, self.adapter, self.harness, self.ledger.tell)
         self.first, self.shape = first, first.shape
         self.log = self.harness.healthy_log = list(first.log)
@@ -104,13 +109,29 @@ class Campaign:
         if self.harness.lines:
             plan = with_lines(plan, self._recorded(), self._lines(), batches)
         self.points_total = plan.total
-        jobs = [Job(point.id, str(point), Group.CRASH, (point,)) for point in plan.chosen]
+        jobs = [Job(point.id, str(point), Group.CRASH, (point,)) for point in self._since(plan)]
+        if self.settings.since and not self.settings.only:
+            return jobs
         retry = retry_point(self.log)
         if retry is not None:
             jobs.append(Job("retry", f"a task dies alone: {retry}", Group.RETRY, (retry,)))
         for name, title in VARIANTS.items():
             jobs.append(Job(name, title, Group.IDENTITY if name in DEMANDED else Group.CONDITION))
         return jobs
+
+    def _since(self, plan: Plan) -> Sequence[Point]:
+        """With `--since`, return the points whose lines have changed, and the last point of the job; otherwise those of
+        the plan.
+        """
+        changed = self.settings.changed()
+        if changed is None:
+            return plan.chosen
+        every = points(self.log, range(self.settings.batches))
+        few = thin([each for each in every if self._has_changed(each, changed)], neighbours(self.log))
+        return [point for point in every if point in few or point == every[-1]]
+
+    def _has_changed(self, point: Point, changed: ChangedLines) -> bool:
+        return changed.include(point.file or self.settings.subject.file, point.line)
 
     def _lines(self) -> Sequence[Point]:
         """Return the crash points before source lines that the test tries."""
@@ -129,7 +150,9 @@ class Campaign:
         """
         found = pairs(self.recoveries, self._recorded(), quick=self.settings.quick)
         self.pairs_total, self.directed = found.total, found.directed
-        return [pair_job(pair) for pair in found.chosen]
+        changed = self.settings.changed()
+        chosen = [each for each in found.chosen if changed is None or self._has_changed(each.second, changed)]
+        return [pair_job(pair) for pair in chosen]
 
     def run(self, job: Job) -> Result:
         """Run one job and return its result. A run that never reached its crash point is repeated once."""
@@ -168,9 +191,10 @@ class Campaign:
     def last_jobs(self) -> Iterator[Job]:
         """Yield the job of a run with one large batch, then jobs with crashes at points that only the large batch has.
 
-        Yield nothing if no time is left, or with `--rows`, because the user's own rows are used as they are.
+        Yield nothing if no time is left, with `--since`, or with `--rows`, because the user's own rows are used as they
+        are.
         """
-        if self.settings.rows is not None or self.ledger.is_over():
+        if self.settings.rows is not None or self.settings.since or self.ledger.is_over():
             return
         title = f"a batch of {LARGE} rows"
         yield Job("large", f"{title}, no crash", Group.LARGE)
@@ -245,7 +269,8 @@ class Campaign:
     def _rest(self) -> Iterator[Job]:
         """Yield jobs for the crash points that a whole test first left out as repetitions, as long as there is time."""
         tried = {each.id for each in self.results}
-        for point in points(self.log, range(self.settings.batches)) if not self.settings.quick else ():
+        left_out = self.settings.quick or self.settings.since
+        for point in () if left_out else points(self.log, range(self.settings.batches)):
             if self.ledger.is_over():
                 return
             if point.id not in tried:
@@ -296,7 +321,7 @@ class Campaign:
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
-        extent = Extent(self.points_total, self.pairs_total, self.directed, bool(self.settings.only))
+        extent = Extent(self.points_total, self.pairs_total, self.directed, self.settings.is_selection)
         summary = self.ledger.summary(extent)
         weakest = summary.weakest
         drawn = picture(self._stories[weakest.id], weakest.title) if weakest and weakest.id in self._stories else ""

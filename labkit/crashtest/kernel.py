@@ -80,6 +80,7 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         ignored=(*wanted.ignored, *IGNORED),
         quick=wanted.quick,
         only=wanted.only,
+        since=wanted.since,
         limit=max(wanted.limit, START_SECONDS),
         seconds=wanted.seconds,
         sink=wanted,

@@ -14,6 +14,7 @@ from labkit.core.options import Need, Options, option
 from labkit.crashtest.claim import Goal
 from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import AXES
+from labkit.host.changed_lines import ChangedLines, changed_since
 from labkit.host.path_kinds import Folder
 
 
@@ -74,6 +75,13 @@ class SharedOptions(Options):
         check=lambda test: test.check_only(),
         in_project=False,
     )
+    since: str = option(
+        Text(metavar="REV"),
+        "",
+        "Only points whose line has changed since this revision of git, and the few that matter most; a sample. "
+        "--only overrules it.",
+        in_project=False,
+    )
     quick: bool = option(
         Switch(),
         default=False,
@@ -108,12 +116,24 @@ class SharedOptions(Options):
         """Whether this kind of test watches folders, so that `--watch` is allowed."""
         return True
 
+    @property
+    def is_selection(self) -> bool:
+        """Whether the user selected runs or points, so that the test is not whole."""
+        return bool(self.only or self.since)
+
+    def changed(self) -> ChangedLines | None:
+        """Return the lines that have changed since the revision of `--since`; None if that option selects nothing.
+
+        Raises `InvalidInput` if git cannot compare this folder with the revision.
+        """
+        return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
+
     def check_only(self) -> None:
         """Raise `InvalidInput` if `--only` contains an id that no run can have."""
 
     def command(self, only: str = "") -> str:
         """Return the command line that repeats the test, or only the run with the id `only`."""
-        return super().command() if not only else replace(self, only=(only,), quick=False).command()
+        return super().command() if not only else replace(self, only=(only,), since="", quick=False).command()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class Line(NamedTuple):
     """A line of the user's code, which makes a system call itself or through a library."""
 
     file: str
-    """The path of the file, absolute where it is known."""
+    """The path of the file, absolute, or relative to a folder that the caller knows."""
     number: int
     """The number of the line, from 1."""
     function: str

@@ -33,7 +33,7 @@ from labkit.runs.kafka_source import GroupCommits, source_options
 from labkit.runs.layout import RunFolder
 from labkit.runs.memory import MEMORY, MemoryQuery
 from labkit.runs.scenario import Scenario
-from labkit.runs.socket_source import PLANNED_EVERY, SocketProgress, just_planned
+from labkit.runs.socket_source import Plans, SocketProgress
 from labkit.spark.master import is_local
 from labkit.spark.options import PARTITIONS, Job
 from labkit.spark.reach import Armed, Reaction
@@ -100,6 +100,7 @@ class ScenarioQuery:
         self._tasks = self._scenario.tasks(self._driver)
         self._phase: Callable[[], Stop | None] = self._recovering
         self._opened = self._open()
+        self._plans = Plans.of_driver(spark, self._opened.checkpoint) if self._task.socket else None
         self._step = Background(self._recover)
         self._query: LabQuery | None = None
         self._struck = False
@@ -150,7 +151,7 @@ class ScenarioQuery:
         report(Recovered(self.name, steps, time.time()))
 
     def _recovering(self) -> Stop | None:
-        if self._settled() and (self._task.socket is None or just_planned()):
+        if self._settled() and (self._plans is None or self._plans.has_just_passed()):
             from labkit.spark.jobs import JOBS, keep_state, rescaled, shuffle_into
             from labkit.spark.queries import register
             from labkit.spark.start import launch
@@ -170,8 +171,8 @@ class ScenarioQuery:
             # The state keeps the number of partitions of the checkpoint, so the rows are shuffled after it instead.
             if self._tasks != self._scenario.partitions:
                 rows = rescaled(rows, self._tasks)
-            self._query = launch(rows, self._opened, plan.output_mode, every=PLANNED_EVERY if plan.endless else None)
-            self._phase = self._draining if plan.endless else self._running
+            self._query = launch(rows, self._opened, plan.output_mode, every=self._plans.every if self._plans else None)
+            self._phase = self._draining if self._plans else self._running
         return None
 
     def _topic(self) -> "DataFrame":
@@ -185,7 +186,8 @@ class ScenarioQuery:
     def _socket(self) -> "DataFrame":
         socket = self._task.socket
         assert socket is not None
-        self._drained = SocketProgress(socket.lines, self._opened.checkpoint)
+        assert self._plans is not None
+        self._drained = SocketProgress(socket.lines, self._opened.checkpoint, self._plans)
         reader = self._spark.readStream.format("socket").option("host", "127.0.0.1")
         return reader.option("port", socket.port).load()
 

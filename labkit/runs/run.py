@@ -17,7 +17,7 @@ from labkit.host.logs import read_log
 from labkit.runs.driver_task import QueryTask, Socket
 from labkit.runs.layout import RunFolder
 from labkit.runs.scenario import Scenario
-from labkit.runs.socket_source import before_plan, between_plans
+from labkit.runs.socket_source import Plans
 from labkit.spark.checkpoint import Checkpoint
 from labkit.spark.options import CheckpointFate
 from labkit.spark.reach import Armed, Reaction
@@ -99,13 +99,16 @@ class Run:
         all of them. A later driver first repeats the batch that was planned before the crash, and takes for it what
         its socket has sent by then; so it gets its lines when that batch is over. They must be there before it plans
         its first new batch: otherwise it plans a batch that ends before it begins, and Spark stops with "Offsets
-        committed out of order". A repetition that lasts long has taken its lines, none, long before `before_plan`.
+        committed out of order". A repetition that lasts long has taken its lines, none, long before the next plan is
+        near.
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
-        done = checkpoint.commit_log()
+        plans, done = Plans.read(checkpoint), checkpoint.commit_log()
+        if plans is None:
+            return False
         if self.drivers > 1:
-            return before_plan() or set(checkpoint.offset_log()) <= set(done)
-        return 0 in done and between_plans()
+            return plans.is_near() or set(checkpoint.offset_log()) <= set(done)
+        return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
         """Return the lines that each driver gets from the socket, as JSON.

@@ -4,52 +4,81 @@ Spark's socket source puts into a batch the lines that arrived before it planned
 at known times, and lines are sent between them.
 """
 
+import math
 import time
 from typing import TYPE_CHECKING
 
+import psutil
+
+from labkit.host import durable
+
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from labkit.spark.checkpoint import Checkpoint
 
-PLANNED_EVERY = 4
-"""The seconds between two plans of a batch. Spark plans at every multiple of them since 1970
-(ProcessingTimeExecutor). The first query of a driver takes two of them to start on a busy machine.
-"""
+SHORTEST = 4
+"""The fewest seconds between two plans of a batch. The first query of a driver takes up to two of them to start."""
+
+_FILE = "planned_every"
+"""The file, in labkit's own folder of a checkpoint, with the seconds between two plans of the latest driver."""
 
 
-def just_planned() -> bool:
-    """Return whether a plan has only just passed, so that a query which connects now has its lines before the next
-    one.
+class Plans:
+    """The times at which a driver's query plans batches: at every multiple of `every` seconds since 1970
+    (ProcessingTimeExecutor).
     """
-    return _passed() < 0.2
 
+    def __init__(self, every: int) -> None:
+        self.every = every
 
-def between_plans() -> bool:
-    """Return whether now is the middle between two plans, so that lines sent now arrive in one batch."""
-    return 0.4 < _passed() < 0.6
+    @classmethod
+    def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
+        """Choose the times for a query of this driver, and write them down for the runner.
 
+        On a busy machine a query takes longer to start, as the driver itself did. So the time between two plans is at
+        least three times the time from the start of this process to that of its Spark context.
+        """
+        context = spark.sparkContext.startTime / 1000
+        plans = cls(max(SHORTEST, math.ceil(3 * (context - psutil.Process().create_time()))))
+        durable.replace(checkpoint.log / _FILE, str(plans.every))
+        return plans
 
-def before_plan() -> bool:
-    """Return whether the next plan is so near that lines must be sent now to arrive before it."""
-    return _passed() > 0.6
+    @classmethod
+    def read(cls, checkpoint: "Checkpoint") -> "Plans | None":
+        """Return the times that the latest driver chose; None if no driver has chosen yet."""
+        path = checkpoint.log / _FILE
+        return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
+    def has_just_passed(self) -> bool:
+        """Return whether a plan has only just passed, so that a query which connects now has its lines before the next
+        one.
+        """
+        return self._passed() < 0.2
 
-def _passed() -> float:
-    """Return the fraction (0 to 1) of the time between two plans that has passed since the last one."""
-    return time.time() % PLANNED_EVERY / PLANNED_EVERY
+    def is_between(self) -> bool:
+        """Return whether now is the middle between two plans, so that lines sent now arrive in one batch."""
+        return 0.4 < self._passed() < 0.6
+
+    def is_near(self) -> bool:
+        """Return whether the next plan is so near that lines must be sent now to arrive before it."""
+        return self._passed() > 0.8
+
+    def _passed(self) -> float:
+        """Return the fraction (0 to 1) of the time between two plans that has passed since the last one."""
+        return time.time() % self.every / self.every
 
 
 class SocketProgress:
     """Detects when a query has read all lines that its current socket connection sends; their offsets begin at 0.
 
     Batches that an earlier driver planned say nothing about these lines. Lines whose offsets were committed
-    before make no batch, so a query that is idle for `QUIET` seconds has read everything too.
+    before make no batch, so a query that has planned nothing new two times has read everything too.
     """
 
-    QUIET = 2.5 * PLANNED_EVERY
-
-    def __init__(self, lines: int, checkpoint: "Checkpoint") -> None:
+    def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:
+        self._quiet = 2.5 * plans.every
         self._last_offset, self._planned = (lines - 1, max(checkpoint.offset_log(), default=-1))
         # Neither a batch nor the -1 that means no progress, so that the first look always counts as progress.
         self._batch, self._since = -2, time.monotonic()
@@ -64,4 +93,4 @@ class SocketProgress:
             self._batch, self._since = batch, time.monotonic()
         if progress is not None and batch > self._planned:
             return int(progress["sources"][0]["endOffset"]) >= self._last_offset
-        return batch >= 0 and time.monotonic() - self._since > self.QUIET
+        return batch >= 0 and time.monotonic() - self._since > self._quiet

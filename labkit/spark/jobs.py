@@ -138,8 +138,6 @@ class Plan:
     compute: "Callable[[DataFrame, Path], DataFrame]"
     """Computes the result from the lines and the folder with prices and mails (`labkit.spark.outside`)."""
     output_mode: str
-    endless: bool = False
-    """Whether the source cannot tell when all records are read, so that the query must be stopped."""
 
 
 def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
@@ -149,7 +147,7 @@ def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame,
 
 JOBS = {
     Job.RUNNING: Plan(LogSource, _alone(running), "append"),
-    Job.SOCKET: Plan(None, _alone(each), "append", endless=True),
+    Job.SOCKET: Plan(None, _alone(each), "append"),
     Job.KAFKA: Plan(None, _alone(running_on_topic), "append"),
     Job.TOTALS: Plan(TextSource, _alone(totals), "update"),
     Job.SHOP: Plan(LogSource, shop, "append"),

@@ -69,6 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 COMMON = {
     "ignored": st.lists(TEXTS, max_size=2),
     "quick": st.just(value=True),
+    "since": TEXTS,
     "limit": SECONDS,
     "seconds": SECONDS,
     "reader": st.sampled_from(["sink.py:read", "sink.py:other"]),

@@ -32,6 +32,7 @@ from labkit.crashtest.blackbox.points import (
     QUICK_DIRECTED,
     QUICK_PAIRS,
     QUICK_POINTS,
+    SINCE_POINTS,
     THEN,
     Pair,
     Point,
@@ -115,6 +116,7 @@ class Campaign:
 
         Raises `InvalidInput` if the pipeline or the reader fails even there.
         """
+        self.settings.changed()  # a revision that does not exist is refused before anything runs
         self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
         run = self._healthy.run
@@ -140,7 +142,9 @@ class Campaign:
         most = QUICK_POINTS if self.settings.quick else POINTS
         plan = choose(self._seen.effects, self._seen.showing, most, self.harness.logs)
         self.points_total = plan.total
-        jobs = [single_job(self.points[point.name]) for point in plan.chosen]
+        jobs = [single_job(self.points[point.name]) for point in self._since(plan.chosen)]
+        if self.settings.since and not self.settings.only:
+            return jobs
         if not self.harness.endless:
             jobs.append(later_job())
         jobs.append(two_instances_job(self._first_showing()))
@@ -149,12 +153,27 @@ class Campaign:
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
         return jobs
 
+    def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
+        """With `--since`, return the points whose lines have changed, and a few others; otherwise those of the plan."""
+        changed = self.settings.changed()
+        if changed is None:
+            return chosen
+        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self.harness.logs).chosen
+        return [point for point in self.points.values() if point in few or point.has_changed(changed)]
+
     def second_crashes(self) -> list[Job]:
-        """Return the jobs with a second crash during a recovery, which are known only after the single crashes."""
+        """Return the jobs with a second crash during a recovery, which are known only after the single crashes.
+
+        With `--since` they are those whose second point is at a changed line, as of code that only a recovery runs.
+        """
         quick, effects = self.settings.quick, self._seen.effects
         showing = families(effects, self._seen.showing)
         most, most_directed = (QUICK_PAIRS, QUICK_DIRECTED) if quick else (PAIRS, None)
         chosen, self.pairs_total, self.directed = pairs(self.recoveries, most, showing, effects, most_directed)
+        changed = self.settings.changed()
+        if changed is not None:
+            every = pairs(self.recoveries, 0, showing, effects).chosen
+            chosen = tuple(pair for pair in every if pair.second.has_changed(changed))
         return list(map(pair_job, chosen))
 
     def outages(self) -> list[Job]:
@@ -407,9 +426,9 @@ class Campaign:
         """Yield jobs for the crash points, and then for the directed pairs, that were not chosen, as long as there is
         time.
 
-        With `--quick` or `--only` it yields nothing.
+        With `--quick`, `--since` or `--only` it yields nothing.
         """
-        if self.settings.quick or self.settings.only:
+        if self.settings.quick or self.settings.is_selection:
             return
         tried = {each.id for each in self.results}
         points_left = [single_job(point) for name, point in self.points.items() if name not in tried]
@@ -472,7 +491,7 @@ class Campaign:
     def report(self) -> Report:
         """Return the report on the runs so far."""
         unjudged = [*UNJUDGED, *(["aborted_read"] if self._seen.replaces else [])]
-        extent = Extent(self.points_total, self.pairs_total, self.directed, bool(self.settings.only))
+        extent = Extent(self.points_total, self.pairs_total, self.directed, self.settings.is_selection)
         summary = self.ledger.summary(extent, unjudged)
         harness = self.harness
         known = log_notes(self._seen.effects, harness.logs)

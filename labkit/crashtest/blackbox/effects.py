@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.crashtest.blackbox.messages import ASKING, word
+from labkit.host.python_line import Line
 from labkit.host.syscalls.calls import Call, CallKind
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|(?<![0-9a-zA-Z])[0-9a-f]{32}(?![0-9a-zA-Z])")
@@ -105,8 +106,8 @@ class Effect:
         return f"{self.kind} {self.where} #{self.occurrence}"
 
     @property
-    def line(self) -> str:
-        """Return the line of Python that makes the effect, as in `job.py:14 in write`; empty if it is not known."""
+    def line(self) -> Line | None:
+        """Return the line of Python that makes the effect; None if it is not known."""
         return self.call.line
 
     @property

@@ -195,7 +195,7 @@ class Execution:
         effect = self._namer.name(call)
         if effect is None:
             return Answer.GO_ON
-        effect = self._lines.added(effect)
+        effect = self._lines.added(effect, self._settings.folder)
         before = self._effects[-1].call.seconds if self._effects else 0.0
         if effect.kind is not CallKind.EXIT:
             self._silence.note(before, call.seconds)

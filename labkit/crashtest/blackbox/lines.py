@@ -6,6 +6,7 @@ effect's line is read only once in a test. Other languages have no lines here; f
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.python_line import Line, can_read, is_python, line_of
@@ -21,23 +22,29 @@ class Lines:
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
         """Prepare to read lines; `read` gets the ids of a thread and its process."""
         self._read = read
-        self._known: dict[str, str] = {}
+        self._known: dict[str, Line | None] = {}
         self._can_read = can_read()
         self._missed = False
 
-    def added(self, effect: Effect) -> Effect:
-        """Return an effect with its line. Its call must be held by the kernel at the moment."""
-        return replace(effect, call=replace(effect.call, line=self._line(effect)))
+    def added(self, effect: Effect, folder: Path) -> Effect:
+        """Return an effect with its line. Its call must be held by the kernel at the moment.
 
-    def _line(self, effect: Effect) -> str:
+        The path of a file in `folder`, in which the command runs, is relative to it, as copies of the folder need it.
+        """
+        return replace(effect, call=replace(effect.call, line=self._line(effect, folder)))
+
+    def _line(self, effect: Effect, folder: Path) -> Line | None:
         call = effect.call
         if effect.kind is CallKind.EXIT or not is_python(call.process):
-            return ""
+            return None
         if not self._can_read:
             self._missed = True
-            return ""
+            return None
         if effect.name not in self._known:
-            self._known[effect.name] = str(self._read(call.pid, call.process) or "")
+            line = self._read(call.pid, call.process)
+            if line is not None and Path(line.file).is_relative_to(folder):
+                line = line._replace(file=str(Path(line.file).relative_to(folder)))
+            self._known[effect.name] = line
         return self._known[effect.name]
 
     def notes(self) -> list[str]:

@@ -13,12 +13,16 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.host.changed_lines import ChangedLines
+from labkit.host.python_line import Line
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_POINTS, POINTS = 12, 60
 """The maximum number of crash points that are tried before second crashes, with and without `--quick`."""
 QUICK_PAIRS, PAIRS = 3, 8
 """The number of random pairs of a first and a second crash, with and without `--quick`."""
+SINCE_POINTS = 3
+"""The number of crash points that a test of changed lines (`--since`) tries although their lines have not changed."""
 QUICK_DIRECTED = 6
 """The maximum number of pairs that a recovery gives a reason for with `--quick`; a whole test tries all of them."""
 SEED = 7
@@ -43,10 +47,10 @@ class Point(NamedTuple):
     """The position of the point among all points of the run without a crash, from 1."""
     after: str = ""
     """The name of the last effect before this point that a SIGKILL cannot undo (so no sync); empty if there is none."""
-    line: str = ""
-    """The line of Python that makes the effect `name`; empty if it is not known."""
-    line_before: str = ""
-    """The line of Python that makes the effect `after`; empty if it is not known."""
+    line: Line | None = None
+    """The line of Python that makes the effect `name`; None if it is not known."""
+    line_before: Line | None = None
+    """The line of Python that makes the effect `after`; None if it is not known."""
 
     @property
     def place(self) -> str:
@@ -57,6 +61,10 @@ class Point(NamedTuple):
     def place_before(self) -> str:
         """Return the name of the effect before this point, followed by its line if that is known."""
         return f"{self.after} ({self.line_before})" if self.line_before else self.after
+
+    def has_changed(self, changed: ChangedLines) -> bool:
+        """Return whether the line of the effect before or after this point is among the changed ones."""
+        return any(line and changed.include(line.file, line.number) for line in (self.line, self.line_before))
 
     def __str__(self) -> str:
         if self.name == EXIT:
@@ -77,13 +85,13 @@ def points(effects: Sequence[Effect], *, syncs: bool = False) -> list[Point]:
     With `syncs`, there is also a point before each sync, as a test of power cuts needs it.
     """
     places: list[Point] = []
-    after = line_before = ""
+    after, line_before = "", None
     for effect in effects:
         if effect.kind is CallKind.EXIT or (effect.kind is CallKind.SYNC and not syncs):
             continue
         places.append(Point(effect.name, len(places) + 1, after, effect.line, line_before))
         after, line_before = effect.name, effect.line
-    return [*places, Point(EXIT, len(places) + 1, after, "", line_before)]
+    return [*places, Point(EXIT, len(places) + 1, after, None, line_before)]
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:

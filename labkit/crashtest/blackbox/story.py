@@ -38,7 +38,7 @@ def said(effect: Effect) -> str:
     call = effect.call
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
-    more = ", ".join(part for part in (file, size, effect.line) if part)
+    more = ", ".join(part for part in (file, size, str(effect.line or "")) if part)
     return f"{effect.name} ({more})" if more else effect.name
 
 
@@ -63,7 +63,7 @@ def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
             "file": each.file,
             "call": each.call.name,
             "size": each.call.size,
-            "line": each.line,
+            "line": str(each.line or ""),
             "seconds": round(each.call.seconds, 4),
         }
         for each in effects

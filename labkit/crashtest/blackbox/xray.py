@@ -151,7 +151,7 @@ class XRay:
             "target": call.target,
             "bytes": call.size if effect.kind in (CallKind.WRITE, CallKind.SEND) else 0,
             "process": call.process,
-            "line": effect.line,
+            "line": str(effect.line or ""),
             "synced": _lasts(effect, sync),
             "synced_by": sync.call.number if sync else None,
         }
@@ -235,7 +235,7 @@ class Recorder:
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:
-            self.effects.append(self.lines.added(effect))
+            self.effects.append(self.lines.added(effect, Path.cwd()))
         return Answer.GO_ON
 
     def tick(self) -> Answer:

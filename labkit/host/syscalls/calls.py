@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 
 from labkit.host.processes.sessions import Emptied
+from labkit.host.python_line import Line
 
 
 class CallKind(StrEnum):
@@ -63,8 +64,8 @@ class Call:
 
     It is if the file was opened with O_SYNC or O_DSYNC, or if the call uses RWF_DSYNC.
     """
-    line: str = ""
-    """The line of the user's Python that makes the call; empty if there is none, or if nobody has read it."""
+    line: Line | None = None
+    """The line of the user's Python that makes the call; None if there is none, or if nobody has read it."""
 
 
 class Answer(Enum):

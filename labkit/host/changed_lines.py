@@ -1,0 +1,64 @@
+"""Find the source lines that have changed since a revision, by asking git."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+"""The head of a changed section in a diff: the first new line and the number of new lines (1 if it is not given)."""
+
+EVERY_LINE = range(1, 1 << 31)
+"""The changed lines of a file that git does not know yet."""
+
+
+@dataclass(frozen=True)
+class ChangedLines:
+    """The lines that have changed, by the absolute path of their file."""
+
+    lines: Mapping[str, frozenset[int] | range]
+
+    def include(self, file: str, line: int) -> bool:
+        """Return whether a line has changed. A relative path stands for every changed file whose path ends with it."""
+        if file.startswith("/"):
+            return line in self.lines.get(file, ())
+        return any(path.endswith(f"/{file}") and line in lines for path, lines in self.lines.items())
+
+
+def changed_since(revision: str, folder: Path) -> ChangedLines:
+    """Return the lines below a folder that differ from a revision of its git repository, committed or not.
+
+    Where lines were only removed, the lines before and after them count as changed. Raises `InvalidInput` if the folder
+    is in no repository, or if the repository does not have the revision.
+    """
+    top = Path(_git(revision, folder, "rev-parse", "--show-toplevel").strip())
+    base = _git(revision, folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    diff = _git(revision, folder, "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-renames", base.strip())
+    lines: dict[str, set[int]] = {}
+    path = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            path = str(top / line.removeprefix("+++ ").removeprefix("b/").rstrip("\t"))
+        elif (hunk := _HUNK.match(line)) and path:
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            lines.setdefault(path, set()).update(range(first, first + count) if count else (first, first + 1))
+    found: dict[str, frozenset[int] | range] = {file: frozenset(numbers) for file, numbers in lines.items()}
+    new = _git(revision, top, "ls-files", "--others", "--exclude-standard", "-z")
+    found.update((str(top / name), EVERY_LINE) for name in new.split("\0") if name)
+    return ChangedLines(found)
+
+
+def _git(revision: str, folder: Path, *words: str) -> str:
+    """Return the output of git. Paths are not quoted, because names may have letters that git would escape."""
+    command = ["git", "-C", str(folder), "-c", "core.quotePath=false", *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)
+    except FileNotFoundError:
+        raise InvalidInput(f"--since {revision}: git is not installed; install it, or leave --since out.") from None
+    if done.returncode:
+        why = done.stderr.strip().splitlines()[-1:] or ["there is no such revision"]
+        raise InvalidInput(f"--since {revision}: git cannot compare {folder} with it ({why[0][:200]}).")
+    return done.stdout
