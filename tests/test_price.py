@@ -29,6 +29,7 @@ def waits() -> Waits:
     return measure_waits(INTERVALS)
 
 
+@pytest.mark.slow
 def test_a_transaction_a_record_or_one_an_interval(waits: Waits) -> None:
     counts = [ROUNDS * records(each) for each in INTERVALS]
     assert waits.commits("append") == counts
@@ -142,6 +143,7 @@ def test_rows_that_fill_no_transaction_get_one() -> None:
     assert rates[4].rows == 10
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(supported()), reason=supported())
 def test_the_counts_that_come_with_the_lab_are_those_of_a_run() -> None:
     found = count_effects()

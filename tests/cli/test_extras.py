@@ -74,6 +74,7 @@ def test_help_needs_no_extra(base: Base, tmp_path: Path, verb: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_base_crash_tests_a_pipeline_and_shows_its_effects(base: Base, tmp_path: Path) -> None:
     if why := supported():
         pytest.skip(why)

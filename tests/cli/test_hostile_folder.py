@@ -49,7 +49,7 @@ WORDS = {
     "lab": ". --no-browser --port {port}",
 }
 """Arguments for each verb with which it goes as far as its child processes."""
-SLOW = {"demo", "matrix"}
+SLOW = {"crashtest", "demo", "lab", "matrix", "release", "run"}
 
 READER = """
 from pathlib import Path

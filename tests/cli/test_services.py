@@ -54,6 +54,7 @@ def said(answer: tuple[int, str, str]) -> dict:
     return status
 
 
+@pytest.mark.slow
 def test_up_status_down_and_what_they_print(labkit: Labkit) -> None:
     code, out, _ = labkit("services", "status", "postgres")
     assert code == 69

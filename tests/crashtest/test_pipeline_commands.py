@@ -37,6 +37,7 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     until(lambda: left_over() == [], "the end of what a test has started", 20)
 
 
+@pytest.mark.slow
 def test_the_steps_of_the_pipeline_in_the_example_for_github_do_what_they_say() -> None:
     """All but the installation, in a copy of the folder that the step names."""
     steps = yaml.safe_load((ROOT / "docs" / "crashtest.yml").read_text())["jobs"]["pipeline"]["steps"]

@@ -149,6 +149,7 @@ def test_what_a_query_does_to_its_session_reaches_nobody(query: str, said: str):
     assert judged(RIGHT).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     ["SELECT pg_sleep(60)::text", "SELECT pg_sleep(60)::text WHERE set_config('statement_timeout', '0', false) = '0'"],

@@ -215,6 +215,7 @@ def test_no_axis_gives_a_point_to_a_sink_that_fails(axis: str) -> None:
     assert "ValueError: no such luck" in found.message
 
 
+@pytest.mark.slow
 def test_a_sink_that_fills_the_disk_is_stopped() -> None:
     def fills(db: Any, query: str, batch: int, rows: Any) -> None:
         db.execute(CREATE)
@@ -324,6 +325,7 @@ def locks_first(db: Any, epoch: int, query: str, batch: int, rows: Any) -> str:
     return "written"
 
 
+@pytest.mark.slow
 def test_of_two_writers_the_older_one_is_stopped_at_every_place() -> None:
     tried = lab.try_sink(looks_first, "writers")
     assert not tried["a stopped writer goes on"]
@@ -345,6 +347,7 @@ def test_a_sink_for_one_writer_is_no_sink_for_two() -> None:
     assert "takes 4 positional arguments but 5 were given" in str(tried)
 
 
+@pytest.mark.slow
 def test_what_fails_without_a_crash_is_not_tried_with_one() -> None:
     def for_ever(db: Any, query: str, batch: int, rows: Any) -> None:
         counted = "SELECT 1 UNION ALL SELECT x + 1 FROM c"

@@ -236,6 +236,7 @@ def marked(exercise: Exercise, sink: Sink) -> Any:
     return mark(exercise, answer, variants(exercise.name, 1))
 
 
+@pytest.mark.slow
 def test_points_are_given_by_axis() -> None:
     def batch_alone(db: Any, query: str, batch: int, rows: list[dict[str, Any]]) -> None:
         made(db)

@@ -291,32 +291,37 @@ def guards_each_row(db: Any, epoch: int, query: str, batch: int, rows: list[Row]
     return "written" if db.execute(f"SELECT 1 WHERE {newest}", [query, epoch]) else "fenced"
 
 
+CASES = [
+    ("14-table", completes_row_by_row, axes.SECOND),
+    ("14-table", rewinds, axes.OLDER),
+    ("14-table", prunes, axes.OLDER),
+    ("14-table", batch_as_text, axes.OLDER),
+    ("14-table", one_marker, axes.QUERY),
+    ("14-table", glued, axes.QUERY),
+    ("14-table", alike, axes.QUERY),
+    ("14-table", late, axes.CRASH),
+    ("14-table", quoted, axes.READER),
+    ("14-table", numbers, axes.READER),
+    ("14-table", locks, axes.READER),
+    ("14b-folder", writes_what_is_listed, axes.OLDER),
+    ("14b-folder", in_the_text, axes.QUERY),
+    ("14b-folder", begins_alike, axes.QUERY),
+    ("14b-folder", one_digit, axes.QUERY),
+    ("14b-folder", padded, axes.CRASH),
+    ("14b-folder", by_hand, axes.CRASH),
+    ("14b-folder", tries, axes.LEFT),
+    ("14b-writers", fenced_once, axes.STOPPED),
+    ("14b-writers", epoch_as_text, axes.STOPPED),
+    ("14b-writers", nothing_to_do, axes.STOPPED),
+    ("14b-writers", guards_each_row, axes.STOPPED),
+]
+FAST = list({(exercise, axis): (exercise, sink, axis) for exercise, sink, axis in CASES}.values())
+"""One sink for each exercise and axis; the others are slow."""
+
+
 @pytest.mark.parametrize(
     ("exercise", "sink", "axis"),
-    [
-        ("14-table", completes_row_by_row, axes.SECOND),
-        ("14-table", rewinds, axes.OLDER),
-        ("14-table", prunes, axes.OLDER),
-        ("14-table", batch_as_text, axes.OLDER),
-        ("14-table", one_marker, axes.QUERY),
-        ("14-table", glued, axes.QUERY),
-        ("14-table", alike, axes.QUERY),
-        ("14-table", late, axes.CRASH),
-        ("14-table", quoted, axes.READER),
-        ("14-table", numbers, axes.READER),
-        ("14-table", locks, axes.READER),
-        ("14b-folder", writes_what_is_listed, axes.OLDER),
-        ("14b-folder", in_the_text, axes.QUERY),
-        ("14b-folder", begins_alike, axes.QUERY),
-        ("14b-folder", one_digit, axes.QUERY),
-        ("14b-folder", padded, axes.CRASH),
-        ("14b-folder", by_hand, axes.CRASH),
-        ("14b-folder", tries, axes.LEFT),
-        ("14b-writers", fenced_once, axes.STOPPED),
-        ("14b-writers", epoch_as_text, axes.STOPPED),
-        ("14b-writers", nothing_to_do, axes.STOPPED),
-        ("14b-writers", guards_each_row, axes.STOPPED),
-    ],
+    [pytest.param(*each, marks=() if each in FAST else pytest.mark.slow) for each in CASES],
 )
 def test_a_wrong_sink_of_a_stranger_fails(exercise: str, sink: Callable[..., Any], axis: str) -> None:
     asked = find(exercise)

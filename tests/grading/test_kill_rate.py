@@ -50,13 +50,11 @@ def test_a_wrong_solution_fails_with_its_own_message(path: Path):
 
 
 def of_hidden() -> list[Path]:
-    """All; of exercises with axes, whose hidden variants are some hundred kills, the first: the tool runs the
-    others.
-    """
+    """The first of each exercise: continuous integration runs the tool for all of them."""
     first: dict[str, Path] = {}
     for path in FILES:
         first.setdefault(path.parent.name, path)
-    return [path for path in FILES if not EXERCISES[path.parent.name].axes or path in first.values()]
+    return list(first.values())
 
 
 @pytest.mark.parametrize("path", slow_with_axes(of_hidden()), ids=name_of)

@@ -156,6 +156,7 @@ def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) ->
     assert all("is withheld while exercises are graded" in line for line in said), said
 
 
+@pytest.mark.slow
 def test_a_listening_service_of_this_machine_is_out_of_reach(tmp_path: Path) -> None:
     """What the hostile set asks in general, with a server that surely listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -226,6 +227,7 @@ def test_what_python_needs_is_shown_again_within_what_nobody_may_see() -> None:
     assert layers(["/a"], ["/a"]) == {}
 
 
+@pytest.mark.slow
 def test_a_checkout_that_is_shown_shows_neither_its_history_nor_its_notes(
     outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_one_student_is_named_by_key_account_or_name(tmp_path: Path) -> None:
         batch.run(Order([tmp_path / "in"], tmp_path / "out", submitted.COURSE, exercises=["01-wyh"]), lambda *_: None)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_refused_once_and_again_when_the_reason_is_another(tmp_path: Path) -> None:
     folder = tmp_path / "in" / "Ada_3_assignsubmission_file_"
     folder.mkdir(parents=True)

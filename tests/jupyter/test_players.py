@@ -126,6 +126,7 @@ def test_keys_of_the_live_session_stay_in_it(lab):
     assert selected_cell(page) == selected
 
 
+@pytest.mark.slow
 def test_dark_theme_and_twice_the_size(lab):
     page = lab.page
     change = "theme => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
@@ -191,6 +192,7 @@ def test_after_a_save_the_players_still_step(lab, saved, lab_server, browser):
         root.locator(".lk-status", has_text="run the cell again").wait_for()
 
 
+@pytest.mark.slow
 def test_an_untrusted_copy_shows_a_picture_and_a_sentence(saved, lab_server, browser):
     notebook = nbformat.read(saved, as_version=4)
     notebook.cells[0].source = "# A copy from somebody else"

@@ -97,6 +97,7 @@ def focused(page) -> str:
     return page.evaluate("() => document.activeElement.value || document.activeElement.textContent")
 
 
+@pytest.mark.slow
 def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_server):
     page = asked.page
     form = page.locator("form.lk-ask")

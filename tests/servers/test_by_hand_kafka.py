@@ -87,6 +87,7 @@ def test_a_refused_write_and_a_refused_beginning_are_sentences(broker: Kafka) ->
         topic.write("other", "hello")
 
 
+@pytest.mark.slow
 def test_the_ten_steps(broker: Kafka) -> None:
     steps = ten_steps(broker)
     assert len(steps.steps) == 10
@@ -138,6 +139,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_a_private_broker_ends_with_a_killed_kernel(java: Java, broker: Kafka) -> None:
     environment = {name: value for name, value in os.environ.items() if name != addresses.KAFKA}
     with subprocess.Popen(

@@ -122,6 +122,7 @@ def test_down_after_a_sigkill_leaves_no_pid_file(up: PostgresService) -> None:
     assert not (up.folder / "data" / "postmaster.pid").exists()
 
 
+@pytest.mark.slow
 def test_a_stopped_server_does_not_answer_and_is_taken_down(
     up: PostgresService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +254,7 @@ def test_root_runs_it_as_nobody_where_nobody_can_reach(up: PostgresService, tmp_
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root cannot run PostgreSQL itself")
 def test_programs_in_a_closed_folder_are_copied_once_with_their_libraries(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -59,6 +59,7 @@ def seen_otherwise(texts: Iterable[str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_both_enumerators_find_the_same_designs():
     assert texts(ALL) == plain.designs(ALL)
     assert len(texts(ALL)) == DESIGNS
@@ -70,6 +71,7 @@ def test_each_design_comes_once_and_its_text_gives_it_back():
     assert [Design.parse(str(each)) for each in found] == found
 
 
+@pytest.mark.slow
 def test_readers_of_both_enumerators_saw_the_same():
     assert differences(5, sample=40, seed=random.Random(7).randrange(99)) == []
 

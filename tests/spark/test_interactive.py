@@ -41,6 +41,7 @@ def begun(more: str) -> tuple["subprocess.Popen[str]", Path, int]:
     return process, Path(scratch), int(jvm)
 
 
+@pytest.mark.slow
 def test_it_stops_begins_again_and_leaves_nothing_at_the_end() -> None:
     process, scratch, jvm = begun(AGAIN)
     said, _ = process.communicate(timeout=120)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from choosing import slow_but
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +25,9 @@ OTHERS = [Handle("q", 0, 1, 1, 1), Handle("q", 1, 0, 1, 1), Handle("q", 1, 0, 2,
 
 
 def able(capability: str) -> pytest.MarkDecorator:
-    """Asks every store that has the capability."""
-    return pytest.mark.parametrize("kind", [name for name in STORES if capability in capabilities(name)])
+    """Asks every store that has the capability. A broker is slow; its own tests ask it at every run."""
+    kinds = [name for name in STORES if capability in capabilities(name)]
+    return pytest.mark.parametrize("kind", slow_but([name for name in kinds if name != "kafka"], kinds))
 
 
 def in_order_of_commits(capability: str) -> pytest.MarkDecorator:
@@ -37,7 +39,7 @@ def in_order_of_commits(capability: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("kind", kinds)
 
 
-anything = pytest.mark.parametrize("kind", list(STORES))
+anything = pytest.mark.parametrize("kind", slow_but([name for name in STORES if name != "kafka"], STORES))
 
 
 def row(offset: int, key: str = "hello", batch: int = 0) -> Observation:
