@@ -644,6 +644,32 @@ def test_what_cannot_be_followed_is_counted(place: Path) -> None:
     assert told(calls, place) == ["create mapped", "truncate mapped", "exit"]
 
 
+def test_what_outlives_every_process_and_is_no_file_is_counted(place: Path) -> None:
+    """Where another process may find it again: an object without a key dies with those who know its number."""
+    ended, calls = python(
+        place,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None)
+        libc.shmat.restype = ctypes.c_void_p
+        for key in (0, os.getpid()):
+            memory = libc.shmget(key, 4096, 0o1600)
+            libc.shmat(memory, None, 0o10000)
+            libc.shmat(memory, None, 0)
+            libc.shmctl(memory, 0, None)
+            semaphores = libc.semget(key, 1, 0o1600)
+            libc.semop(semaphores, bytes(6), 0)
+            libc.semctl(semaphores, 0, 0)
+            queue = libc.msgget(key, 0o1600)
+            libc.msgsnd(queue, (8).to_bytes(8, "little") + b"a", 1, 0)
+            libc.msgctl(queue, 0, None)
+        """,
+    )
+    assert ended.status == 0
+    assert dict(ended.unseen) == {"SysV shared memory": 1, "SysV semaphores": 1, "a SysV message queue": 1}
+    assert told(calls, place) == ["exit"]
+
+
 FOREIGN = """
 import ctypes, mmap
 page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)

@@ -22,20 +22,32 @@ from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Copy, Shared, at_home,
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
-from labkit.crashtest.blackbox.jobs import LATER, TWO, later_job, outage_job, pair_job, single_job, two_instances_job
+from labkit.crashtest.blackbox.jobs import (
+    LATER,
+    TWO,
+    later_job,
+    loop_job,
+    outage_job,
+    pair_job,
+    single_job,
+    two_instances_job,
+)
 from labkit.crashtest.blackbox.logs import log_notes
 from labkit.crashtest.blackbox.outage import OUTAGES, POWER, QUICK_OUTAGES, STATE, outages
 from labkit.crashtest.blackbox.points import (
     EXIT,
+    LOOPS,
     PAIRS,
     POINTS,
     QUICK_DIRECTED,
+    QUICK_LOOPS,
     QUICK_PAIRS,
     QUICK_POINTS,
     SINCE_POINTS,
     THEN,
     Pair,
     Point,
+    Recoveries,
     behind_sync,
     choose,
     families,
@@ -120,7 +132,7 @@ class Campaign:
         self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
         run = self._healthy.run
-        self.points = {each.name: each for each in points(self._healthy.effects)}
+        self.points = {each.name: each for each in points(self._healthy.effects, cuts=True)}
         if self.settings.power_cut:
             self.outage_points = {each.name: each for each in points(self._healthy.effects, syncs=True)}
         job = Job("healthy", "no crash", Group.HEALTHY)
@@ -162,19 +174,24 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self) -> list[Job]:
-        """Return the jobs with a second crash during a recovery, which are known only after the single crashes.
+        """Return the jobs with a second crash during a recovery, or with a crash loop, which are known only after the
+        single crashes.
 
         With `--since` they are those whose second point is at a changed line, as of code that only a recovery runs.
         """
         quick, effects = self.settings.quick, self._seen.effects
         showing = families(effects, self._seen.showing)
         most, most_directed = (QUICK_PAIRS, QUICK_DIRECTED) if quick else (PAIRS, None)
-        chosen, self.pairs_total, self.directed = pairs(self.recoveries, most, showing, effects, most_directed)
+        chosen, self.pairs_total, directed = pairs(self.recoveries, most, showing, effects, most_directed)
+        looped = Recoveries(self.recoveries, effects, showing).loops(QUICK_LOOPS if quick else LOOPS)
         changed = self.settings.changed()
         if changed is not None:
             every = pairs(self.recoveries, 0, showing, effects).chosen
             chosen = tuple(pair for pair in every if pair.second.has_changed(changed))
-        return list(map(pair_job, chosen))
+            looped = [point for point in looped if point.has_changed(changed)]
+        loops = list(map(loop_job, looped))
+        self.directed = directed | {job.id for job in loops}
+        return [*map(pair_job, chosen), *loops]
 
     def outages(self) -> list[Job]:
         """Return a job for each point at which the power fails; none without `--power-cut`."""
@@ -249,8 +266,11 @@ class Campaign:
                 harness.recover_and_start_again(run)
             elif job.id == TWO:
                 harness.start_two(run, self._first_showing())
+            elif len(names := job.id.split(THEN)) > 2:
+                harness.crash_loop(run, self._place(names[0]), len(names))
+                harness.recover(run)
             else:
-                for name in job.id.split(THEN):
+                for name in names:
                     harness.crash(run, self._place(name))
                 harness.recover(run)
         return FinishedRun(job, run, self._judged(job, run))
@@ -479,7 +499,9 @@ class Campaign:
         first, then, second = name.partition(THEN)
         point = self.points[first]
         yield single_job(point)
-        if then:
+        if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
+            yield loop_job(point)
+        elif then:
             recovered = {each.name: each for each in points(self.recoveries.get(point, ()))}
             if second not in recovered:
                 raise InvalidInput(

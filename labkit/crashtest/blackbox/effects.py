@@ -63,7 +63,7 @@ def _mask(part: str, pids: set[str]) -> str:
     part = _ATTEMPT.sub(r"\1\2<n>", f"_{part}" if "attempt_" in part else part)
     if "attempt_" in part:
         part = part.removeprefix("_")
-    return _NUMBER.sub(lambda at: "<pid>" if at[0] in pids else at[0], part)
+    return _NUMBER.sub(lambda at: "<pid>" if at[0].lstrip("0") in pids else at[0], part)
 
 
 def family(where: str) -> str:
@@ -126,18 +126,22 @@ class Namer:
     """Turns the system calls of one run, in their order, into effects with names that are the same in every run."""
 
     def __init__(
-        self, folders: Sequence[Path], ignored: Sequence[str] = (), numbered: frozenset[str] = frozenset()
+        self,
+        folders: Sequence[Path],
+        ignored: Sequence[str] = (),
+        numbered: frozenset[str] = frozenset(),
+        earlier: Iterable[Call] = (),
     ) -> None:
         """Prepare to name the calls that concern these watched folders.
 
         `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the pipeline.
         `numbered` are the masked paths, found by `unordered` in an earlier run, for which the names keep the numbers of
-        log entries.
+        log entries. `earlier` are calls of earlier starts, whose process numbers may still be in names of files.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._ignored = ignored
         self._numbered = numbered
-        self._pids: set[int] = set()
+        self._pids = {number for call in earlier for number in (call.process, call.pid)}
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:

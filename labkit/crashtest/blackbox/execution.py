@@ -15,10 +15,10 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from labkit.core.errors import InvalidInput, LabError
+from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.lines import Lines
-from labkit.crashtest.blackbox.points import EXIT, Point
+from labkit.crashtest.blackbox.points import EXIT, Point, first_part
 from labkit.crashtest.blackbox.power_cut import Journal, recorded
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.reader import ReaderFailed
@@ -148,8 +148,12 @@ class Execution:
             output=log,
             decide=self.decide,
             tick=self.tick,
+            contents=self._cuts,
         )
-        return self._over_with(watched, log)
+        start = self._over_with(watched, log)
+        if self._cuts and watched.held is not None:
+            write_part(watched.held)
+        return start
 
     @contextmanager
     def recorded(self, environment: Mapping[str, str], log: Path) -> Iterator[tuple[Start, Journal]]:
@@ -169,6 +173,11 @@ class Execution:
             tick=self.tick,
         ) as journal:
             yield self._over_with(journal.watched, log), journal
+
+    @property
+    def _cuts(self) -> bool:
+        """Whether the crash ends a write in the middle."""
+        return self._at is not None and self._at.cut > 0
 
     @property
     def _command(self) -> list[str]:
@@ -201,7 +210,7 @@ class Execution:
             self._silence.note(before, call.seconds)
         if self._ask is not None:
             self._ask(effect)
-        if self._at is not None and effect.name == self._at.name:
+        if self._at is not None and effect.name == self._at.effect:
             return Answer.KILL
         self._effects.append(effect)
         self._last_call = self._last_effect = time.monotonic()
@@ -245,6 +254,23 @@ class Execution:
             return False
         finally:
             self._looked = time.monotonic()
+
+
+def write_part(call: Call) -> None:
+    """Write to a file the part of a write's bytes that reaches it if a SIGKILL ends the write about in the middle.
+
+    The kernel held the whole write until its process was dead, so this part is written here. Raises `JobFailed` if that
+    is impossible.
+    """
+    size = first_part(call)
+    if not size or call.content is None:
+        raise JobFailed("the write at which the command was killed could not be cut in two this time")
+    try:
+        with Path(call.path).open("r+b") as file:
+            file.seek(call.offset)
+            file.write(call.content[:size])
+    except OSError as error:
+        raise JobFailed(f"a part of a write to {call.path} could not be written ({error.strerror})") from error
 
 
 def reached(start: Start, at: Point) -> bool:

@@ -1,7 +1,7 @@
 """The jobs of a pipeline's crash test; each job describes one run: a crash, a second crash, or a loss of power."""
 
 from labkit.crashtest.blackbox.outage import POWER
-from labkit.crashtest.blackbox.points import Pair, Point
+from labkit.crashtest.blackbox.points import LOOP, THEN, Pair, Point
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import Group
 
@@ -35,6 +35,11 @@ def pair_job(pair: Pair) -> Job:
     """Return the job of a run with a crash, and a second crash during the recovery from it."""
     title = f"{pair.first}; then, in the recovery, {pair.second}"
     return Job(pair.name, title, Group.PAIR)
+
+
+def loop_job(point: Point) -> Job:
+    """Return the job of a run that crashes several times in a row at the same point, as in a crash loop."""
+    return Job(THEN.join([point.name] * LOOP), f"{point}, {LOOP} times in a row", Group.PAIR)
 
 
 def outage_job(point: Point) -> Job:

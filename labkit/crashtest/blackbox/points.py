@@ -15,8 +15,10 @@ from typing import NamedTuple
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.host.changed_lines import ChangedLines
 from labkit.host.python_line import Line
-from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.calls import Call, CallKind
 
+PAGE = 4096
+"""The bytes of a page of memory. Linux may end a write between two pages if its thread was killed meanwhile."""
 QUICK_POINTS, POINTS = 12, 60
 """The maximum number of crash points that are tried before second crashes, with and without `--quick`."""
 QUICK_PAIRS, PAIRS = 3, 8
@@ -33,6 +35,13 @@ EXIT = "exit"
 For a command that never ends by itself, this is the time when all rows can be read.
 """
 
+WITHIN = "within "
+"""The beginning of the name of a crash point within a write; the name of the write follows."""
+LOOP = 5
+"""The number of crashes, one after the other at the same point, in a run with a crash loop."""
+QUICK_LOOPS, LOOPS = 1, 3
+"""The maximum number of crash points that get a run with a crash loop, with and without `--quick`."""
+
 THEN = " then "
 """The separator, in the id of a run, between the crash point and the second crash point during the recovery."""
 
@@ -40,7 +49,7 @@ _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind
 
 
 class Point(NamedTuple):
-    """A crash point, at which the pipeline can be killed: before an effect, or at the command's end."""
+    """A crash point, at which the pipeline can be killed: before or within an effect, or at the command's end."""
 
     name: str
     number: int
@@ -51,6 +60,13 @@ class Point(NamedTuple):
     """The line of Python that makes the effect `name`; None if it is not known."""
     line_before: Line | None = None
     """The line of Python that makes the effect `after`; None if it is not known."""
+    cut: int = 0
+    """The bytes of the write that reach the file although the crash ends the write; 0 for a crash before the effect."""
+
+    @property
+    def effect(self) -> str:
+        """Return the name of the effect that the crash prevents, wholly or in part; `exit` at the command's end."""
+        return self.name.removeprefix(WITHIN)
 
     @property
     def place(self) -> str:
@@ -69,7 +85,7 @@ class Point(NamedTuple):
     def __str__(self) -> str:
         if self.name == EXIT:
             return f"at the end of the command, after {self.place_before or 'nothing'}"
-        return f"before {self.place}"
+        return f"{self.place}, after {self.cut} of its bytes" if self.cut else f"before {self.place}"
 
 
 class Plan(NamedTuple):
@@ -79,10 +95,22 @@ class Plan(NamedTuple):
     total: int
 
 
-def points(effects: Sequence[Effect], *, syncs: bool = False) -> list[Point]:
+def first_part(call: Call) -> int:
+    """Return how many bytes of a write reach its file if a SIGKILL ends it about in the middle; 0 if none can.
+
+    Linux looks for a SIGKILL between two pages (generic_perform_write), so a write within one page is never cut.
+    """
+    if call.kind is not CallKind.WRITE or call.offset < 0 or call.name == "ioctl":
+        return 0
+    first = PAGE - call.offset % PAGE
+    return first + (call.size - first) // PAGE // 2 * PAGE if first < call.size else 0
+
+
+def points(effects: Sequence[Effect], *, syncs: bool = False, cuts: bool = False) -> list[Point]:
     """Return every crash point of a run in order; the last one is the command's end.
 
-    With `syncs`, there is also a point before each sync, as a test of power cuts needs it.
+    With `syncs`, there is also a point before each sync, as a test of power cuts needs it; with `cuts`, a point within
+    each write that a SIGKILL may cut in two.
     """
     places: list[Point] = []
     after, line_before = "", None
@@ -90,6 +118,9 @@ def points(effects: Sequence[Effect], *, syncs: bool = False) -> list[Point]:
         if effect.kind is CallKind.EXIT or (effect.kind is CallKind.SYNC and not syncs):
             continue
         places.append(Point(effect.name, len(places) + 1, after, effect.line, line_before))
+        if cuts and (size := first_part(effect.call)):
+            name = f"{WITHIN}{effect.name}"
+            places.append(Point(name, len(places) + 1, after, effect.line, line_before, size))
         after, line_before = effect.name, effect.line
     return [*places, Point(EXIT, len(places) + 1, after, None, line_before)]
 
@@ -117,7 +148,7 @@ def choose(
     among points with the same rank, those of the rarest family. Points at the files in `last`, a set of masked paths,
     come after all others.
     """
-    places = points(effects, syncs=syncs)
+    places = points(effects, syncs=syncs, cuts=not syncs)
     ranking = _Importance(effects, families(effects, shown), last)
     chosen = sorted(ranking.ordered(places)[:most], key=places.index)
     return Plan(tuple(chosen), len(places))
@@ -154,7 +185,9 @@ class _Importance:
         """Return the importance of one crash point, from 0 (most important) to 3."""
         if point.name == EXIT or point.name in self._follows_change:
             return 0
-        kind = self._effects[point.name].kind
+        kind = self._effects[point.effect].kind
+        if point.cut:
+            return 2
         if kind in _DECIDING or kind is CallKind.SEND:
             return 1
         return 3 if kind is CallKind.SYNC else 2
@@ -174,10 +207,12 @@ class _Importance:
         return sorted(ranks, key=ranks.__getitem__)
 
     def _family(self, point: Point) -> str:
-        return self._effects[point.name].family if point.name in self._effects else EXIT
+        if point.name == EXIT:
+            return EXIT
+        return (WITHIN if point.cut else "") + self._effects[point.effect].family
 
     def _is_last(self, point: Point) -> bool:
-        return point.name in self._effects and self._effects[point.name].where in self._last
+        return point.name != EXIT and self._effects[point.effect].where in self._last
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
@@ -300,6 +335,16 @@ class Recoveries:
                 passed[first] = again[first.name]
         ordered = sorted(self._ranking.ordered(passed), key=lambda point: point.name == EXIT)
         return [Pair(first, passed[first]) for first in ordered]
+
+    def loops(self, most: int) -> list[Point]:
+        """Return up to `most` crash points at which the recovery passes again, for crashes in a loop.
+
+        Points before effects that change rows come first: a program that gives up a part after several attempts counts
+        them before it shows the part.
+        """
+        kinds = {each.name: each.family for each in self._healthy}
+        passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]
+        return sorted(passed, key=lambda point: kinds[point.name] not in self._showing)[:most]
 
     def two_batches(self) -> list[Pair]:
         """Return the pair of a crash in one batch and a crash in a later batch, in a list that is empty if there is

@@ -14,7 +14,7 @@ from labkit.crashtest.verdict import KERNEL, Result, Summary
 UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, several hosts, clocks that jump, the death of a "
     "server that the pipeline writes to, of one process alone where there are several, SIGTERM, errors of the store "
-    "(locked, full), and a single write that a SIGKILL cuts in two."
+    "(locked, full), and more than two crashes at different places."
 )
 POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",

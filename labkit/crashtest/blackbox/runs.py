@@ -214,7 +214,7 @@ class Harness:
         changes, before = self.outside.changes(), len(run.starts)
         with self.outside.observed(changes, run.made_outside) as ending:
             beside, lines = self.beside, self.lines
-            yield Execution(self.settings, self.namer(), expected, at, ask, beside=beside, note=changes, lines=lines)
+            yield Execution(self.settings, self.namer(run), expected, at, ask, beside=beside, note=changes, lines=lines)
             ending.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
         run.made_outside |= changes.made
 
@@ -245,10 +245,13 @@ class Harness:
                 )
             yield journal
 
-    def namer(self) -> Namer:
-        """Return a namer for the system calls of one start, which must be called with all of them in order."""
+    def namer(self, run: PipelineRun | None = None) -> Namer:
+        """Return a namer for the system calls of the next start of a run, which must be called with all of them in
+        order.
+        """
         settings = self.settings
-        return Namer(settings.watched, settings.ignored, self.numbered)
+        earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
+        return Namer(settings.watched, settings.ignored, self.numbered, earlier)
 
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
@@ -283,6 +286,17 @@ class Harness:
             start = self._outwait(run, start, at)
         self._prove(run, start, at)
         self.look_meanwhile(run, f"crash {len(run.crashes)}")
+
+    def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
+        """Crash at a point again and again, up to `times` times, until a start no longer reaches it."""
+        self.crash(run, at)
+        while len(run.crashes) < times:
+            start = self.start(run, at)
+            if not reached(start, at):
+                run.notes.append(f"start {len(run.starts)} did not come to the point again: {self.ending_of(start)}")
+                return
+            self._prove(run, start, at)
+            self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
         """Store the evidence of a crash in the run. Raises `JobFailed` if the start was not killed at the
@@ -371,7 +385,7 @@ class Harness:
         """
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         settings = replace(self.settings, limit=WAITS_SECONDS)
-        execution = Execution(settings, self.namer(), expected, beside=self.beside, lines=self.lines)
+        execution = Execution(settings, self.namer(run), expected, beside=self.beside, lines=self.lines)
         log = run.folder / "beside.log"
         log.touch()
         start = execution.run({MARK: self.mark}, log)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.points import WITHIN
 from labkit.crashtest.blackbox.runs import PipelineRun
 from labkit.crashtest.timeline import Line
 from labkit.sim.rules import Event
@@ -44,7 +45,8 @@ def said(effect: Effect) -> str:
 
 def _crashes(run: PipelineRun) -> Iterator[Line]:
     for crash in run.crashes:
-        words = f"SIGKILL to every process of the pipeline before {crash['point']}"
+        where = crash["point"] if crash["point"].startswith(WITHIN) else f"before {crash['point']}"
+        words = f"SIGKILL to every process of the pipeline {where}"
         yield Line(crash["at"], "engine", words, Event.CRASH)
 
 

@@ -6,7 +6,7 @@ terminal. The module never guesses, and reports calls that it cannot follow.
 
 from collections.abc import Callable, Mapping
 
-from labkit.host.syscalls import attributes, names
+from labkit.host.syscalls import attributes, ipc, names
 from labkit.host.syscalls.attributes import KEEPS_LINK
 from labkit.host.syscalls.call_effects import HERE, Arguments, CallEffect, Interpretation, Unseen
 from labkit.host.syscalls.calls import CallKind
@@ -17,6 +17,8 @@ from labkit.host.syscalls.tracee import Tracee
 
 _OWN_PLACE = (1 << 64) - 1
 """The offset -1, which means the descriptor's own position."""
+_INTEGER = (1 << 32) - 1
+"""A mask for an argument of 32 bits; the upper half of its register may contain anything."""
 
 
 class Reader:
@@ -112,6 +114,12 @@ _SHAPES: Mapping[str, Shape] = {
     "mmap": Contents.map,
     "io_uring_setup": _whole("io_uring"),
     "io_submit": _whole("io_submit"),
+    "shmat": lambda _r, _t, a: ipc.attach(a[0] & _INTEGER, a[2]),
+    "semop": lambda _r, _t, a: ipc.operate(a[0] & _INTEGER),
+    "semtimedop": lambda _r, _t, a: ipc.operate(a[0] & _INTEGER),
+    "msgsnd": lambda _r, _t, a: ipc.send(a[0] & _INTEGER),
+    "mq_timedsend": _whole("a POSIX message queue"),
+    "add_key": _whole("the kernel's keyring"),
     "seccomp": _whole("its own seccomp listener, which the kernel refuses"),
 }
 """For each system call, a function that picks its arguments and interprets the call."""

@@ -1,0 +1,41 @@
+"""Interprets calls on objects of the kernel that outlive every process, as SysV shared memory does.
+
+A program may keep state there that no file shows, so these calls are reported as unseen.
+"""
+
+from pathlib import Path
+
+from labkit.host.syscalls.call_effects import Interpretation, Unseen
+
+_READ_ONLY = 0o10000  # SHM_RDONLY
+_OBJECTS = Path("/proc/sysvipc")
+"""The folder in which the kernel lists SysV objects; the first two columns are an object's key and its id."""
+
+
+def attach(identifier: int, flags: int) -> Interpretation:
+    """Interpret the attachment of shared memory, through which a program can write."""
+    if flags & _READ_ONLY or _is_private("shm", identifier):
+        return None
+    return Unseen("SysV shared memory")
+
+
+def operate(identifier: int) -> Interpretation:
+    """Interpret an operation on semaphores."""
+    return None if _is_private("sem", identifier) else Unseen("SysV semaphores")
+
+
+def send(identifier: int) -> Interpretation:
+    """Interpret a message to a queue."""
+    return None if _is_private("msg", identifier) else Unseen("a SysV message queue")
+
+
+def _is_private(kind: str, identifier: int) -> bool:
+    """Return whether an object has no key (IPC_PRIVATE), so that a later process cannot find it by one.
+
+    If the kernel does not list the object, it may have a key.
+    """
+    try:
+        rows = (_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
+    except OSError:
+        return False
+    return any(row.split()[:2] == ["0", str(identifier)] for row in rows)

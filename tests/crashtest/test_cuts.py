@@ -1,0 +1,83 @@
+"""A SIGKILL may end a write between two pages: which writes, after how many bytes, and what the file then holds."""
+
+from pathlib import Path
+
+import pytest
+
+from labkit.core.errors import JobFailed
+from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.execution import write_part
+from labkit.crashtest.blackbox.points import PAGE, Point, Recoveries, choose, first_part, points
+from labkit.host.syscalls.calls import Call, CallKind
+
+
+def call(kind: CallKind, path: str = "/f", size: int = 0, offset: int = -1, content: bytes | None = None) -> Call:
+    return Call(1, 9, 9, kind, str(kind), path, "", size, 0.0, offset, content)
+
+
+def effect(name: str, kind: CallKind = CallKind.WRITE, size: int = 10, offset: int = 0, nth: int = 1) -> Effect:
+    return Effect(call(kind, f"/{name}", size, offset), name, nth)
+
+
+@pytest.mark.parametrize(
+    ("offset", "size", "part"),
+    [
+        (0, PAGE, 0),
+        (0, PAGE + 1, PAGE),
+        (PAGE - 1, 2, 1),
+        (PAGE, PAGE, 0),
+        (10, 3 * PAGE, PAGE - 10 + PAGE),
+        (0, 10 * PAGE, PAGE + 4 * PAGE),
+        (-1, 10 * PAGE, 0),
+        (0, 0, 0),
+    ],
+)
+def test_a_write_ends_at_a_page(offset: int, size: int, part: int) -> None:
+    found = first_part(call(CallKind.WRITE, size=size, offset=offset))
+    assert found == part
+    assert not found or ((offset + found) % PAGE == 0 and found < size)
+
+
+def test_nothing_but_a_write_is_cut() -> None:
+    assert first_part(call(CallKind.TRUNCATE, size=10 * PAGE, offset=0)) == 0
+    clone = Call(1, 9, 9, CallKind.WRITE, "ioctl", "/f", "", 10 * PAGE, 0.0, 0)
+    assert first_part(clone) == 0
+
+
+def test_a_point_lies_within_a_write_that_crosses_a_page() -> None:
+    effects = [effect("a", size=5000), effect("b"), effect("a", CallKind.RENAME)]
+    assert [each.name for each in points(effects)] == ["write a #1", "write b #1", "rename a #1", "exit"]
+    cut = points(effects, cuts=True)
+    assert [each.name for each in cut[:3]] == ["write a #1", "within write a #1", "write b #1"]
+    within = cut[1]
+    assert (within.effect, within.cut, within.after) == ("write a #1", PAGE, "")
+    assert str(within) == "within write a #1, after 4096 of its bytes"
+    assert [each.number for each in cut] == [1, 2, 3, 4, 5]
+    plan = choose(effects, ["rename a #1"], 60)
+    assert plan.total == len(plan.chosen) == 5
+    assert within not in choose(effects, ["rename a #1"], 3).chosen
+
+
+def test_the_first_part_of_the_bytes_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * PAGE)
+    content = b"a" * (PAGE + 7)
+    write_part(call(CallKind.WRITE, str(path), len(content), 10, content))
+    assert path.read_bytes() == b"x" * 10 + b"a" * (PAGE - 10)
+
+
+def test_a_write_that_cannot_be_cut_proves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(JobFailed, match="could not be cut in two"):
+        write_part(call(CallKind.WRITE, "/f", 10, 0, b"a" * 10))
+    with pytest.raises(JobFailed, match="could not be cut in two"):
+        write_part(call(CallKind.WRITE, "/f", 2 * PAGE, 0, None))
+    with pytest.raises(JobFailed, match="could not be written"):
+        write_part(call(CallKind.WRITE, str(tmp_path / "gone"), 2 * PAGE, 0, b"a" * 2 * PAGE))
+
+
+def test_a_crash_loop_is_before_what_shows_rows_first() -> None:
+    effects = [effect("t", CallKind.RENAME), effect("p", CallKind.RENAME), effect("end", CallKind.EXIT)]
+    recoveries = dict.fromkeys(points(effects), effects)
+    looped = Recoveries(recoveries, effects, frozenset({"rename p"})).loops(2)
+    assert [point.name for point in looped] == ["rename p #1", "rename t #1"]
+    assert Point("exit", 3) not in looped
