@@ -658,15 +658,19 @@ def test_what_outlives_every_process_and_is_no_file_is_counted(place: Path) -> N
             libc.shmat(memory, None, 0)
             libc.shmctl(memory, 0, None)
             semaphores = libc.semget(key, 1, 0o1600)
-            libc.semop(semaphores, bytes(6), 0)
+            libc.semctl(semaphores, 0, 12)
+            libc.semctl(semaphores, 0, 16, 3)
+            libc.semop(semaphores, (1 << 16).to_bytes(6, "little"), 1)
             libc.semctl(semaphores, 0, 0)
             queue = libc.msgget(key, 0o1600)
-            libc.msgsnd(queue, (8).to_bytes(8, "little") + b"a", 1, 0)
+            message = ctypes.create_string_buffer((8).to_bytes(8, "little") + b"a")
+            libc.msgsnd(queue, message, 1, 0)
+            libc.msgrcv(queue, message, 1, 0, 0)
             libc.msgctl(queue, 0, None)
         """,
     )
     assert ended.status == 0
-    assert dict(ended.unseen) == {"SysV shared memory": 1, "SysV semaphores": 1, "a SysV message queue": 1}
+    assert dict(ended.unseen) == {"SysV shared memory": 1, "SysV semaphores": 2, "a SysV message queue": 2}
     assert told(calls, place) == ["exit"]
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from labkit.host.syscalls.call_effects import Interpretation, Unseen
 
 _READ_ONLY = 0o10000  # SHM_RDONLY
+_IPC_64 = 0x100
+_SETS = (16, 17)  # SETVAL, SETALL
 _OBJECTS = Path("/proc/sysvipc")
 """The folder in which the kernel lists SysV objects; the first two columns are an object's key and its id."""
 
@@ -24,8 +26,13 @@ def operate(identifier: int) -> Interpretation:
     return None if _is_private("sem", identifier) else Unseen("SysV semaphores")
 
 
-def send(identifier: int) -> Interpretation:
-    """Interpret a message to a queue."""
+def control(identifier: int, command: int) -> Interpretation:
+    """Interpret a command for semaphores, which may set their values."""
+    return operate(identifier) if command & ~_IPC_64 in _SETS else None
+
+
+def message(identifier: int) -> Interpretation:
+    """Interpret a message that a program sends to a queue or takes from it."""
     return None if _is_private("msg", identifier) else Unseen("a SysV message queue")
 
 
