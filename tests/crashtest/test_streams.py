@@ -63,7 +63,8 @@ def reset():
 """
 
 
-def test_a_table_is_tested_by_its_name(tmp_path: Path) -> None:
+def test_a_table_is_tested_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # Derby writes its log into the working folder
     file = tmp_path / "reader.py"
     file.write_text(TABLE)
     place = tmp_path / "metastore"
