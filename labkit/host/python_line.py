@@ -1,7 +1,8 @@
 """Find the line of Python at which a stopped thread of another process stands, from outside of that process.
 
 The kernel holds the thread in a system call, so its stack does not change meanwhile. PyStack reads the stack from the
-process's memory; it runs in this process, because Linux with Yama allows that to an ancestor of the other process only.
+process's memory. It runs in this process, because Yama, a security module of Linux, may allow that only to an ancestor
+of the other process.
 """
 
 import os
