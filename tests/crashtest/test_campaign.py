@@ -132,3 +132,46 @@ def test_a_stopped_driver_is_watched_until_it_has_nothing_left_to_do(tmp_path: P
     report = crash_test(f"{file}:sink", quick=True, only=("stopped_driver",), folder=tmp_path / "out")
     print(report.text())
     assert report.summary.conditions == {"stopped_driver": Guarantee.AT_LEAST_ONCE}
+
+
+HEARD = """
+import json, os, threading, time, uuid
+from pathlib import Path
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+STORE, HEARD = Path(__file__).with_name("store"), Path(__file__).with_name("heard")
+LOADED = uuid.uuid4().hex
+class Hears(StreamingQueryListener):
+    def onQueryStarted(self, event): pass
+    def onQueryProgress(self, event):
+        with HEARD.open("a") as file:
+            file.write(f"{os.getpid()} {LOADED} {event.progress.id}\\n")
+    def onQueryTerminated(self, event): pass
+hears, begun = Hears(), []
+def sink(df, batch):
+    if not begun:
+        begun.append(START)
+    STORE.mkdir(exist_ok=True)
+    rows = df.collect()
+    (STORE / f"part-{batch}").write_text("".join(json.dumps(row.asDict()) + "\\n" for row in rows))
+"""
+LISTENER = "SparkSession.builder.getOrCreate().streams.addListener(hears)"
+THREAD = "threading.Thread(target=lambda: time.sleep(600), daemon=True).start()"
+
+
+@pytest.mark.parametrize("start", [LISTENER, THREAD], ids=["listener", "thread"])
+def test_a_run_begins_without_what_the_sink_started_in_another(start: str, tmp_path: Path) -> None:
+    """In a new process there is neither a listener nor a thread from before."""
+    file = tmp_path / "sink.py"
+    file.write_text(HEARD.replace("START", start) + READ)
+    points = ("b0.call.returns", "b1.call.returns")
+    report = crash_test(f"{file}:sink", quick=True, only=points, folder=tmp_path / "out")
+    print(report.text())
+    assert not any(each.violated or each.unknown for each in report.summary.results)
+    logs = [path.read_text() for path in (tmp_path / "out" / "drivers").glob("*.log")]
+    what = "the listener" if start is LISTENER else "the thread"
+    assert sum(what in log for log in logs) == 3
+    if start is LISTENER:
+        heard = [line.split() for line in (tmp_path / "heard").read_text().splitlines()]
+        queries = {(pid, query) for pid, _, query in heard}
+        assert len({pid for pid, _ in queries}) == len(queries)

@@ -1,11 +1,13 @@
-"""Finds what a sink leaves behind: open files and connections in a driver's session, and processes outside of it.
+"""Finds what a sink leaves behind: open files and connections in a driver's session, threads, and processes outside of
+the session.
 
-Two runs must not share a driver in which the first one left a connection, a lock or a producer, because a restarted job
-would never find these in its new process.
+Two runs must not share a driver in which the first one left a connection, a lock, a producer or a thread, because a
+restarted job would never find these in its new process.
 """
 
 import os
 import tempfile
+import threading
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +68,16 @@ def _end(address: Any) -> object:
 
 def _peer(address: Any) -> str:
     return address if isinstance(address, str) else f"{address.ip}:{address.port}"
+
+
+def threads() -> set[threading.Thread]:
+    """Return the Python threads of this process, but for those that Py4J and PySpark started for their own purposes."""
+    return {thread for thread in threading.enumerate() if not _module(thread).startswith(("py4j.", "pyspark."))}
+
+
+def _module(thread: threading.Thread) -> str:
+    # CPython keeps a thread's function in `_target` while the thread runs; a subclass has its own `run` instead.
+    return getattr(getattr(thread, "_target", None), "__module__", None) or type(thread).__module__
 
 
 def marked_processes(mark: str) -> list[int]:
