@@ -18,6 +18,7 @@ from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.plain_job import PlainJob
 from labkit.crashtest.harness.reader import Reader
+from labkit.crashtest.harness.warm_jobs import WarmJobs
 from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.rows import SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
@@ -118,4 +119,8 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
                 )
         jars = wanted.spark.resolved(java).jars
         pipeline = as_pipeline(wanted, adapter, jars, place)
-        yield stack.enter_context(pipeline_campaign(pipeline, folder, tell))
+        running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
+        warm = WarmJobs(place / "job.json", place / "warm")
+        stack.callback(warm.close)
+        running.harness.watch = warm.watch
+        yield running

@@ -101,6 +101,10 @@ Ask = Callable[[Effect], None]
 """A function that is called with each effect before it happens, while its process is stopped."""
 
 
+Watch = Callable[..., WatchedRun]
+"""A function like `labkit.host.syscalls.watching.watch`, which may take a command that was started ahead of time."""
+
+
 class Stopped(LabError):
     """Raised in a run because somebody stopped the whole test."""
 
@@ -129,10 +133,11 @@ class Execution:
         beside: Beside | None = None,
         note: Note | None = None,
         lines: Lines | None = None,
+        begin: Watch = watch,
     ) -> None:
         self._settings, self._namer, self._expected = settings, namer, expected
         self._at, self._ask, self._note = at, ask, note
-        self._beside, self._lines = beside or Beside(), lines or Lines()
+        self._beside, self._lines, self._watch = beside or Beside(), lines or Lines(), begin
         self._effects: list[Effect] = []
         self._over = Over.ENDED
         self._silence = Silence()
@@ -141,7 +146,7 @@ class Execution:
 
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
         """Start the command, wait until the start is over, and return its record."""
-        watched = watch(
+        watched = self._watch(
             self._command,
             folder=self._settings.folder,
             environment={**os.environ, **environment},

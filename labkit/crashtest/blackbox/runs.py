@@ -22,6 +22,7 @@ from labkit.crashtest.blackbox.execution import (
     Over,
     Silence,
     Start,
+    Watch,
     evidence,
     reached,
 )
@@ -37,6 +38,7 @@ from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.samples import SETTLED
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.watching import watch
 
 _PAUSE = 0.1
 """The seconds between two readings while rows may still arrive."""
@@ -150,6 +152,8 @@ class Harness:
         self.outside = Outside(settings.watched, settings.ignored)
         self.patience = Patience()
         self.lines = Lines()
+        self.watch: Watch = watch
+        """How a start of the pipeline is made and watched."""
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
@@ -213,8 +217,17 @@ class Harness:
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         changes, before = self.outside.changes(), len(run.starts)
         with self.outside.observed(changes, run.made_outside) as ending:
-            beside, lines = self.beside, self.lines
-            yield Execution(self.settings, self.namer(run), expected, at, ask, beside=beside, note=changes, lines=lines)
+            yield Execution(
+                self.settings,
+                self.namer(run),
+                expected,
+                at,
+                ask,
+                beside=self.beside,
+                note=changes,
+                lines=self.lines,
+                begin=self.watch,
+            )
             ending.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
         run.made_outside |= changes.made
 
@@ -385,7 +398,9 @@ class Harness:
         """
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         settings = replace(self.settings, limit=WAITS_SECONDS)
-        execution = Execution(settings, self.namer(run), expected, beside=self.beside, lines=self.lines)
+        execution = Execution(
+            settings, self.namer(run), expected, beside=self.beside, lines=self.lines, begin=self.watch
+        )
         log = run.folder / "beside.log"
         log.touch()
         start = execution.run({MARK: self.mark}, log)

@@ -1,9 +1,13 @@
 """Runs the user's sink in a plain Spark job that records nothing itself, for `--eyes kernel`.
 
     python -m labkit.crashtest.harness.plain_job run|reset JOB
+    python -m labkit.crashtest.harness.plain_job wait JOB FOLDER
 
 With that option the test observes the job's system calls instead. The job starts a session, reads the rows of a folder
 in batches, and ends with its query. When started again, it continues from its checkpoint, like any job.
+
+With `wait` the job starts its session ahead of time: it makes the file `ready` in FOLDER when Spark is warm, and
+touches nothing of the user's before it finds the file `go` there.
 """
 
 import importlib
@@ -20,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from labkit.crashtest.project import package_root
-from labkit.crashtest.rows import FILES
+from labkit.crashtest.rows import FILES, SCHEMA, generate
 from labkit.crashtest.spark_options import SparkOptions
 from labkit.crashtest.subject import BY_NAME, Adapter, module_name
 from labkit.host.processes import wire
@@ -33,6 +37,9 @@ MASTER = "local[1,2]"
 """One task at a time, as in a driver under test."""
 
 _POLL = 0.05
+READY, GO = "ready", "go"
+"""The files with which a job that waits says that it is warm, and by which it learns that it may go on."""
+_GO_POLL = 0.01
 
 
 class PlainJob(Struct, frozen=True):
@@ -66,29 +73,65 @@ def load(file: str) -> ModuleType:
     """Import the user's file under the same name as every Python worker does, and return the module."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
+    return importlib.import_module(name)
+
+
+def reach(file: str) -> None:
+    """Let this process and every Python worker import the user's file and what lies beside it."""
+    root = str(package_root(file))
     for folder in (root, str(Path.cwd())):
         if folder not in sys.path:
             sys.path.insert(0, folder)
     paths = [root, str(Path.cwd()), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    return importlib.import_module(name)
 
 
 def run(job: PlainJob) -> None:
     """Run the job to the end of its rows, from its checkpoint if it has one."""
+    reach(job.file)
+    module = load(job.file)
+    scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=job.folder))
+    _run(job, session(job, scratch), module)
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def wait(job: PlainJob, folder: Path) -> None:
+    """Start a session in `folder` and warm it up; run the job once there is a file `go`."""
+    reach(job.file)
+    spark = session(job, folder)
+    warm_up(spark, job.adapter, folder)
+    (folder / READY).touch()
+    while not (folder / GO).exists():
+        time.sleep(_GO_POLL)
+    _run(job, spark, load(job.file))
+
+
+def session(job: PlainJob, scratch: Path) -> "SparkSession":
+    """Start the job's session, with Spark's temporary files in `scratch`."""
     from labkit.spark.session import start_session
 
-    module = load(job.file)
     profile = SparkOptions(job.conf, tuple(job.jars)).profile(instrumented=False)
-    scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=job.folder))
-    spark = start_session(MASTER, scratch, FILES, sys.stderr.buffer, profile)
+    return start_session(MASTER, scratch, FILES, sys.stderr.buffer, profile)
+
+
+def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
+    """Run a query on a harmless sink of the same kind, so that the job's own query starts fast."""
+    folder = scratch / "warm"
+    rows = generate(1)
+    rows.write(folder / "input")
+    kind = Adapter.STREAM if adapter in BY_NAME else adapter
+    harmless = str(Path(__file__).with_name("harmless.py"))
+    warm = PlainJob(harmless, kind.name.lower(), kind, str(folder), SCHEMA, {}, {}, [], harmless)
+    start(spark, warm, load(harmless)).awaitTermination()
+
+
+def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
     recover = getattr(module, "recover", None)
     if callable(recover):
         recover(str(job.checkpoint))
     query = start(spark, job, module)
     query.awaitTermination()
     spark.stop()
-    shutil.rmtree(scratch, ignore_errors=True)
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "StreamingQuery":
@@ -129,16 +172,20 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any) -> "StreamingQuery":
 
 def reset(job: PlainJob) -> None:
     """Empty the store with the user's `reset`, and remove the checkpoint."""
+    reach(job.reader)
     load(job.reader).reset()
     for path in Path(job.folder).glob("scratch-*"):
         shutil.rmtree(path, ignore_errors=True)
     shutil.rmtree(job.checkpoint, ignore_errors=True)
 
 
-def main(verb: str, path: str) -> None:
-    """Run or reset the job that the file `path` describes; `verb` is `run` or `reset`."""
+def main(verb: str, path: str, *more: str) -> None:
+    """Run or reset the job that the file `path` describes; `verb` is `run`, `reset` or `wait`."""
     job = wire.decode(Path(path).read_bytes(), PlainJob)
-    {"run": run, "reset": reset}[verb](job)
+    if verb == "wait":
+        wait(job, Path(*more))
+    else:
+        {"run": run, "reset": reset}[verb](job)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Contents:
         `contents` says whether the bytes of writes are returned as well.
         """
         self._output = output
-        self._contents = contents
+        self.wanted = contents
         self._peers = Peers()
 
     def truncate(self, tracee: Tracee, place: int, size: int) -> Interpretation:
@@ -89,7 +89,7 @@ class Contents:
         if not self._counts(opened) or not size:
             return None
         place, synced = self._place(tracee, descriptor, opened, offset, flags)
-        content = tracee.gather(pieces) if self._contents else None
+        content = tracee.gather(pieces) if self.wanted else None
         return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
     def copy(
@@ -109,7 +109,7 @@ class Contents:
         if not self._counts(opened) or not size:
             return None
         place, synced = self._place(tracee, descriptor, opened, offset, 0)
-        content = _part(origin, start, size) if self._contents else None
+        content = _part(origin, start, size) if self.wanted else None
         return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)
 
     def clone(self, tracee: Tracee, of: Arguments) -> Interpretation:

@@ -33,6 +33,10 @@ class Reader:
         """
         self._contents = Contents(output, contents=contents)
 
+    def read_contents(self, *, contents: bool) -> None:
+        """Decide anew whether the bytes of writes are returned as well."""
+        self._contents.wanted = contents
+
     def read(self, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
         """Return the effect that the call would have, or None if it would have none.
 

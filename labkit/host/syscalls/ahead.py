@@ -1,0 +1,110 @@
+"""Start a command before anybody asks about its system calls, so that a slow start is over when the watching begins.
+
+    ahead = Ahead(["python", "job.py"], folder=folder, environment=environment, output=log)
+    ...  # the job starts, says in some way that it is ready, and waits
+    run = ahead.watch(decide)
+
+The command has its filter from the beginning, because no other process can give it one later. Until `watch`, a thread
+lets every call happen, and only notes which sockets belong to the command.
+"""
+
+import os
+import select
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Thread
+
+from labkit.core.errors import ServiceUnavailable
+from labkit.host.syscalls.calls import Answer, Call, WatchedRun
+from labkit.host.syscalls.dialogue import Launch
+from labkit.host.syscalls.guarding import guarded
+from labkit.host.syscalls.reading import Reader
+from labkit.host.syscalls.support import supported
+from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
+from labkit.host.syscalls.watching import EVERY_KIND, LINGER_SECONDS, Watch, go_on
+
+_SOCKETS = ("connect", "listen")
+"""The system calls that show which sockets lead out of the command and which do not; see `sockets`."""
+
+
+class Ahead:
+    """A command that runs in its own session, with its output in a file. Call `watch` once, or `close`."""
+
+    def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
+        """Start the command as `labkit.host.syscalls.watching.watch` does, and return at once.
+
+        Raises `ServiceUnavailable` if this machine cannot watch system calls, `InvalidInput` for a command or folder
+        that cannot be used.
+        """
+        if why := supported():
+            raise ServiceUnavailable(why)
+        output.touch()
+        state = output.stat()
+        self._reader = Reader((state.st_dev, state.st_ino), contents=False)
+        self._stack = ExitStack()
+        launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(EVERY_KIND))
+        self._guard = self._stack.enter_context(guarded(launch, output))
+        self._stop_asked, self._stop = os.pipe()
+        self._thread = Thread(target=self._let_happen, name="calls of a command that is started ahead", daemon=True)
+        self._thread.start()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command, which should wait for `watch`, has ended."""
+        return bool(select.select([self._guard.channel], [], [], 0)[0])
+
+    def watch(
+        self,
+        decide: Callable[[Call], Answer],
+        tick: Callable[[], Answer] = go_on,
+        *,
+        begin: Callable[[], None] = lambda: None,
+        contents: bool = False,
+        linger: float = LINGER_SECONDS,
+    ) -> WatchedRun:
+        """Ask `decide` about every further system call until the command has ended, as `watch` of `watching` does.
+
+        `begin` is called once nothing happens unasked any more; it tells the command to go on.
+        """
+        try:
+            self._end_thread()
+            self._reader.read_contents(contents=contents)
+            watch = Watch(self._guard, self._reader, decide, tick, EVERY_KIND)
+            begin()
+            return watch.run(linger)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Kill whatever of the command is left."""
+        self._end_thread()
+        self._stack.close()
+
+    def _end_thread(self) -> None:
+        if self._thread.is_alive():
+            os.write(self._stop, b"\0")
+            self._thread.join()
+        for descriptor in (self._stop_asked, self._stop):
+            with suppress(OSError):
+                os.close(descriptor)
+        self._stop_asked = self._stop = -1
+
+    def _let_happen(self) -> None:
+        listener = self._guard.listener
+        poll = select.poll()
+        poll.register(listener.descriptor, select.POLLIN)
+        poll.register(self._stop_asked, select.POLLIN)
+        while True:
+            ready = dict(poll.poll())
+            if self._stop_asked in ready:
+                return
+            if not ready[listener.descriptor] & select.POLLIN:  # no thread has the filter any more
+                return
+            notification = listener.receive()
+            if notification is None:
+                continue
+            if notification.name in _SOCKETS:
+                with suppress(Unreadable, WillFail, OSError):
+                    self._reader.read(Tracee(notification.thread), notification.name, notification.arguments)
+            listener.let_go(notification)

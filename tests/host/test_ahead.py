@@ -1,0 +1,133 @@
+"""A command that is started ahead: nothing is asked before the watching begins, and everything after it."""
+
+import os
+import socket
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from waiting import until
+
+from labkit.core.errors import InvalidInput
+from labkit.host.syscalls.ahead import Ahead
+from labkit.host.syscalls.calls import Answer, Call, CallKind
+from labkit.host.syscalls.support import supported
+
+MARK = "LABKIT_AHEAD_TEST"
+
+
+@pytest.fixture(autouse=True)
+def _needs_the_kernel() -> None:
+    if why := supported():
+        pytest.skip(why)
+
+
+def living(folder: Path) -> list[int]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get(MARK) == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+@contextmanager
+def started(folder: Path, program: str) -> Iterator[Ahead]:
+    """The program, when it has made the file `ready`."""
+    words = [sys.executable, "-c", textwrap.dedent(program)]
+    environment = {**os.environ, MARK: str(folder)}
+    ahead = Ahead(words, folder=folder, environment=environment, output=folder.with_suffix(".out"))
+    try:
+        until(lambda: (folder / "ready").exists() or ahead.has_ended, "the program to be ready")
+        yield ahead
+    finally:
+        ahead.close()
+    until(lambda: living(folder) == [], "the end of its processes")
+
+
+WAITS = """
+import os, time
+open("ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+"""
+
+
+def test_what_happens_before_is_not_asked_and_what_happens_after_is(tmp_path: Path) -> None:
+    calls: list[Call] = []
+
+    def decide(call: Call) -> Answer:
+        calls.append(call)
+        return Answer.GO_ON
+
+    with started(tmp_path, WAITS + 'os.mkdir("after")') as ahead:
+        run = ahead.watch(decide, begin=(tmp_path / "go").touch)
+    assert run.status == 0
+    assert [(call.kind, call.path) for call in calls if call.kind is not CallKind.EXIT] == [
+        (CallKind.MKDIR, str(tmp_path / "after"))
+    ]
+
+
+def test_it_can_be_killed_at_a_call(tmp_path: Path) -> None:
+    with started(tmp_path, WAITS + 'os.mkdir("one"); os.mkdir("two")') as ahead:
+        run = ahead.watch(
+            lambda call: Answer.KILL if call.path.endswith("two") else Answer.GO_ON, begin=(tmp_path / "go").touch
+        )
+    assert run.held is not None
+    assert run.held.path == str(tmp_path / "two")
+    assert (tmp_path / "one").exists()
+    assert not (tmp_path / "two").exists()
+
+
+SOCKETS = """
+import os, socket, time
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+out = socket.create_connection(("127.0.0.1", int(os.environ["OTHER"])))
+open("ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+client.sendall(b"to itself")
+out.sendall(b"to another")
+"""
+
+
+def test_a_connection_from_before_leads_where_it_led(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command sends to itself is no effect, even if it connected before anybody watched."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setenv("OTHER", str(port))
+        sent: list[Call] = []
+
+        def decide(call: Call) -> Answer:
+            if call.kind is CallKind.SEND:
+                sent.append(call)
+            return Answer.GO_ON
+
+        with started(tmp_path, SOCKETS) as ahead:
+            assert ahead.watch(decide, begin=(tmp_path / "go").touch).status == 0
+    assert [call.target for call in sent] == [f"127.0.0.1:{port}"]
+
+
+def test_a_command_that_nobody_watches_is_killed(tmp_path: Path) -> None:
+    with started(tmp_path, WAITS):
+        assert living(tmp_path)
+
+
+def test_a_command_that_ends_too_early_says_so(tmp_path: Path) -> None:
+    with started(tmp_path, "raise SystemExit(3)") as ahead:
+        until(lambda: ahead.has_ended, "its end")
+        assert ahead.watch(lambda _call: Answer.GO_ON).status == 3
+
+
+def test_a_command_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="nowhere"):
+        Ahead(["nowhere-at-all"], folder=tmp_path, environment={}, output=tmp_path / "out").watch(
+            lambda _call: Answer.GO_ON
+        )
