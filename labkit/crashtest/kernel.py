@@ -7,28 +7,36 @@ reports.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from labkit.core.errors import InvalidInput
+from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
+from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
-from labkit.crashtest.harness.plain_job import PlainJob
+from labkit.crashtest.harness.plain_job import PlainJob, read
 from labkit.crashtest.harness.reader import Reader
 from labkit.crashtest.harness.warm_jobs import WarmJobs
 from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.rows import SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
+from labkit.crashtest.sink_variants import SinkVariants
 from labkit.crashtest.subject import Adapter, examine
 from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
+from labkit.host.syscalls.calls import CallKind
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
 """Patterns of files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
+
+WARM = "warm"
+"""The name of the folder of the sessions that wait, below that of the test."""
 
 START_SECONDS = 120.0
 """The minimum seconds that a job may take without progress, because Spark starts slowly on a busy machine."""
@@ -41,14 +49,51 @@ class SinkPipeline(PipelineSettings):
     """
 
     sink: Settings | None = None
+    rows: Rows = field(default_factory=lambda: Rows([]))
+    """The input of the query."""
 
     @property
     def subject(self) -> str:
         """The name of the sink, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
 
+    @property
+    def knows_batches(self) -> bool:
+        return True
+
     def command(self, only: str = "") -> str:
         return self.sink.command(only) if self.sink else ""
+
+    def due(self) -> list[Any]:
+        return [row for batch in self.rows.batches for row in batch.rows]
+
+    def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> BatchExpectation:
+        return expect_batches(self.rows, read)
+
+    def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
+        """Return the batch in which a crash prevented an effect on a file of the sink's; messages to a server do not
+        say whether they change anything.
+        """
+        names = [each.name for each in effects]
+        if crashed_at not in names:
+            return ()
+        place = names.index(crashed_at)
+        batch = sum(self._is_commit(each) for each in effects[:place])
+        for each in effects[place:]:
+            if self._is_commit(each):
+                return ()
+            if each.call.path and not self._is_engine_s(each) and each.kind not in (CallKind.SYNC, CallKind.SEND):
+                return (batch,)
+        return ()
+
+    def _is_commit(self, effect: Effect) -> bool:
+        """Return whether an effect is the engine's own decision that a batch is over."""
+        target = Path(effect.call.target or "/")
+        return effect.kind is CallKind.RENAME and target.parent.name == "commits" and self._is_engine_s(effect)
+
+    def _is_engine_s(self, effect: Effect) -> bool:
+        assert self.checkpoint is not None
+        return Path(effect.call.path).is_relative_to(self.checkpoint)
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
@@ -72,13 +117,15 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
     path = place / "job.json"
     path.write_bytes(wire.encode(job))
     return SinkPipeline(
+        rows=rows,
         pipeline=_words("run", path),
         folder=Path.cwd(),
         reader=wanted.rows_reader,
         reset=_words("reset", path),
         watched=(Path.cwd(), *wanted.watched, job.checkpoint),
         checkpoint=job.checkpoint,
-        ignored=(*wanted.ignored, *IGNORED),
+        # Spark's own temporary files are of one start and not of the sink.
+        ignored=(*wanted.ignored, *IGNORED, f"{place / WARM}/*"),
         quick=wanted.quick,
         only=wanted.only,
         since=wanted.since,
@@ -120,7 +167,8 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
         jars = wanted.spark.resolved(java).jars
         pipeline = as_pipeline(wanted, adapter, jars, place)
         running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
-        warm = WarmJobs(place / "job.json", place / "warm")
+        warm = WarmJobs(place / "job.json", place / WARM)
         stack.callback(warm.close)
         running.harness.watch = warm.watch
+        running.variants = SinkVariants(read(str(place / "job.json")), pipeline.rows, _words).all()
         yield running

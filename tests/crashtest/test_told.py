@@ -159,5 +159,5 @@ def test_the_watcher_knows_between_which_readings_something_changed(tmp_path: Pa
 def test_a_pipeline_is_told_in_its_own_rows() -> None:
     twice = Readings([sample(1, [*ALL, ALL[1]], "end")], ROWS, Shape.ROWS)
     found = explained(twice, Shape.ROWS, ROWS.expected())
-    said = in_their_rows(found, [{"a": n} for n in range(4)]).because
+    said = in_their_rows(found, {n: {"a": n} for n in range(4)}).because
     assert said.endswith('{"a": 1} appears a second time')

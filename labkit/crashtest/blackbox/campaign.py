@@ -9,7 +9,7 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 
 import difflib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -80,6 +80,13 @@ STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
 
 
+Perform = Callable[[Harness, PipelineRun], None]
+"""A function that performs one run of a test."""
+
+FIRST_CRASH = "crash 1"
+"""The moment of the reading after the first crash of a run."""
+
+
 class FinishedRun(NamedTuple):
     """A finished run of the pipeline, the job that asked for it, and its judged result."""
 
@@ -118,6 +125,8 @@ class Campaign:
         In a directed pair, the recovery from the first crash gives a reason to crash again at the second crash point.
         """
         self.recoveries: dict[Point, Sequence[Effect]] = {}
+        self.variants: Mapping[Job, Perform] = {}
+        """Further runs that this kind of pipeline allows, each with the function that performs it."""
         self._healthy: Healthy | None = None
         self._copies: Sequence[Copy] = ()
         """Copies of the user's folder, in which runs go on in parallel; empty if runs go one at a time."""
@@ -163,7 +172,7 @@ class Campaign:
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
-        return jobs
+        return [*jobs, *self.variants]
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
         """With `--since`, return the points whose lines have changed, and a few others; otherwise those of the plan."""
@@ -266,6 +275,8 @@ class Campaign:
                 harness.recover_and_start_again(run)
             elif job.id == TWO:
                 harness.start_two(run, self._first_showing())
+            elif job in self.variants:
+                self.variants[job](harness, run)
             elif len(names := job.id.split(THEN)) > 2:
                 harness.crash_loop(run, self._place(names[0]), len(names))
                 harness.recover(run)
@@ -363,8 +374,17 @@ class Campaign:
         )
         if result.unknown or not run.readings:
             return result
-        expectation = self._seen.expectation
-        samples = [Sample(each.at, each.start, expectation.seen(each.values), each.moment) for each in run.readings]
+        expectation = run.expectation or self._seen.expectation
+        samples = [
+            Sample(
+                each.at,
+                each.start,
+                expectation.seen(each.values),
+                each.moment,
+                self._unfinished(run) if each.moment == FIRST_CRASH else (),
+            )
+            for each in run.readings
+        ]
         if self._seen.replaces and expectation.history_shape is Shape.ROWS:
             samples = samples[-1:]  # what it replaces by design was not read too early
         due = expectation.rows.expected()
@@ -373,10 +393,16 @@ class Campaign:
             due = [record for record in due if record.offset in present]
         shape = expectation.history_shape
         verdict = verdict_of(samples, expectation.rows, shape, due)
-        message = because(verdict, expectation.values, len(due))
+        message = because(verdict, expectation.by_offset, len(due))
         readings = Readings(samples, expectation.rows, shape)
-        explanation = in_their_rows(explained(readings, shape, due), expectation.values)
+        explanation = in_their_rows(explained(readings, shape, due), expectation.by_offset)
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
+
+    def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
+        """Return the batches for which durable work was left at the first crash of a run."""
+        if not run.crashes:
+            return ()
+        return self.settings.unfinished(self._seen.effects, self._place(run.crashes[0]["point"]).effect)
 
     def everything(self) -> Report:
         """Run the whole test as the settings ask, and return the report."""
@@ -512,7 +538,9 @@ class Campaign:
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
-        unjudged = [*UNJUDGED, *(["aborted_read"] if self._seen.replaces else [])]
+        unjudged = [] if self.settings.knows_batches else list(UNJUDGED)
+        if self._seen.replaces:
+            unjudged.append("aborted_read")
         extent = Extent(self.points_total, self.pairs_total, self.directed, self.settings.is_selection)
         summary = self.ledger.summary(extent, unjudged)
         harness = self.harness

@@ -6,7 +6,7 @@ of each key, the key identifies it, and if a reader returns one number for each 
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -64,7 +64,13 @@ class Expectation:
 
     values: tuple[Any, ...]
     shape: Shape
-    rows: WholeRows
+    rows: Rows
+    """The same rows as the input of a query; `WholeRows` if nobody knows the batches."""
+
+    @property
+    def by_offset(self) -> Mapping[int, Any]:
+        """Return the expected rows by the numbers that `seen` gives them."""
+        return dict(enumerate(self.values))
 
     @property
     def history_shape(self) -> Shape:

@@ -13,7 +13,7 @@ from typing import Any
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.effects import Effect, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
-from labkit.crashtest.blackbox.expectation import Expectation, expect, some
+from labkit.crashtest.blackbox.expectation import Expectation, some
 from labkit.crashtest.blackbox.logs import logs
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
@@ -88,7 +88,7 @@ class Glances:
             return
         begun = time.monotonic()
         try:
-            values = self._helpers.read(HELD_SECONDS)
+            values = self._helpers.glance(HELD_SECONDS)
             self.taken.append(Glance(happened, counted(values)))
             self._locked_out[effect.family] = 0
         except (ReaderFailed, InvalidInput):  # neighbouring glances are compared instead
@@ -150,7 +150,7 @@ def healthy(harness: Harness) -> Healthy:
         )
     _check_emptied(harness)
     notes = [*glances.note(), *_unsaid(harness, values, expected)]
-    harness.expectation = expect(values if expected is None else expected, values)
+    harness.expectation = harness.settings.expectation(values if expected is None else expected, values)
     return _concluded(harness, run, glances, notes)
 
 

@@ -32,9 +32,9 @@ LAST_WORDS = 200
 class RowReader(Protocol):
     """A reader that returns rows as plain values."""
 
-    def values(self, seconds: float | None = None) -> list[Any]:
+    def values(self, seconds: float | None = None, *, waits: bool = True) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails or takes more
-        than `seconds`.
+        than `seconds`; without `waits` also if it is seen to wait for a lock.
         """
 
 
@@ -115,7 +115,7 @@ class CommandReader:
     def __init__(self, command: HelperCommand) -> None:
         self._command = command
 
-    def values(self, seconds: float | None = None) -> list[Any]:
+    def values(self, seconds: float | None = None, *, waits: bool = True) -> list[Any]:
         """Run the command and return the rows that it prints. Raises `ReaderFailed`, or `InvalidInput` if it prints no
         JSON.
         """
@@ -188,13 +188,18 @@ class HelperCommands:
         patience = max(FEWEST_SECONDS, LIMITS * self._settings.limit)
         return self.reader.values(seconds or patience)
 
-    def expected(self) -> list[Any] | None:
-        """Return the rows that the user expects, or None without `--expected`. Raises `InvalidInput` if they cannot be
-        read.
+    def glance(self, seconds: float) -> list[Any]:
+        """Return the rows that can be read while the pipeline is held at an effect, without waiting for its locks.
+
+        Raises the same errors as `read`.
         """
+        return self.reader.values(seconds, waits=False)
+
+    def expected(self) -> list[Any] | None:
+        """Return the rows that are due, or None if nobody knows them. Raises `InvalidInput` if they cannot be read."""
         source = self._settings.expected
         if not source:
-            return None
+            return self._settings.due()
         rows = self._expected_in(source)
         if not rows:
             raise InvalidInput(

@@ -92,6 +92,6 @@ def pipeline_report(
         tuple(plain(healthy.effects)),
         diagnosis,
         drawn,
-        tuple(dict.fromkeys([*healthy.notes, NOT_JUDGED])),
+        tuple(dict.fromkeys([*healthy.notes, *([] if settings.knows_batches else [NOT_JUDGED])])),
         UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
     )

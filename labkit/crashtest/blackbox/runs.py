@@ -26,7 +26,7 @@ from labkit.crashtest.blackbox.execution import (
     evidence,
     reached,
 )
-from labkit.crashtest.blackbox.expectation import Expectation, expect, text
+from labkit.crashtest.blackbox.expectation import Expectation, text
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import Point
@@ -99,6 +99,8 @@ class PipelineRun:
     unknown: str = ""
     """The reason why the run proves nothing; empty if it counts."""
     notes: list[str] = field(default_factory=list)
+    expectation: Expectation | None = None
+    """The rows that are due in this run; None if they are those of every run."""
     made_outside: set[str] = field(default_factory=set)
     """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
@@ -288,7 +290,7 @@ class Harness:
         """Return the expectation; before the run without a crash has ended, derive it from the rows that were read."""
         if self.expectation is not None:
             return self.expectation
-        return expect(self.wanted or (), values)
+        return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
         """Start the pipeline, kill it at a crash point, and read the rows. Raises `JobFailed` if the crash cannot be
@@ -338,12 +340,12 @@ class Harness:
         If the command fails, or ends without all rows, it is started once more.
         """
         start = self.start(run)
-        if self._failed(start):
+        if self.failed(start):
             run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
             start = self.start(run)
-        if self._failed(start) and self._refuses(start):
+        if self.failed(start) and self._refuses(start):
             start = self._outwait(run, start)
-        if self._failed(start):
+        if self.failed(start):
             run.stuck = self.ending_of(start)
         elif start.over is Over.ENDED and self._is_incomplete():
             # Rows that could be read before, and are missing now, have gone, even if another start brings them back.
@@ -422,7 +424,7 @@ class Harness:
                 return start
             time.sleep(REFUSED_PAUSE)
             start = self.start(run, at)
-            if reached(start, at) if at else not self._failed(start):
+            if reached(start, at) if at else not self.failed(start):
                 run.notes.append(f"{LEASE}; it worked {time.monotonic() - begun:.0f} s later")
                 return start
         return start
@@ -451,7 +453,7 @@ class Harness:
         begun, idle = time.monotonic(), 0
         while True:
             start = self.start(run)
-            if self._failed(start):
+            if self.failed(start):
                 run.stuck = self.ending_of(start)
             if run.stuck or not self._is_incomplete() or not self._refuses(start):
                 return
@@ -462,7 +464,7 @@ class Harness:
                 run.notes.append(f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}")
                 return
 
-    def _failed(self, start: Start) -> bool:
+    def failed(self, start: Start) -> bool:
         """Return whether a start failed or hangs. A command that never ends by itself may be silent at the end."""
         if start.over is Over.STALLED:
             return not self.endless

@@ -1,15 +1,20 @@
 """The options of a pipeline's crash test, which are checked before anything starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Checked, Number, Switch, Text, Unfit
 from labkit.core.options import option
+from labkit.crashtest.blackbox.expectation import Expectation, expect
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
 from labkit.host.path_kinds import Folder
+
+if TYPE_CHECKING:
+    from labkit.crashtest.blackbox.effects import Effect
 
 CHECKPOINT = "copied_checkpoint"
 """The id of the run that restores an older copy of the checkpoint; the crash test of a sink uses the same id."""
@@ -95,6 +100,28 @@ class PipelineSettings(SharedOptions):
     def usual_watched(self) -> tuple[Path, ...]:
         """Return the folder in which the pipeline runs, which is watched by default."""
         return (self.folder,)
+
+    @property
+    def knows_batches(self) -> bool:
+        """Whether it is known which rows form a batch, so that early and partial reads can be judged."""
+        return False
+
+    def due(self) -> list[Any] | None:
+        """Return the rows that should come out if they are known without `--expected`; None if they are not."""
+        return None
+
+    def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
+        """Return the expectation, given the rows that are due and those that a run without a crash showed to a
+        reader.
+        """
+        return expect(values, read)
+
+    def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
+        """Return the batches for which durable work was left at a crash before the effect with this name.
+
+        `effects` are those of the run without a crash. The tuple is empty if the batches are unknown.
+        """
+        return ()
 
     def check_commands(self) -> None:
         """Raise `InvalidInput` if the command is empty, or if there is not exactly one way to read the rows."""

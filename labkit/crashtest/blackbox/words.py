@@ -1,7 +1,7 @@
 """Put a verdict into a sentence that quotes the user's own rows, since these have no offsets and no batches."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +17,10 @@ COUNTED = {
 MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read": "{row}, which was gone again later"}
 
 
-def because(verdict: Verdict, values: Sequence[Any], due: int) -> str:
+def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
     """Return the guarantee and the reason for it as a sentence.
 
-    `values` are the expected rows in order; `due` is the number of rows that should be there at the end.
+    `values` are the expected rows by offset; `due` is the number of rows that should be there at the end.
     """
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
@@ -40,23 +40,23 @@ _ROW = re.compile(
 """A pattern for a record in an explanation: its offset and value, and the batch and attempt that wrote it."""
 
 
-def in_their_rows(explanation: Explanation, values: Sequence[Any]) -> Explanation:
+def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
     """Return the explanation with the user's rows in place of the numbers that the test assigned to them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])
-        return text(values[offset])[:SHOWN] if offset < len(values) else match[0]
+        return text(values[offset])[:SHOWN] if offset in values else match[0]
 
     return replace(explanation, refuted=_ROW.sub(quoted, explanation.refuted))
 
 
-def _reasons(verdict: Verdict, sentences: dict[str, str], values: Sequence[Any]) -> list[str]:
+def _reasons(verdict: Verdict, sentences: dict[str, str], values: Mapping[int, Any]) -> list[str]:
     clauses = []
     for anomaly, sentence in sentences.items():
         places = getattr(verdict, anomaly)
         if places:
             case = verdict.witnesses[anomaly][0]
-            row = text(values[case.offset]) if case.offset >= 0 else case.key
+            row = text(values[case.offset]) if case.offset in values else case.key
             short = row.removesuffix(f"/{case.offset}")[:SHOWN]
             clauses.append(sentence.format(n=len(places), rows=len(values), row=short))
     return clauses

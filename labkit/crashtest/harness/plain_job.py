@@ -7,7 +7,8 @@ With that option the test observes the job's system calls instead. The job start
 in batches, and ends with its query. When started again, it continues from its checkpoint, like any job.
 
 With `wait` the job starts its session ahead of time: it makes the file `ready` in FOLDER when Spark is warm, and
-touches nothing of the user's before it finds the file `go` there.
+touches nothing of the user's before it finds the file `go` there. That names the description of the job to run, which
+may have other queries.
 """
 
 import importlib
@@ -42,6 +43,13 @@ READY, GO = "ready", "go"
 _GO_POLL = 0.01
 
 
+class Query(Struct, frozen=True):
+    """One query of a plain job: the folders of its input rows and of its checkpoint."""
+
+    input: str
+    checkpoint: str
+
+
 class PlainJob(Struct, frozen=True):
     """The description of a plain job, which the program reads from the file JOB."""
 
@@ -57,6 +65,8 @@ class PlainJob(Struct, frozen=True):
     jars: list[str]
     reader: str
     """The user's file that defines `reset`, which empties the store."""
+    queries: list[Query] = []
+    """The queries that the job runs at the same time; if empty, the one of `input` and `checkpoint`."""
 
     @property
     def checkpoint(self) -> Path:
@@ -67,6 +77,10 @@ class PlainJob(Struct, frozen=True):
     def input(self) -> Path:
         """The folder of the input rows."""
         return Path(self.folder, "input")
+
+    def all_queries(self) -> list[Query]:
+        """Return the queries that the job runs."""
+        return self.queries or [Query(str(self.input), str(self.checkpoint))]
 
 
 def load(file: str) -> ModuleType:
@@ -103,7 +117,7 @@ def wait(job: PlainJob, folder: Path) -> None:
     (folder / READY).touch()
     while not (folder / GO).exists():
         time.sleep(_GO_POLL)
-    _run(job, spark, load(job.file))
+    _run(read((folder / GO).read_text()), spark, load(job.file))
 
 
 def session(job: PlainJob, scratch: Path) -> "SparkSession":
@@ -122,27 +136,29 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
     kind = Adapter.STREAM if adapter in BY_NAME else adapter
     harmless = str(Path(__file__).with_name("harmless.py"))
     warm = PlainJob(harmless, kind.name.lower(), kind, str(folder), SCHEMA, {}, {}, [], harmless)
-    start(spark, warm, load(harmless)).awaitTermination()
+    start(spark, warm, load(harmless), *warm.all_queries()).awaitTermination()
 
 
 def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
     recover = getattr(module, "recover", None)
+    queries = job.all_queries()
     if callable(recover):
-        recover(str(job.checkpoint))
-    query = start(spark, job, module)
-    query.awaitTermination()
+        for query in queries:
+            recover(query.checkpoint)
+    for started in [start(spark, job, module, query) for query in queries]:
+        started.awaitTermination()
     spark.stop()
 
 
-def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "StreamingQuery":
-    """Start the job's query on the user's sink without any wrapper, and return the query."""
-    schema = job.schema or spark.read.json(str(job.input)).schema
-    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(str(job.input))
+def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> "StreamingQuery":
+    """Start a query on the user's sink without any wrapper, and return it."""
+    schema = job.schema or spark.read.json(query.input).schema
+    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(query.input)
     by_name = job.adapter in BY_NAME
     sink: Any = None if by_name else getattr(module, job.name)
     if job.adapter is Adapter.STREAM or by_name:
-        return _started(job, rows, sink)
-    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", str(job.checkpoint))
+        return _started(job, rows, sink, query.checkpoint)
+    writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", query.checkpoint)
     if job.adapter is Adapter.BATCH:
         return writer.foreachBatch(sink).start()
     if job.adapter is Adapter.WRITER:
@@ -152,8 +168,8 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType) -> "Streamin
     return writer.format(sink.name()).options(**job.options).start()
 
 
-def _started(job: PlainJob, rows: "DataFrame", sink: Any) -> "StreamingQuery":
-    """Let the user's code start the query with this job's checkpoint and trigger, and return the query."""
+def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> "StreamingQuery":
+    """Let the user's code start the query with this checkpoint and the job's trigger, and return the query."""
     from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
 
     def begin() -> object:
@@ -163,7 +179,8 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any) -> "StreamingQuery":
             return rows.writeStream.options(**job.options).toTable(job.name)
         return sink(rows.writeStream if wants_writer(sink) else rows)
 
-    starter = Starter(begin, Start(None, str(job.checkpoint), "", []))
+    suffix = Path(checkpoint).name.removeprefix(Path(job.checkpoint).name)
+    starter = Starter(begin, Start(None, checkpoint, suffix, []))
     # No deadline here: the user's function may take its time, and the watcher kills this process at --limit.
     while (query := starter.query()) is None:
         time.sleep(_POLL)
@@ -179,9 +196,14 @@ def reset(job: PlainJob) -> None:
     shutil.rmtree(job.checkpoint, ignore_errors=True)
 
 
+def read(path: str) -> PlainJob:
+    """Return the job that a file describes."""
+    return wire.decode(Path(path).read_bytes(), PlainJob)
+
+
 def main(verb: str, path: str, *more: str) -> None:
     """Run or reset the job that the file `path` describes; `verb` is `run`, `reset` or `wait`."""
-    job = wire.decode(Path(path).read_bytes(), PlainJob)
+    job = read(path)
     if verb == "wait":
         wait(job, Path(*more))
     else:

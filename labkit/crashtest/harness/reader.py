@@ -33,6 +33,9 @@ from labkit.host.processes.tether import end_with_parent
 READ_SECONDS = 10.0
 """The number of seconds that a reader may take for one answer."""
 
+_LOOK_SECONDS, _ASLEEP = 0.05, 8
+"""A reader that should not wait is looked at so often; if it sleeps each of so many times in a row, it is given up."""
+
 MOST_ROWS = 1_000_000
 """The most rows that a reader may return at once; a test writes a few dozen."""
 
@@ -110,13 +113,14 @@ class Reader:
         """
         return self._ask("read").rows
 
-    def values(self, seconds: float | None = None) -> list[Any]:
+    def values(self, seconds: float | None = None, *, waits: bool = True) -> list[Any]:
         """Return the rows that can be read now as plain data with any columns, within `seconds` (default
         `READ_SECONDS`).
 
+        Without `waits`, a reader that sleeps, as one does that tries a lock again and again, is given up much earlier.
         Raises the same errors as `read`.
         """
-        return self._ask("values", seconds).values
+        return self._ask("values", seconds, waits=waits).values
 
     def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
         """Return the rows that `read` returns; call a failing reader again for `seconds`, as a dying process may hold a
@@ -135,14 +139,14 @@ class Reader:
         """Empty the store with the user's `reset` function. Raises `ReaderFailed` if it fails."""
         self._ask("reset")
 
-    def _ask(self, verb: Verb, seconds: float | None = None) -> Answer:
+    def _ask(self, verb: Verb, seconds: float | None = None, *, waits: bool = True) -> Answer:
         with self._lock:
             answer = Answer()
             if self._process is None or self._process.poll() is not None:
                 self._start()
                 answer = self._answer("describe", LOAD_SECONDS)
             if verb != "describe" and not answer.because:
-                answer = self._answer(verb, seconds or READ_SECONDS)
+                answer = self._answer(verb, seconds or READ_SECONDS, waits=waits)
         if answer.because:
             raise (InvalidInput if answer.fatal else ReaderFailed)(answer.because)
         return answer
@@ -159,7 +163,7 @@ class Reader:
                 start_new_session=True,
             )
 
-    def _answer(self, verb: Verb, seconds: float) -> Answer:
+    def _answer(self, verb: Verb, seconds: float, *, waits: bool = True) -> Answer:
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -167,13 +171,16 @@ class Reader:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(wire.encode(Question(verb)))
             process.stdin.flush()
-        content, end = b"", time.monotonic() + seconds
+        content, end, asleep = b"", time.monotonic() + seconds, 0
         while not content.endswith(b"\n"):
-            if not select.select([process.stdout], [], [], max(end - time.monotonic(), 0))[0]:
+            left = max(end - time.monotonic(), 0)
+            if not select.select([process.stdout], [], [], left if waits else min(left, _LOOK_SECONDS))[0]:
+                asleep = asleep + 1 if _sleeps(process.pid) else 0
+                if left and (waits or asleep < _ASLEEP):
+                    continue
                 self._end()
-                return Answer(
-                    because=f"{self._subject}: {_WORDS[verb]} took more than {seconds:.3g} s and was stopped."
-                )
+                how = f"took more than {seconds:.3g} s" if waits or not left else "waited for a lock"
+                return Answer(because=f"{self._subject}: {_WORDS[verb]} {how} and was stopped.")
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:
                 self._end()
@@ -190,6 +197,17 @@ class Reader:
                 if pipe is not None:
                     with contextlib.suppress(OSError):
                         pipe.close()
+
+
+def _sleeps(pid: int) -> bool:
+    """Return whether a process sleeps for a set time, as SQLite does between two tries to get a lock.
+
+    A process that waits for the machine, or for a server, does not.
+    """
+    try:
+        return Path(f"/proc/{pid}/wchan").read_text() == "hrtimer_nanosleep"
+    except OSError:
+        return False
 
 
 _WORDS = {"values": "read"}

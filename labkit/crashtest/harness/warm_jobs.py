@@ -4,6 +4,7 @@ A start of Spark takes several times as long as the run of a small job, and the 
 start ahead of time and wait (`labkit.crashtest.harness.plain_job`, `wait`), and each start of the test lets one go on.
 """
 
+import shlex
 import shutil
 import time
 import uuid
@@ -47,9 +48,11 @@ class WarmJob:
                 raise JobFailed(f"Spark could not be started for the sink; {last_words(self.log)}")
             time.sleep(_POLL)
 
-    def go(self) -> None:
-        """Let the job go on."""
-        (self._place / GO).touch()
+    def go(self, job: str) -> None:
+        """Let the job that the file `job` describes go on in the session."""
+        path = self._place / "names-the-job"
+        path.write_text(job)
+        path.rename(self._place / GO)
 
     def close(self) -> None:
         """Kill the job if it still runs, and remove its folder."""
@@ -70,7 +73,7 @@ class WarmJobs:
 
     def watch(
         self,
-        _command: Sequence[str],
+        command: Sequence[str],
         *,
         folder: Path,
         environment: Mapping[str, str],
@@ -79,7 +82,11 @@ class WarmJobs:
         tick: Callable[[], Answer] = go_on,
         contents: bool = False,
     ) -> WatchedRun:
-        """Let the next job go on and ask about each of its system calls, in the place of `watch` of a new command."""
+        """Let the next job go on and ask about each of its system calls, in the place of `watch` of a new command.
+
+        The last word of the command is the file that describes the job.
+        """
+        described = shlex.split(command[-1])[-1]
         self._fill(1, folder, environment)
         job = self._waiting.pop(0)
         try:
@@ -87,7 +94,7 @@ class WarmJobs:
             self._fill(self._most, folder, environment)
             # The log keeps its inode, by which the watcher recognises the job's own output.
             job.log.replace(output)
-            return job.ahead.watch(decide, tick, begin=job.go, contents=contents)
+            return job.ahead.watch(decide, tick, begin=lambda: job.go(described), contents=contents)
         finally:
             job.close()
 

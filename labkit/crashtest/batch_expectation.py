@@ -1,0 +1,58 @@
+"""The rows that are due from a sink: the input of its query, whose ids and batches are known."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from labkit.core.errors import InvalidInput
+from labkit.crashtest.blackbox.expectation import Expectation, some, text
+from labkit.crashtest.harness.reader import plain
+from labkit.crashtest.rows import Rows, Seen, Shape, shape_of, tokens
+
+
+class BatchExpectation(Expectation):
+    """The rows of a query's input, recognised by their ids, and how a reader returns them."""
+
+    @cached_property
+    def by_offset(self) -> Mapping[int, Any]:
+        return {row["id"]: row for row in self.values}
+
+    @property
+    def history_shape(self) -> Shape:
+        return self.shape
+
+    def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
+        return tuple(map(_seen, values))
+
+    def misses(self, values: Sequence[Any]) -> int:
+        present = {token.offset for token in tokens(self.seen(values), self.shape, self.rows.expected())}
+        return len([each for each in self.due() if each not in present])
+
+    def due(self) -> list[int]:
+        records = self.rows.expected()
+        if self.shape is not Shape.LAST:
+            return [record.offset for record in records]
+        return sorted({record.key: record.offset for record in records}.values())
+
+
+def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
+    """Return the expectation for a sink that gets these rows; `read` are the rows after a run without a crash.
+
+    Raises `InvalidInput` if the reader returns neither rows with ids nor sums of amounts.
+    """
+    seen = list(map(_seen, read))
+    if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):
+        raise InvalidInput(
+            f"the reader returned {some(read, 1)}, which names no row of the input; return mappings with id, or tuples "
+            "(id, key, amount) or (key, sum of amounts)."
+        )
+    values = tuple(row for batch in rows.batches for row in batch.rows)
+    return BatchExpectation(values, shape_of(seen, rows), rows)
+
+
+def _seen(value: Any) -> Seen:
+    """Return a reader's row as id, key and amount; what is no such row comes from nowhere, as after a torn write."""
+    try:
+        return plain(value)
+    except (TypeError, ValueError):
+        return Seen(None, text(value), None)
