@@ -1,5 +1,6 @@
 """A file, a name, a reader or a store that cannot be tested: one sentence each, and nothing is left running."""
 
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,43 @@ def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypa
     ):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+LOCKED = """
+import sqlite3
+def read():
+    return sqlite3.connect({database!r}, timeout=30).execute("SELECT id FROM rows").fetchall()
+"""
+BUSY = """
+import time
+def read():
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        pass
+    return [1]
+"""
+
+
+def test_a_reader_that_waits_for_a_lock_is_given_up_where_nobody_waits(tmp_path: Path) -> None:
+    """As while the writer is held: SQLite sleeps between two tries."""
+    database = str(tmp_path / "db")
+    with (
+        sqlite3.connect(database) as db,
+        Reader(subject(tmp_path, LOCKED.format(database=database), "read"), tmp_path / "log") as reader,
+    ):
+        db.execute("CREATE TABLE rows (id)")
+        db.commit()
+        assert reader.values(waits=False) == []
+        db.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(ReaderFailed, match="waited for a lock"):
+            reader.values(20.0, waits=False)
+        db.rollback()
+        assert reader.values(waits=False) == []
+
+
+def test_a_reader_that_works_is_not_given_up(tmp_path: Path) -> None:
+    with Reader(subject(tmp_path, BUSY, "read"), tmp_path / "log") as reader:
+        assert reader.values(20.0, waits=False) == [1]
 
 
 def test_a_file_without_a_reader_is_refused(tmp_path: Path) -> None:

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 from crashtest_processes import left_over
 
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import Guarantee
+from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.harness.plain_job import PlainJob, reset
 from labkit.crashtest.jobs import Job
-from labkit.crashtest.kernel import as_pipeline, kernel_campaign
+from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.settings import settings
 from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Group
 from labkit.host.processes import wire
+from labkit.host.syscalls.calls import Call, CallKind
 
 JOB = """
 import json, shutil
@@ -82,6 +84,127 @@ def test_a_reset_leaves_neither_store_nor_checkpoint(
     reset(job)
     assert [folder.exists() for folder in left] == [False, False, False, True]
     sys.modules.pop("job", None)
+
+
+ENGINE = ("create checkpoint/offsets/x", "rename checkpoint/offsets/x checkpoint/offsets/0")
+SINK = ("create store/a", "write store/a", "rename store/a store/b")
+COMMIT = ("create checkpoint/commits/x", "rename checkpoint/commits/x checkpoint/commits/0")
+
+
+def effects(place: Path, *said: str) -> list[Effect]:
+    namer = Namer([place])
+    found = []
+    for number, one in enumerate(said):
+        kind, *names = one.split()
+        paths = [str(place / name) for name in names] if kind != "send" else ["", *names]
+        call = Call(number, 1, 1, CallKind(kind), kind, *paths, *[""] * (2 - len(paths)), 0, 0.0)
+        named = namer.name(call)
+        assert named is not None
+        found.append(named)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("at", "left"),
+    [
+        ("create checkpoint/offsets/x #1", (0,)),
+        ("rename store/b #1", (0,)),
+        ("create checkpoint/commits/x #1", ()),
+        ("rename checkpoint/commits/<n> #1", ()),
+        ("create store/a #2", (1,)),
+        ("rename checkpoint/commits/<n> #2", ()),
+        ("exit", ()),
+        ("an effect of a recovery", ()),
+    ],
+)
+def test_a_batch_is_unfinished_as_long_as_a_file_of_the_sink_is_to_change(
+    tmp_path: Path, at: str, left: tuple[int, ...]
+) -> None:
+    log = effects(tmp_path, *(ENGINE + SINK + COMMIT) * 2, "exit")
+    assert at in [each.name for each in log] or not left
+    pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=tmp_path / "checkpoint", folder=tmp_path)
+    assert pipeline.unfinished(log, at) == left
+
+
+def test_messages_to_a_server_do_not_say_whether_a_batch_is_unfinished(tmp_path: Path) -> None:
+    """The last one may say goodbye only."""
+    log = effects(tmp_path, *ENGINE, "send 127.0.0.1:1", *COMMIT)
+    pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=tmp_path / "checkpoint", folder=tmp_path)
+    assert pipeline.unfinished(log, log[0].name) == ()
+
+
+APPEND = """
+import json
+from pathlib import Path
+STORE = Path("rows.jsonl")
+def sink(df, batch):
+    rows = [row.asDict() for row in df.collect()]
+    with STORE.open("a") as file:
+        file.write("".join(json.dumps(row) + "\\n" for row in rows))
+def read():
+    return [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
+def reset():
+    STORE.unlink(missing_ok=True)
+"""
+BY_BATCH = (
+    APPEND.replace('STORE = Path("rows.jsonl")', 'STORE = Path("store")')
+    .replace(
+        """    with STORE.open("a") as file:
+        file.write(""",
+        """    STORE.mkdir(exist_ok=True)
+    part = STORE / "part"
+    part.write_text(""",
+    )
+    .replace("rows))\n", 'rows)); part.rename(STORE / f"{batch}")\n', 1)
+)
+"""Overwrites the file of the batch's number: right after each crash, wrong for a second query."""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        (APPEND, {"copied_checkpoint": ("duplicate",), "other_rows": ("duplicate",)}),
+        (
+            BY_BATCH.replace("STORE.read_text().splitlines()]", "path.read_text().splitlines()]").replace(
+                "for line in path", "for path in sorted(STORE.glob('[0-9]*')) for line in path"
+            ),
+            {"fresh_checkpoint": ("lost",), "two_queries": ("lost",)},
+        ),
+    ],
+    ids=["append", "by batch number"],
+)
+def test_what_identifies_a_batch_is_tried(
+    file: Path, tmp_path: Path, text: str, broken: dict[str, tuple[str, ...]]
+) -> None:
+    """Another query numbers its batches from 0 again; a source may give other rows for a number."""
+    file.write_text(text)
+    wanted = settings(f"{file}:sink", eyes="kernel", batches=2, seconds=900)
+    with kernel_campaign(wanted, tmp_path / "out") as running:
+        running.healthy()
+        jobs = {job.id: job for job in running.jobs()}
+        names = ("fresh_checkpoint", "two_queries", "other_rows", "copied_checkpoint")
+        results = [running.run(jobs[name]) for name in names]
+        print(running.report().text())
+    assert {each.id: each.unknown for each in results if each.unknown} == {}
+    assert {each.id: tuple(set(each.violated) & {"lost", "duplicate"}) for each in results if each.violated} == broken
+    assert [each.group for each in results] == [Group.IDENTITY, Group.IDENTITY, Group.CONDITION, Group.IDENTITY]
+    assert left_over() == []
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+def test_a_session_that_cannot_start_is_told_in_one_sentence(file: Path, tmp_path: Path) -> None:
+    file.write_text(APPEND)
+    wanted = settings(f"{file}:sink", eyes="kernel", conf=("spark.driver.extraJavaOptions=-XX:+NoSuchOption",))
+    with (
+        kernel_campaign(wanted, tmp_path / "out") as running,
+        pytest.raises(LabError, match=r"Spark could not be started.*Could not create the Java"),
+    ):
+        running.healthy()
+    assert left_over() == []
 
 
 @pytest.mark.slow

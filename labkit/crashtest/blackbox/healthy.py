@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, JobFailed
 from labkit.crashtest.blackbox.effects import Effect, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, some
@@ -124,7 +124,7 @@ class Glances:
 def healthy(harness: Harness) -> Healthy:
     """Perform the run without a crash, and return its findings.
 
-    Raises `InvalidInput` if the pipeline or the reader fails even there.
+    Raises `InvalidInput` if the pipeline or the reader fails even there, and `JobFailed` if it could not be started.
     """
     expected = harness.helpers.expected()
     usual = _empty_store(harness)
@@ -138,6 +138,8 @@ def healthy(harness: Harness) -> Healthy:
         _read(harness, run)
         effects = _named_again(harness, start)
         harness.logs = logs(effects, reads)
+    if run.unknown and not run.starts:
+        raise JobFailed(run.unknown)
     _check_watched(harness)
     if run.unknown:
         raise InvalidInput(f"{_reader(harness)}: {run.unknown.rstrip('.')}.")

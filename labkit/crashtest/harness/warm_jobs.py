@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 
 from labkit.core.errors import JobFailed
-from labkit.crashtest.harness.drivers import at_once, last_words
+from labkit.core.words import telling_line
+from labkit.crashtest.harness.drivers import at_once
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.plain_job import GO, READY
 from labkit.host.cores import cores
@@ -45,7 +46,8 @@ class WarmJob:
         finish = time.monotonic() + START_SECONDS
         while not (self._place / READY).exists():
             if self.ahead.has_ended or time.monotonic() > finish:
-                raise JobFailed(f"Spark could not be started for the sink; {last_words(self.log)}")
+                line = telling_line(self.log.read_text(encoding="utf-8", errors="replace"))
+                raise JobFailed(f"Spark could not be started for the sink; it said {line[:200]!r}")
             time.sleep(_POLL)
 
     def go(self, job: str) -> None:
