@@ -170,5 +170,5 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
         warm = WarmJobs(place / "job.json", place / WARM)
         stack.callback(warm.close)
         running.harness.watch = warm.watch
-        running.variants = SinkVariants(read(str(place / "job.json")), pipeline.rows, _words).all()
+        running.further = SinkVariants(read(str(place / "job.json")), pipeline.rows, pipeline.quick, _words)
         yield running

@@ -1,11 +1,14 @@
-"""Runs of a sink in a plain job whose fault concerns the identity of a query or a batch, not a crash alone.
+"""Runs of a sink in a plain job beside the crashes of a pipeline: a query's identity, a task's death, a large batch.
 
 Each function performs one run with the harness of the test; the store was emptied before it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,55 +16,87 @@ from msgspec.structs import replace as changed
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.batch_expectation import BatchExpectation
-from labkit.crashtest.blackbox.campaign import Perform
-from labkit.crashtest.blackbox.points import Point
-from labkit.crashtest.blackbox.runs import Harness, PipelineRun
+from labkit.crashtest.blackbox.campaign import Further, Perform
+from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.healthy import Glances, Healthy
+from labkit.crashtest.blackbox.points import EXIT, Point, choose
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted
+from labkit.crashtest.blackbox.seeing import Glance, showing
 from labkit.crashtest.harness.plain_job import PlainJob, Query
-from labkit.crashtest.jobs import Job
-from labkit.crashtest.rows import Rows, generate
+from labkit.crashtest.jobs import NEVER_REACHED, Job
+from labkit.crashtest.rows import LARGE, Rows, generate, generate_large
 from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group
 from labkit.host.processes import wire
+from labkit.host.syscalls.calls import CallKind
 
 COMMIT = "rename checkpoint/commits/<n> #"
 """The beginning of the name of the effect by which Spark decides that a batch is over."""
 
+LARGE_POINTS, QUICK_LARGE_POINTS = 4, 2
+"""The number of crashes in a large batch, with and without `--quick`."""
+_DEAD_SECONDS = 10.0
+"""The seconds within which a killed process must be gone."""
 
-@dataclass(frozen=True)
-class SinkVariants:
-    """The variants of one sink, with everything that their plain jobs need."""
+
+@dataclass
+class SinkVariants(Further):
+    """The further runs of one sink, with everything that their plain jobs need."""
 
     job: PlainJob
     rows: Rows
+    quick: bool
     words: Callable[[str, Path], str]
     """Returns the command of a plain job, from a verb and the file that describes the job."""
+    _performs: dict[Job, Perform] = field(default_factory=dict)
+    _large: list[Point] = field(default_factory=list)
+    """The points to crash at in a large batch, known after its run without a crash."""
 
-    def all(self) -> Mapping[Job, Perform]:
-        """Return the function that performs each variant, by its job."""
+    def jobs(self, healthy: Healthy) -> Sequence[Job]:
         runs: dict[str, Perform] = {
             "fresh_checkpoint": partial(self._two_queries, together=False),
             "two_queries": partial(self._two_queries, together=True),
             "other_rows": self._other_rows,
         }
-        return {
-            Job(name, VARIANTS[name], Group.IDENTITY if name in DEMANDED else Group.CONDITION): perform
-            for name, perform in runs.items()
-        }
+        for name, perform in runs.items():
+            group = Group.IDENTITY if name in DEMANDED else Group.CONDITION
+            self._performs[Job(name, VARIANTS[name], group)] = perform
+        dying = of_tasks(healthy.effects, healthy.run.last.watched.root)
+        if dying:
+            title = f"a task dies alone, before {dying[-1].name}, and is tried again"
+            self._performs[Job("retry", title, Group.RETRY)] = partial(_kill_one, name=dying[-1].name)
+        return list(self._performs)
+
+    def last_jobs(self) -> Iterator[Job]:
+        """Yield the job of a run with one large batch, then jobs with crashes in it; none for the user's own rows."""
+        if not self.rows.generated:
+            return
+        title = f"a batch of {LARGE} rows"
+        yield self._keep(Job("large", f"{title}, no crash", Group.LARGE), self._large_batch)
+        for point in self._large:
+            job = Job(f"large.{point.name}", f"{title}: {point}", Group.LARGE)
+            yield self._keep(job, partial(self._crash_large, point=point))
+
+    def may_come(self, name: str) -> bool:
+        return name.partition(".")[0] == "large" and self.rows.generated
+
+    def performs(self, job: Job) -> Perform | None:
+        return self._performs.get(job)
+
+    def _keep(self, job: Job, perform: Perform) -> Job:
+        self._performs[job] = perform
+        return job
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
         """Run two queries with rows and checkpoints of their own, one after the other or at the same time."""
-        both = self._both()
+        both, half = self._both(), len(self.rows.batches)
         queries = []
-        for number, batches in enumerate(
-            (both.batches[: len(self.rows.batches)], both.batches[len(self.rows.batches) :])
-        ):
-            folder = Path(self.job.folder, f"input-{number + 1}")
-            Rows([batch.rows for batch in batches], generated=both.generated).write(folder)
+        for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
+            rows = Rows([batch.rows for batch in batches], generated=both.generated)
             # Below the usual checkpoint, which is watched and emptied.
-            checkpoint = self.job.checkpoint / f"query-{number + 1}"
-            queries.append(Query(str(folder), str(checkpoint)))
+            queries.append(self._query(f"query-{number}", rows, self.job.checkpoint / f"query-{number}"))
         with _expecting(harness, run, both):
             for several in [queries] if together else [[query] for query in queries]:
-                with self._running(harness, changed(self.job, queries=several)):
+                with self._running(harness, several):
                     start = harness.start(run)
                 if harness.failed(start):
                     run.stuck = harness.ending_of(start)
@@ -81,6 +116,34 @@ class SinkVariants:
         finally:
             self.rows.write(Path(self.job.input))
 
+    def _large_batch(self, harness: Harness, run: PipelineRun) -> None:
+        """Run a large batch without a crash, and choose the points at which later runs crash in it."""
+        glances = Glances(harness.helpers, 0.0)
+        with self._with_large(harness, run):
+            start = harness.start(run, ask=glances)
+            if harness.failed(start):
+                run.stuck = harness.ending_of(start)
+            harness.settle()
+            harness.look(run, "end")
+        effects = start.effects
+        shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
+        first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
+        most = QUICK_LARGE_POINTS if self.quick else LARGE_POINTS
+        inside = [point for point in choose(effects[: first + 1], shown, most + 1).chosen if point.name != EXIT]
+        self._large = inside[:most]
+
+    def _crash_large(self, harness: Harness, run: PipelineRun, *, point: Point) -> None:
+        with self._with_large(harness, run):
+            harness.crash(run, point)
+            harness.recover(run)
+
+    @contextmanager
+    def _with_large(self, harness: Harness, run: PipelineRun) -> Iterator[None]:
+        rows = generate_large()
+        query = self._query("large", rows, self.job.checkpoint)
+        with _expecting(harness, run, rows), self._running(harness, [query]):
+            yield
+
     def _both(self) -> Rows:
         """Return the rows of two queries that write into one store, those of the second one with other ids and keys."""
         count = len(self.rows.batches)
@@ -88,17 +151,67 @@ class SinkVariants:
         batches = [batch.rows for batch in (*self.rows.batches, *second.batches)]
         return Rows(batches, generated=self.rows.generated)
 
+    def _query(self, name: str, rows: Rows, checkpoint: Path) -> Query:
+        """Write the input of a query into a folder with this name, and return the query."""
+        folder = Path(self.job.folder, f"input-{name}")
+        rows.write(folder)
+        return Query(str(folder), str(checkpoint))
+
     @contextmanager
-    def _running(self, harness: Harness, job: PlainJob) -> Iterator[None]:
-        """Let the harness start another plain job within a `with` block."""
+    def _running(self, harness: Harness, queries: list[Query]) -> Iterator[None]:
+        """Let the harness start a job with these queries within a `with` block."""
         usual = harness.settings
         path = Path(self.job.folder, "variant.json")
-        path.write_bytes(wire.encode(job))
+        path.write_bytes(wire.encode(changed(self.job, queries=queries)))
         harness.settings = replace(usual, pipeline=self.words("run", path))
         try:
             yield
         finally:
             harness.settings = usual
+
+
+def of_tasks(effects: Sequence[Effect], root: int) -> list[Effect]:
+    """Return the effects that Python makes in other processes than the command's own, as Spark's workers do."""
+    return [each for each in effects if each.line and each.call.process != root and each.kind is not CallKind.SYNC]
+
+
+def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
+    """Kill only the process that is about to make the effect with this name; its engine tries the work again."""
+    killed: list[int] = []
+
+    def ask(effect: Effect) -> bool:
+        if effect.name != name or killed:
+            return True
+        killed.append(effect.call.process)
+        os.kill(effect.call.process, signal.SIGKILL)
+        _await_death(effect.call.process)
+        return False
+
+    start = harness.start(run, ask=ask)
+    if not killed:
+        raise JobFailed(f"{NEVER_REACHED}: {harness.ending_of(start)}")
+    run.crashes.append({"point": name, "signal": 9, "killed": killed, "at": start.watched.began})
+    if harness.failed(start):
+        run.stuck = harness.ending_of(start)
+    harness.settle()
+    harness.look(run, "end")
+
+
+def _await_death(pid: int) -> None:
+    """Wait until a killed process makes no more system calls. Raises `JobFailed` if it does not die."""
+    finish = time.monotonic() + _DEAD_SECONDS
+    while _state(pid) not in ("", "Z", "X"):
+        if time.monotonic() > finish:
+            raise JobFailed(f"the process {pid} did not die")
+        time.sleep(0.001)
+
+
+def _state(pid: int) -> str:
+    """Return the letter of a process's state in `/proc`; empty if there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
 
 
 def _moved(rows: Rows, batch: int) -> Rows:

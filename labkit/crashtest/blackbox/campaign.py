@@ -9,7 +9,7 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 
 import difflib
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -83,6 +83,27 @@ STARTS = 2.5
 Perform = Callable[[Harness, PipelineRun], None]
 """A function that performs one run of a test."""
 
+
+class Further:
+    """Runs in addition to those that every pipeline gets; here there are none."""
+
+    def jobs(self, healthy: Healthy) -> Sequence[Job]:
+        """Return the jobs that are known after the run without a crash."""
+        return ()
+
+    def last_jobs(self) -> Iterator[Job]:
+        """Yield the jobs that come last; each one may depend on the run of the one before."""
+        yield from ()
+
+    def may_come(self, name: str) -> bool:
+        """Return whether a job of `last_jobs` may have this id."""
+        return False
+
+    def performs(self, job: Job) -> Perform | None:
+        """Return the function that performs a job of `jobs` or `last_jobs`; None for any other job."""
+        return None
+
+
 FIRST_CRASH = "crash 1"
 """The moment of the reading after the first crash of a run."""
 
@@ -125,8 +146,8 @@ class Campaign:
         In a directed pair, the recovery from the first crash gives a reason to crash again at the second crash point.
         """
         self.recoveries: dict[Point, Sequence[Effect]] = {}
-        self.variants: Mapping[Job, Perform] = {}
-        """Further runs that this kind of pipeline allows, each with the function that performs it."""
+        self.further: Further = Further()
+        """Further runs that this kind of pipeline allows."""
         self._healthy: Healthy | None = None
         self._copies: Sequence[Copy] = ()
         """Copies of the user's folder, in which runs go on in parallel; empty if runs go one at a time."""
@@ -172,7 +193,7 @@ class Campaign:
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
-        return [*jobs, *self.variants]
+        return [*jobs, *self.further.jobs(self._seen)]
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
         """With `--since`, return the points whose lines have changed, and a few others; otherwise those of the plan."""
@@ -236,7 +257,11 @@ class Campaign:
         return self.ledger.results[kept:]
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield a job that reports state outside of the watched folders, if earlier runs found any."""
+        """Yield the jobs that depend on all earlier runs; the last one reports state outside of the watched folders, if
+        any was found.
+        """
+        if not (self.settings.only or self.settings.since or self.ledger.is_over()):
+            yield from self.further.last_jobs()
         if self.harness.outside.states:
             yield Job("outside", "what the pipeline keeps outside of the watched folders", Group.SEEING)
 
@@ -275,8 +300,8 @@ class Campaign:
                 harness.recover_and_start_again(run)
             elif job.id == TWO:
                 harness.start_two(run, self._first_showing())
-            elif job in self.variants:
-                self.variants[job](harness, run)
+            elif (perform := self.further.performs(job)) is not None:
+                perform(harness, run)
             elif len(names := job.id.split(THEN)) > 2:
                 harness.crash_loop(run, self._place(names[0]), len(names))
                 harness.recover(run)
@@ -400,7 +425,7 @@ class Campaign:
 
     def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
         """Return the batches for which durable work was left at the first crash of a run."""
-        if not run.crashes:
+        if not run.crashes or run.expectation is not None:  # the latter has other batches
             return ()
         return self.settings.unfinished(self._seen.effects, self._place(run.crashes[0]["point"]).effect)
 
@@ -494,7 +519,7 @@ class Campaign:
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
         """Raise `InvalidInput` if a name given with `--only` is no crash point, before any time is spent on runs."""
-        if any(job.id == name for job in jobs):
+        if any(job.id == name for job in jobs) or self.further.may_come(name):
             return
         place, known = name.partition(THEN)[0], self.points
         if self.settings.power_cut and name.startswith(POWER):
@@ -517,6 +542,15 @@ class Campaign:
         if named is not None:
             yield named
             return
+        if self.further.may_come(name):
+            for job in self.further.last_jobs():
+                if job.id == name or name.startswith(f"{job.id}."):
+                    yield job
+                if job.id == name:
+                    return
+            raise InvalidInput(
+                f"--only {name}: the runs before it do not lead to it; choose an id from a whole report."
+            )
         if name.startswith(POWER) and self.settings.power_cut:
             place = name.removeprefix(POWER).partition(STATE)[0]
             if place in self.outage_points:

@@ -97,8 +97,11 @@ class Expected:
 Note = Callable[[Call], None]
 """A function that is called with each system call that happens, in whatever folder."""
 
-Ask = Callable[[Effect], None]
-"""A function that is called with each effect before it happens, while its process is stopped."""
+Ask = Callable[[Effect], bool | None]
+"""A function that is called with each effect before it happens, while its process is stopped.
+
+It returns False if it has killed that process, so that the effect does not happen.
+"""
 
 
 Watch = Callable[..., WatchedRun]
@@ -213,8 +216,8 @@ class Execution:
         before = self._effects[-1].call.seconds if self._effects else 0.0
         if effect.kind is not CallKind.EXIT:
             self._silence.note(before, call.seconds)
-        if self._ask is not None:
-            self._ask(effect)
+        if self._ask is not None and self._ask(effect) is False:
+            return Answer.GO_ON
         if self._at is not None and effect.name == self._at.effect:
             return Answer.KILL
         self._effects.append(effect)

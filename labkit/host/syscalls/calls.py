@@ -93,3 +93,5 @@ class WatchedRun:
     """The files that these actions concerned, by the same names."""
     began: float = 0.0
     """The time at which the command started, in seconds since the epoch; `Call.seconds` counts from it."""
+    root: int = 0
+    """The id of the process that became the command."""

@@ -135,6 +135,7 @@ class Watch:
             unseen=dict(self._unseen),
             unseen_paths={name: tuple(sorted(of)) for name, of in self._paths.items()},
             began=self._began,
+            root=self._guard.root,
         )
 
     def _serve(self, linger: float) -> Call | None:
