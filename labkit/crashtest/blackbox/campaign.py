@@ -543,14 +543,8 @@ class Campaign:
             yield named
             return
         if self.further.may_come(name):
-            for job in self.further.last_jobs():
-                if job.id == name or name.startswith(f"{job.id}."):
-                    yield job
-                if job.id == name:
-                    return
-            raise InvalidInput(
-                f"--only {name}: the runs before it do not lead to it; choose an id from a whole report."
-            )
+            yield from self._one_further(name)
+            return
         if name.startswith(POWER) and self.settings.power_cut:
             place = name.removeprefix(POWER).partition(STATE)[0]
             if place in self.outage_points:
@@ -569,6 +563,15 @@ class Campaign:
                     "from a whole report."
                 )
             yield pair_job(Pair(point, recovered[second]))
+
+    def _one_further(self, name: str) -> Iterator[Job]:
+        """Yield the further job with this id, and before it the jobs that reveal it."""
+        for job in self.further.last_jobs():
+            if job.id == name or name.startswith(f"{job.id}."):
+                yield job
+            if job.id == name:
+                return
+        raise InvalidInput(f"--only {name}: the runs before it do not lead to it; choose an id from a whole report.")
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
