@@ -4,6 +4,7 @@ Each function performs one run with the harness of the test; the store was empti
 """
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +33,10 @@ from labkit.host.syscalls.calls import CallKind
 COMMIT = "rename checkpoint/commits/<n> #"
 """The beginning of the name of the effect by which Spark decides that a batch is over."""
 
+NEW_INPUT = "new_input"
+"""The id of the run in which new rows come after the recovery from a crash."""
+NEW_INPUT_TITLE = "new rows after the recovery from a crash"
+
 LARGE_POINTS, QUICK_LARGE_POINTS = 4, 2
 """The number of crashes in a large batch, with and without `--quick`."""
 _DEAD_SECONDS = 10.0
@@ -56,10 +61,11 @@ class SinkVariants(Further):
             "fresh_checkpoint": partial(self._two_queries, together=False),
             "two_queries": partial(self._two_queries, together=True),
             "other_rows": self._other_rows,
+            NEW_INPUT: self._new_input,
         }
         for name, perform in runs.items():
-            group = Group.IDENTITY if name in DEMANDED else Group.CONDITION
-            self._performs[Job(name, VARIANTS[name], group)] = perform
+            group = Group.IDENTITY if name in (*DEMANDED, NEW_INPUT) else Group.CONDITION
+            self._performs[Job(name, VARIANTS.get(name, NEW_INPUT_TITLE), group)] = perform
         dying = of_tasks(healthy.effects, healthy.run.last.watched.root)
         if dying:
             title = f"a task dies alone, before {dying[-1].name}, and is tried again"
@@ -114,6 +120,25 @@ class SinkVariants(Further):
             _moved(self.rows, batch).write(Path(self.job.input))
             harness.recover(run)
         finally:
+            self.rows.write(Path(self.job.input))
+
+    def _new_input(self, harness: Harness, run: PipelineRun) -> None:
+        """Crash when the last batch is written but not recorded, recover, and go on with one more batch."""
+        count = len(self.rows.batches)
+        parts = [batch.rows for batch in self.rows.batches]
+        # Rows of the usual keys, whose ids follow.
+        more = generate(count + 1) if self.rows.generated else self.rows.moved(count)
+        longer = Rows([*parts, more.batches[count if self.rows.generated else 0].rows], generated=self.rows.generated)
+        try:
+            harness.crash(run, Point(f"{COMMIT}{count}", 0))
+            harness.recover(run)
+            with _expecting(harness, run, longer):
+                if not run.stuck:
+                    run.notes.append("a batch of new rows came after the recovery")
+                    longer.write(Path(self.job.input))
+                    harness.recover(run)
+        finally:
+            shutil.rmtree(self.job.input)
             self.rows.write(Path(self.job.input))
 
     def _large_batch(self, harness: Harness, run: PipelineRun) -> None:

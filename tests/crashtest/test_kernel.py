@@ -134,7 +134,7 @@ def test_messages_to_a_server_do_not_say_whether_a_batch_is_unfinished(tmp_path:
 
 
 APPEND = """
-import json
+import json, shutil
 from pathlib import Path
 STORE = Path("rows.jsonl")
 def sink(df, batch):
@@ -166,11 +166,11 @@ BY_BATCH = (
 @pytest.mark.parametrize(
     ("text", "broken"),
     [
-        (APPEND, {"copied_checkpoint": ("duplicate",), "other_rows": ("duplicate",)}),
+        (APPEND, dict.fromkeys(("copied_checkpoint", "other_rows", "new_input"), ("duplicate",))),
         (
-            BY_BATCH.replace("STORE.read_text().splitlines()]", "path.read_text().splitlines()]").replace(
-                "for line in path", "for path in sorted(STORE.glob('[0-9]*')) for line in path"
-            ),
+            BY_BATCH.replace("STORE.unlink(missing_ok=True)", "shutil.rmtree(STORE, ignore_errors=True)")
+            .replace("STORE.read_text().splitlines()]", "path.read_text().splitlines()]")
+            .replace("for line in path", "for path in sorted(STORE.glob('[0-9]*')) for line in path"),
             {"fresh_checkpoint": ("lost",), "two_queries": ("lost",)},
         ),
     ],
@@ -185,12 +185,12 @@ def test_what_identifies_a_batch_is_tried(
     with kernel_campaign(wanted, tmp_path / "out") as running:
         running.healthy()
         jobs = {job.id: job for job in running.jobs()}
-        names = ("fresh_checkpoint", "two_queries", "other_rows", "copied_checkpoint")
+        names = ("fresh_checkpoint", "two_queries", "other_rows", "copied_checkpoint", "new_input")
         results = [running.run(jobs[name]) for name in names]
         print(running.report().text())
     assert {each.id: each.unknown for each in results if each.unknown} == {}
     assert {each.id: tuple(set(each.violated) & {"lost", "duplicate"}) for each in results if each.violated} == broken
-    assert [each.group for each in results] == [Group.IDENTITY, Group.IDENTITY, Group.CONDITION, Group.IDENTITY]
+    assert [each.id for each in results if each.group is Group.CONDITION] == ["other_rows"]
     assert left_over() == []
 
 

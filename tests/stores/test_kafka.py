@@ -176,11 +176,27 @@ def test_a_writer_that_was_fenced_writes_nothing_more(store: KafkaStore) -> None
     zombie = begin(store, HANDLE, 0)
     with closing(KafkaStore(store.folder)) as other:
         other.abort(HANDLE)
-    zombie.write(row(1))
-    with pytest.raises(JobFailed, match="aborted"):
+
+    def go_on() -> None:
+        zombie.write(row(1))  # refused already if the broker has refused the first record by then
         zombie.prepare()
+
+    with pytest.raises(JobFailed, match="aborted"):
+        go_on()
     assert store.transactions() == []
     assert list(store.history()) == list(store.hidden()) == []
+
+
+def test_a_writer_whose_first_record_was_refused_says_that_it_was_aborted(store: KafkaStore) -> None:
+    """After such an error the client takes no more records, in whatever state it is."""
+    zombie = begin(store, HANDLE, 0)
+    kafka_transaction.flush(zombie._writer)
+    with closing(KafkaStore(store.folder)) as other:
+        other.abort(HANDLE)
+    zombie.write(row(1))
+    kafka_transaction.flush(zombie._writer)
+    with pytest.raises(JobFailed, match="aborted while it was open"):
+        zombie.write(row(2))
 
 
 def test_initialising_first_loses_what_was_to_be_committed(store: KafkaStore) -> None:

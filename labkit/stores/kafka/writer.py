@@ -52,7 +52,13 @@ class KafkaTransaction:
             self._check([future for future in self._sent if future.is_done])
             self._sent = [future for future in self._sent if not future.is_done]
         with explained(self._topic.address):
-            self._sent.append(self._topic.send(self._writer, row, self._owner))
+            try:
+                self._sent.append(self._topic.send(self._writer, row, self._owner))
+            except errors.KafkaError as error:
+                if type(error) not in (errors.IllegalStateError, errors.KafkaError):
+                    raise
+                # The client takes no records after an error of an earlier one, whether it may raise its epoch or not.
+                raise self._aborted(" ".join(str(error).split())) from error
         self._rows += 1
 
     def flush(self) -> None:
