@@ -21,6 +21,7 @@ SCHEMAS = {
     "custom.github-workflows-require-timeout": WORKFLOWS,
     "vendor.github-issue-forms": [GITHUB / "ISSUE_TEMPLATE" / f"{name}.yml" for name in ("bug", "idea", "verdict")],
     "vendor.github-issue-config": [GITHUB / "ISSUE_TEMPLATE" / "config.yml"],
+    "vendor.github-actions": [GITHUB / "actions" / "crashtest" / "action.yml"],
     "vendor.dependabot": [GITHUB / "dependabot.yml"],
     "vendor.citation-file-format": [ROOT / "CITATION.cff"],
 }

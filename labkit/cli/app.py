@@ -19,6 +19,7 @@ VERBS = {
     "grade": "Grade submitted notebooks, each in a sandbox.",
     "release": "Make the copy of the lab that learners get.",
     "crashtest": "Kill a real job at every effect of your own sink or pipeline, and say what it guarantees.",
+    "compare": "Say how two reports of a crash test differ, in Markdown.",
     "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs.",
     "timeouts": "Say whether three timeouts of Kafka transactions can lose data.",
     "orders": "Show what each order of plan, output, marker and decision guarantees, and the crash that kills it.",

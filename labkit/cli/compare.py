@@ -1,0 +1,22 @@
+"""`labkit compare`: what two reports of a crash test differ in."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    report: Annotated[Path, typer.Argument(help="A report of `labkit crashtest --json`, or report.json of --out.")],
+    later: Annotated[Path | None, typer.Argument(help="A later report on the same sink or pipeline.")] = None,
+) -> int:
+    """Say in Markdown how two reports of a crash test differ, or what one says, as for a comment on a pull request.
+
+    Exit 0 not weaker than before, 1 weaker, 2 unknown where it was not, 64 a file is no report.
+    """
+    from labkit.crashtest.comparison import Comparison, read_report
+
+    first = read_report(report)
+    comparison = Comparison(None, first) if later is None else Comparison(first, read_report(later))
+    print(comparison.markdown(), end="", flush=True)
+    return int(comparison.change)

@@ -1,0 +1,206 @@
+"""Compares two reports of a crash test, such as those before and after a change, and describes the difference in
+Markdown.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Guarantee, satisfies
+from labkit.crashtest.claim import Strength
+
+SHOWN = 8
+"""The number of runs that the description lists."""
+
+VIOLATED = "violated"
+
+
+class ClaimPart(Struct, frozen=True):
+    """The claim of a report: how much was tried, and the guarantee that is left at best."""
+
+    strength: Strength
+    at_best: Guarantee
+
+
+class CoveragePart(Struct, frozen=True):
+    """The parts of a report's coverage that a comparison shows."""
+
+    found: int
+    tried: int
+    directed: int
+    directed_tried: int
+
+
+class RunPart(Struct, frozen=True):
+    """The parts of one run that a comparison needs."""
+
+    id: str
+    title: str
+    group: str
+    because: str
+    unknown: str
+    stuck: str
+    guarantee: Guarantee
+
+
+class ReportPart(Struct, frozen=True):
+    """The parts of a JSON report that a comparison needs; other fields are ignored."""
+
+    subject: str
+    guarantee: str
+    claim: ClaimPart
+    axes: dict[str, str]
+    conditions: dict[str, str]
+    coverage: CoveragePart
+    runs: list[RunPart]
+    command: str
+    why: str | None = None
+
+    @property
+    def harmful(self) -> dict[str, RunPart]:
+        """The runs that show that the sink or pipeline is not exactly-once, by id."""
+        return {
+            run.id: run
+            for run in self.runs
+            if run.group != "condition"
+            and (run.stuck or run.guarantee not in (Guarantee.EXACTLY_ONCE, Guarantee.UNKNOWN))
+        }
+
+
+class Change(IntEnum):
+    """The result of a comparison; the value is the exit code of `labkit compare`."""
+
+    NOT_WEAKER = 0
+    WEAKER = 1
+    UNKNOWN = 2
+    """The later test knows less than the earlier one, so it cannot say that nothing became weaker."""
+
+
+def read_report(path: Path) -> ReportPart:
+    """Return a report that `labkit crashtest --json` printed, or `--out` kept. Raises `InvalidInput` for another
+    file.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ReportPart)
+    except OSError as error:
+        raise InvalidInput(f"{path}: this report cannot be read ({error.strerror}).") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            f"{path}: this is no report of a crash test ({error}); name what `labkit crashtest --json` printed, or "
+            "report.json in the folder of --out."
+        ) from None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A report, and an earlier one on the same sink or pipeline, if there is one."""
+
+    before: ReportPart | None
+    after: ReportPart
+
+    @property
+    def change(self) -> Change:
+        """Whether the later report claims less, violates a property that the earlier one did not, or knows too
+        little.
+        """
+        before, after = self.before, self.after
+        if before is None:
+            return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER
+        newly = any(after.axes[axis] == VIOLATED != before.axes.get(axis) for axis in after.axes)
+        if newly or not satisfies(after.claim.at_best, before.claim.at_best):
+            return Change.WEAKER
+        if after.claim.strength is Strength.UNKNOWN is not before.claim.strength:
+            return Change.UNKNOWN
+        return Change.NOT_WEAKER
+
+    def markdown(self) -> str:
+        """Return a description for people: the guarantee, what changed, and the runs that do harm now or no longer."""
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        before, after = self.before, self.after
+        yield f"### Crash test of `{_inline(after.subject)}`: {self._headline()}"
+        if before is None:
+            yield from self._alone()
+            return
+        if before.subject != after.subject:
+            yield from ("", f"Before, this was the test of `{_inline(before.subject)}`.")
+        yield ""
+        yield "| | before | now |"
+        yield "|---|---|---|"
+        yield f"| guarantee | {before.guarantee} | **{after.guarantee}** |"
+        yield f"| points tried | {_extent(before)} | {_extent(after)} |"
+        for axis, held in after.axes.items():
+            earlier = before.axes.get(axis, "not tested")
+            if earlier != held or held == VIOLATED:
+                yield f"| {axis} | {earlier} | {_strong(held)} |"
+        for name, held in after.conditions.items():
+            if before.conditions.get(name) != held:
+                yield f"| condition {name} | {before.conditions.get(name, 'not tested')} | {held} |"
+        yield from self._why()
+        harmless = {run.id for run in after.runs if not run.unknown} - set(after.harmful)
+        new = [run for name, run in after.harmful.items() if name not in before.harmful]
+        gone = [run for name, run in before.harmful.items() if name not in after.harmful]
+        yield from _runs("Harmful now, and not seen to be before", new)
+        yield from _runs("Harmful before, and not now", [run for run in gone if run.id in harmless])
+        yield from _runs("Harmful before, and not tried now", [run for run in gone if run.id not in harmless])
+        yield from self._end()
+
+    def _alone(self) -> Iterator[str]:
+        yield from ("", f"There is no earlier report to compare with. Points tried: {_extent(self.after)}.")
+        yield from self._why()
+        yield from _runs("Harmful", list(self.after.harmful.values()))
+        yield from self._end()
+
+    def _why(self) -> Iterator[str]:
+        if self.after.why:
+            yield from ("", f"**Why now:** {_inline(self.after.why)}")
+
+    def _end(self) -> Iterator[str]:
+        unknown = [run for run in self.after.runs if run.unknown]
+        if unknown:
+            yield from (
+                "",
+                f"**Unknown:** {len(unknown)} run(s), as `{_inline(unknown[0].id)}`: {_inline(unknown[0].unknown)}",
+            )
+        yield from ("", f"Repeat with `{_inline(self.after.command)}`")
+
+    def _headline(self) -> str:
+        if self.before is None:
+            return self.after.guarantee
+        words = {
+            Change.WEAKER: "weaker than before",
+            Change.UNKNOWN: "unknown, which it was not before",
+            Change.NOT_WEAKER: "not weaker than before",
+        }
+        return words[self.change]
+
+
+def _runs(title: str, runs: Sequence[RunPart]) -> Iterator[str]:
+    if not runs:
+        return
+    yield from ("", f"**{title}:** {len(runs)} run(s)", "")
+    for run in runs[:SHOWN]:
+        yield f"- `{_inline(run.id)}`: {_inline(run.stuck or run.because)}"
+    if len(runs) > SHOWN:
+        yield f"- and {len(runs) - SHOWN} more"
+
+
+def _extent(report: ReportPart) -> str:
+    coverage = report.coverage
+    points = f"{coverage.tried} of {coverage.found}"
+    return f"{points}, {coverage.directed_tried} of {coverage.directed} directed pairs" if coverage.directed else points
+
+
+def _strong(held: str) -> str:
+    return f"**{held}**" if held == VIOLATED else held
+
+
+def _inline(text: str) -> str:
+    """Return a text of the user's on one line, without signs that would end the code or the table around it."""
+    return " ".join(text.split()).replace("`", "'").replace("|", "\\|").replace("<", "&lt;")
