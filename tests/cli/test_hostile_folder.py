@@ -35,6 +35,7 @@ WORDS = {
     "grade": ". --out {out} --course {course}",
     "release": "{out}",
     "crashtest": "--command 'echo 1 > written' --reader {reader}:read --quick",
+    "compare": "{report}",
     "effects": "--command 'echo 1 > written'",
     "timeouts": "",
     "orders": "",
@@ -51,6 +52,11 @@ WORDS = {
 """Arguments for each verb with which it goes as far as its child processes."""
 SLOW = {"crashtest", "demo", "lab", "matrix", "release", "run"}
 
+REPORT = """
+{"subject": "sh job.sh", "guarantee": "exactly-once", "claim": {"strength": "complete", "at_best": "exactly-once"},
+ "axes": {}, "conditions": {}, "coverage": {"found": 1, "tried": 1, "directed": 0, "directed_tried": 0}, "runs": [],
+ "command": "labkit crashtest"}
+"""
 READER = """
 from pathlib import Path
 
@@ -69,6 +75,7 @@ def folder(tmp_path: Path) -> Path:
     place.mkdir()
     shutil.copy(ROOT / "notebooks" / "01_guarantees.ipynb", place)
     (tmp_path / "reader.py").write_text(READER)
+    (tmp_path / "report.json").write_text(REPORT)
     for name in DECOYS:
         (place / f"{name}.py").write_text(_marking(tmp_path / "marks", name))
     (place / "labkit").mkdir()
@@ -86,7 +93,8 @@ def _marks(folder: Path) -> set[str]:
 
 
 def _words(verb: str, folder: Path, port: int = 0) -> list[str]:
-    filled = {"out": folder.parent / "out", "reader": folder.parent / "reader.py", "port": port}
+    beside = folder.parent
+    filled = {"out": beside / "out", "reader": beside / "reader.py", "report": beside / "report.json", "port": port}
     return [verb, *(word.format(**filled, course=submitted.COURSE) for word in shlex.split(WORDS[verb]))]
 
 
