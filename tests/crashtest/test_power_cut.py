@@ -304,6 +304,28 @@ def test_a_rename_of_a_file_that_was_synced_first(place: Path) -> None:
         assert left(journal) == {ALL_LOST: {}}
 
 
+MAPS = """
+import mmap, os
+with open("db-shm", "w+b") as file:
+    file.truncate(4096)
+    with mmap.mmap(file.fileno(), 4096) as memory:
+        memory[:4] = b"here"
+with open("rows", "w") as file:
+    file.write("1")
+"""
+
+
+@pytest.mark.parametrize(("name", "known"), [("db-shm", True), ("lock.mdb", True), ("db-map", False)])
+def test_memory_that_a_database_shares_is_in_no_state(place: Path, name: str, known: bool) -> None:
+    """Its bytes change unseen, and whoever opens the database first makes it anew; so nothing of it can be lost."""
+    with run(place, MAPS.replace("db-shm", name)) as journal:
+        assert (journal.unexplained() == []) == known
+        assert (journal.not_modelled() == {}) == known
+        files = left(journal)
+        assert files
+        assert any(name in state for state in files.values()) != known
+
+
 def test_a_folder_that_the_command_makes_holds_nothing_before(tmp_path: Path) -> None:
     missing = tmp_path / "later"
     assert disk_module.Disk({missing: missing}).roots[missing].now == {}

@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.disk import Content, Disk, Folder, Naming, Node, bytes_of
+from labkit.crashtest.blackbox.rebuilt import is_rebuilt
 from labkit.crashtest.blackbox.trees import Look, Read, Tree, alike, build, lost, now_named, same, tree
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
@@ -80,7 +81,7 @@ class Journal:
         folders = tuple(map(str, self.copies))
         for name in self.watched.unseen:
             paths = self.watched.unseen_paths.get(name, ())
-            own = tuple(each for each in paths if each.startswith(folders))
+            own = tuple(each for each in paths if each.startswith(folders) and not is_rebuilt(each))
             if own or not paths:
                 unknown[name] = own
         return unknown
@@ -97,7 +98,7 @@ class Journal:
             different += [
                 f"{folder}/{name}"
                 for name in sorted(ours.keys() | other.keys())
-                if name not in ours or name not in other or not same(ours[name], other[name])
+                if (name not in ours or name not in other or not same(ours[name], other[name])) and not is_rebuilt(name)
             ]
         return different
 
@@ -201,9 +202,10 @@ def states_after_power_cut(journal: Journal, point: int) -> list[State]:
     """Return the different states that a loss of power just before a point of a recorded run may leave.
 
     The list is empty if everything had reached the disk, because a loss of power then leaves the same as a SIGKILL.
+    Shared memory of databases is left out, because the first process to open them makes it anew.
     """
     disk = journal.disk(point)
-    current = tuple(tree(root, now_named) for root in disk.roots.values())
+    current = tuple(_lasting(tree(root, now_named)) for root in disk.roots.values())
     states: list[State] = []
     for extreme, trees in _extremes(disk):
         others = [current, *(state.trees for state in states)]
@@ -217,7 +219,7 @@ def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
     roots = list(disk.roots.values())
 
     def trees(names: Look, contents: Read) -> tuple[Tree, ...]:
-        return tuple(tree(root, names, contents) for root in roots)
+        return tuple(_lasting(tree(root, names, contents)) for root in roots)
 
     yield ALL_LOST, trees(lambda folder: folder.on_disk, lambda file: file.on_disk)
     yield NAMES_KEPT, trees(now_named, lambda file: file.on_disk)
@@ -235,6 +237,10 @@ def _extremes(disk: Disk) -> Iterator[tuple[str, tuple[Tree, ...]]]:
     if torn is not None and torn.newest is not None:
         half = torn.newest.half(torn.now)
         yield TORN, trees(now_named, lambda file: half if file is torn else file.now)
+
+
+def _lasting(whole: Tree) -> Tree:
+    return {name: content for name, content in whole.items() if not is_rebuilt(name)}
 
 
 def _with(naming: Naming) -> Look:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.points import EXIT
+from labkit.crashtest.blackbox.rebuilt import is_rebuilt
 from labkit.host.syscalls.calls import CallKind
 
 SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}
@@ -28,11 +29,6 @@ TOLD_BY_SYNC = ("-wal",)
 """The endings of files whose sync can change a reader's rows, unlike that of other files.
 
 SQLite publishes its log by shared memory, just after it synced the log.
-"""
-
-REBUILT = ("-shm",)
-"""The endings of files with nothing durable in them, such as SQLite's shared memory: each opening of the store rebuilds
-them.
 """
 
 FEW = 2
@@ -139,7 +135,7 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belon
     concerned: dict[str, list[str]] = {}
     for name in unseen:
         named = paths.get(name, ())
-        ours = [path for path in named if belongs(path) and not path.endswith(REBUILT)]
+        ours = [path for path in named if belongs(path) and not is_rebuilt(path)]
         if ours or not named:
             concerned[name] = ours
     return concerned
