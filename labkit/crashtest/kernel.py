@@ -57,9 +57,10 @@ class SinkPipeline(PipelineSettings):
         """The name of the sink, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
 
-    @property
-    def knows_batches(self) -> bool:
-        return True
+    WHY_UNJUDGED = "messages to a server do not show when a batch is over"
+
+    def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
+        return ("precommitted_read",) if any(each.kind is CallKind.SEND for each in effects) else ()
 
     def command(self, only: str = "") -> str:
         return self.sink.command(only) if self.sink else ""

@@ -131,6 +131,8 @@ def test_messages_to_a_server_do_not_say_whether_a_batch_is_unfinished(tmp_path:
     log = effects(tmp_path, *ENGINE, "send 127.0.0.1:1", *COMMIT)
     pipeline = SinkPipeline(pipeline="true", read_command="true", checkpoint=tmp_path / "checkpoint", folder=tmp_path)
     assert pipeline.unfinished(log, log[0].name) == ()
+    assert pipeline.unjudged(log) == ("precommitted_read",)
+    assert pipeline.unjudged(effects(tmp_path, *ENGINE, *SINK, *COMMIT)) == ()
 
 
 APPEND = """

@@ -55,7 +55,7 @@ from labkit.crashtest.blackbox.points import (
     points,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
-from labkit.crashtest.blackbox.report import UNJUDGED, late_notes, outage_notes, pipeline_report
+from labkit.crashtest.blackbox.report import late_notes, outage_notes, pipeline_report
 from labkit.crashtest.blackbox.rollback import roll_back
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT, PipelineSettings, pipeline_settings
@@ -575,9 +575,7 @@ class Campaign:
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
-        unjudged = [] if self.settings.knows_batches else list(UNJUDGED)
-        if self._seen.replaces:
-            unjudged.append("aborted_read")
+        unjudged = [*self.settings.unjudged(self._seen.effects), *(["aborted_read"] if self._seen.replaces else [])]
         extent = Extent(self.points_total, self.pairs_total, self.directed, self.settings.is_selection)
         summary = self.ledger.summary(extent, unjudged)
         harness = self.harness

@@ -22,11 +22,6 @@ POWER_SENTENCES = {
     "attributes that it may lose",
 }
 
-UNJUDGED = ("precommitted_read", "fractured_read")
-"""The anomalies that are not judged, because judging them needs to know which rows form a batch."""
-
-NOT_JUDGED = f"not judged: {' and '.join(UNJUDGED)}, since nobody said which rows belong together"
-
 
 def late_notes(results: Sequence[Result]) -> list[str]:
     """Return notes for the report on runs in which rows were late or missing; the list may be empty.
@@ -82,6 +77,8 @@ def pipeline_report(
 ) -> Report:
     """Return the report on a test; `stories` contains the timeline of each run, by the run's id."""
     weakest = summary.weakest
+    unjudged = settings.unjudged(healthy.effects)
+    not_judged = [f"not judged: {' and '.join(unjudged)}, since {settings.WHY_UNJUDGED}"] if unjudged else []
     drawn = picture(stories[weakest.id], weakest.title) if weakest and weakest.id in stories else ""
     return Report(
         settings,
@@ -92,6 +89,6 @@ def pipeline_report(
         tuple(plain(healthy.effects)),
         diagnosis,
         drawn,
-        tuple(dict.fromkeys([*healthy.notes, *([] if settings.knows_batches else [NOT_JUDGED])])),
+        tuple(dict.fromkeys([*healthy.notes, *not_judged])),
         UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit.core.errors import InvalidInput
 from labkit.core.kinds import Amount, Checked, Number, Switch, Text, Unfit
@@ -37,6 +37,7 @@ class PipelineSettings(SharedOptions):
     """The options of one crash test of a pipeline, as `labkit crashtest --command` takes them."""
 
     KIND = "a pipeline, --command"
+    WHY_UNJUDGED: ClassVar[str] = "nobody said which rows belong together"
 
     pipeline: str = option(
         Text(metavar="CMD"),
@@ -101,10 +102,12 @@ class PipelineSettings(SharedOptions):
         """Return the folder in which the pipeline runs, which is watched by default."""
         return (self.folder,)
 
-    @property
-    def knows_batches(self) -> bool:
-        """Whether it is known which rows form a batch, so that early and partial reads can be judged."""
-        return False
+    def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
+        """Return the properties that are not judged, because nobody knows which rows form a batch or when it is over.
+
+        `effects` are those of the run without a crash.
+        """
+        return ("precommitted_read", "fractured_read")
 
     def due(self) -> list[Any] | None:
         """Return the rows that should come out if they are known without `--expected`; None if they are not."""
