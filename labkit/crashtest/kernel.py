@@ -57,6 +57,11 @@ class SinkPipeline(PipelineSettings):
         """The name of the sink, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
 
+    @property
+    def patience(self) -> float:
+        """Return 0: Spark ends well without an effect only when it has no rows left, so no more start helps."""
+        return 0.0
+
     WHY_UNJUDGED = "messages to a server do not show when a batch is over"
 
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:

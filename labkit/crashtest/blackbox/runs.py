@@ -447,7 +447,7 @@ class Harness:
         """Start a command again that ended well although rows are missing, because some jobs need several starts.
 
         If this start has no effect, a lease or the like may block it, which expires with time. The first such run
-        therefore repeats the start for as long as `--limit` allows; if that is in vain, later runs do not repeat it.
+        therefore repeats the start for as long as the settings allow; if that is in vain, later runs do not repeat it.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -459,7 +459,7 @@ class Harness:
                 return
             idle += 1
             waited = time.monotonic() - begun
-            if not self.patience.is_worth or waited > self.settings.limit:
+            if not self.patience.is_worth or waited > self.settings.patience:
                 self.patience.is_worth = False
                 run.notes.append(f"{IDLE} {idle} time(s) in {waited:.0f} s: {last_words(start.log)}")
                 return

@@ -102,6 +102,13 @@ class PipelineSettings(SharedOptions):
         """Return the folder in which the pipeline runs, which is watched by default."""
         return (self.folder,)
 
+    @property
+    def patience(self) -> float:
+        """Return the seconds for which a command is started again that ends well, does nothing, and leaves rows
+        missing, as one does that meets a lease.
+        """
+        return self.limit
+
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
         """Return the properties that are not judged, because nobody knows which rows form a batch or when it is over.
 
