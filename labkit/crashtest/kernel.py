@@ -48,6 +48,8 @@ class SinkPipeline(PipelineSettings):
     sink.
     """
 
+    WHY_UNJUDGED = "messages to a server do not show when a batch is over"
+
     sink: Settings | None = None
     rows: Rows = field(default_factory=lambda: Rows([]))
     """The input of the query."""
@@ -61,8 +63,6 @@ class SinkPipeline(PipelineSettings):
     def patience(self) -> float:
         """Return 0: Spark ends well without an effect only when it has no rows left, so no more start helps."""
         return 0.0
-
-    WHY_UNJUDGED = "messages to a server do not show when a batch is over"
 
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
         return ("precommitted_read",) if any(each.kind is CallKind.SEND for each in effects) else ()

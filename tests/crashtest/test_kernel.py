@@ -173,7 +173,7 @@ BY_BATCH = (
             BY_BATCH.replace("STORE.unlink(missing_ok=True)", "shutil.rmtree(STORE, ignore_errors=True)")
             .replace("STORE.read_text().splitlines()]", "path.read_text().splitlines()]")
             .replace("for line in path", "for path in sorted(STORE.glob('[0-9]*')) for line in path"),
-            {"fresh_checkpoint": ("lost",), "two_queries": ("lost",)},
+            dict.fromkeys(("fresh_checkpoint", "two_queries", "other_rows"), ("lost",)),
         ),
     ],
     ids=["append", "by batch number"],
