@@ -8,6 +8,7 @@ import build_site
 import nbformat
 import psutil
 import pytest
+from lab_pages import open_saved
 from nbformat import v4
 from waiting import until
 
@@ -40,21 +41,6 @@ def at_work(folder: Path) -> list[str]:
         except psutil.Error:
             continue
     return found
-
-
-def open_saved(lab_page, server, name: str) -> None:
-    """Opens a notebook whose panel was saved with it.
-
-    JupyterLab sometimes draws a saved widget before it has read the saved state: when its new kernel connects in
-    between. It then says "model not found" until the page is loaded again.
-    """
-    page = lab_page.page
-    driving.open_notebook(page, server, name)
-    lost = page.get_by_text("Error displaying widget: model not found")
-    page.locator(".lk-form").or_(lost).first.wait_for(timeout=MINUTES)
-    if lost.count():
-        lab_page.errors[:] = [error for error in lab_page.errors if "widget model not found" not in error]
-        driving.open_notebook(page, server, name)
 
 
 def answering(page):
@@ -155,7 +141,7 @@ def test_a_run_is_chosen_watched_and_stays_in_the_notebook(panel, lab_server, la
     # two minutes: so the page is left before the kernel ends.
     page.goto("about:blank")
     driving.end_kernels(lab_server)
-    open_saved(lab_page, lab_server, "panel.ipynb")
+    open_saved(lab_page, lab_server, "panel.ipynb", "() => document.querySelector('.lk-form')")
     page.locator(".lk-result").wait_for()
     page.locator(".lk-form").get_by_text("The kernel does not answer").wait_for()
     assert page.locator(".lk-form li:visible").count() == 0

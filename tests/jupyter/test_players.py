@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import build_site
 import nbformat
 import pytest
-from lab_pages import LabPage, opened_page
+from lab_pages import LabPage, open_saved, opened_page
 
 from bench.jupyter_driving import cells, open_notebook, raised, run_all, save, selected_cell, write_notebook
 
@@ -27,6 +27,7 @@ PAIR = 'lab.show("pipeline.commit_then_decide", "pipeline.decide_then_commit")'
 LIVE = 'going = lab.explorer("two_phase_commit", crashes=3); going'
 SOURCES = ["# Players", "from labkit import lab", *SHOWN.values(), PAIR, LIVE]
 PLAYERS = len(SHOWN) + 2 + 1
+DRAWN = f"() => document.querySelectorAll('.lk-place').length === {PLAYERS}"
 ROOTS = "[role=group][tabindex='0']"
 NOTEBOOK_KEYS = ("ArrowDown", "ArrowUp", "b", "a", "m", "y", "l", "o", "Shift+M", "Enter", "d", "d", "x", "v", "z", "k")
 """In the command mode of a notebook these move, insert, merge, delete, cut and paste cells."""
@@ -39,7 +40,7 @@ def lab(lab_server, browser) -> Iterator[LabPage]:
     with opened_page(browser, high=7000) as told:
         open_notebook(told.page, lab_server, "players.ipynb")
         run_all(told.page)
-        told.page.wait_for_function(f"() => document.querySelectorAll('.lk-place').length === {PLAYERS}")
+        told.page.wait_for_function(DRAWN)
         yield told
 
 
@@ -176,14 +177,13 @@ def test_after_a_save_the_players_still_step(lab, saved, lab_server, browser):
         urllib.request.urlopen(request, timeout=10).close()
     with opened_page(browser, high=7000) as again:
         page = again.page
-        open_notebook(page, lab_server, "players.ipynb")
-        page.wait_for_function(f"() => document.querySelectorAll('.lk-place').length === {PLAYERS}")
+        open_saved(again, lab_server, "players.ipynb", DRAWN)
         for nth in range(len(SHOWN)):
             root = page.locator(ROOTS).nth(nth)
             root.focus()
             page.keyboard.press("Home")
             page.keyboard.press("ArrowRight")
-            assert root.locator(".lk-place").inner_text().startswith("step 1 of")
+            wait_for_place(root, "step 1 of")
         root = live(page)
         root.focus()
         page.keyboard.press("End")

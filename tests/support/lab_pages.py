@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from playwright.sync_api import TimeoutError as NotInTime
+
+from bench.jupyter_driving import open_notebook
+
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 """What a page looked like; CI keeps it, git does not."""
 
@@ -33,6 +37,29 @@ class LabPage:
     def check(self) -> None:
         assert sorted(self.outside) == []
         assert self.errors == [], self.errors
+
+
+LOST = "Error displaying widget: model not found"
+OPENINGS = 3
+
+
+def open_saved(lab_page: LabPage, server, name: str, drawn: str) -> None:
+    """Opens a notebook whose widgets were saved with it, and waits for `drawn`, a function of the page's JavaScript.
+
+    JupyterLab sometimes draws a saved widget before it has read the saved state: when its new kernel connects in
+    between. It then says "model not found" until the page is loaded again. What else the page says is in the failure.
+    """
+    page = lab_page.page
+    for _ in range(OPENINGS):
+        open_notebook(page, server, name)
+        try:
+            page.wait_for_function(f"() => ({drawn})() || document.body.textContent.includes({LOST!r})")
+        except NotInTime as error:
+            raise AssertionError(f"{name} was not drawn: {[*lab_page.dialogs(), *lab_page.errors]}") from error
+        if not page.get_by_text(LOST).count():
+            return
+        lab_page.errors[:] = [error for error in lab_page.errors if "widget model not found" not in error]
+    raise AssertionError(f"{name}: {LOST}, {OPENINGS} times")
 
 
 @contextmanager
