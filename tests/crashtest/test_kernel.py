@@ -196,6 +196,24 @@ def test_what_identifies_a_batch_is_tried(
     assert left_over() == []
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reader makes the tables, so each run begins with a reading: else an effect would be another one in each."""
+    monkeypatch.setenv("SINK_STORE", str(file.parent / "store"))
+    shutil.copy(Path(__file__).parents[2] / "data" / "sinks" / "wrong_chunks.py", file)
+    wanted = settings(f"{file}:write_batch", eyes="kernel", quick=True, seconds=900)
+    with kernel_campaign(wanted, tmp_path / "out") as running:
+        running.healthy()
+        running.jobs()
+        results = [running.run(job) for job in running.further.last_jobs()]
+    assert {each.id: each.unknown for each in results if each.unknown} == {}
+    assert results[0].violated == ()
+    assert any("duplicate" in each.violated for each in results[1:])
+    assert left_over() == []
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
 def test_a_session_that_cannot_start_is_told_in_one_sentence(file: Path, tmp_path: Path) -> None:

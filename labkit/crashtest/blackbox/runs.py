@@ -7,7 +7,7 @@ every later reading was taken when no process of the pipeline was running.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -154,6 +154,10 @@ class Harness:
         self.outside = Outside(settings.watched, settings.ignored)
         self.patience = Patience()
         self.lines = Lines()
+        self.reads_first = False
+        """Whether each run begins with a reading, since a reader that makes the store would otherwise make it in the
+        run without a crash only, where it is called at every effect.
+        """
         self.watch: Watch = watch
         """How a start of the pipeline is made and watched."""
         self._count = 0
@@ -186,6 +190,9 @@ class Harness:
         run.folder.mkdir(parents=True)
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
         self.helpers.begin()
+        if self.reads_first:
+            with suppress(ReaderFailed, InvalidInput):
+                self.helpers.read()
         try:
             yield run
         except (JobFailed, ReaderFailed) as error:
