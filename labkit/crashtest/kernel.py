@@ -175,6 +175,6 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
         running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
         warm = WarmJobs(place / "job.json", place / WARM)
         stack.callback(warm.close)
-        running.harness.watch, running.harness.reads_first = warm.watch, True
+        running.harness.watch = warm.watch
         running.further = SinkVariants(read(str(place / "job.json")), pipeline.rows, pipeline.quick, _words)
         yield running

@@ -235,6 +235,46 @@ def test_a_reader_too_slow_to_be_asked_is_said_to_make_the_sample_smaller() -> N
     assert said.endswith("fewer of the places behind it are tried")
 
 
+MAKES = """
+import sqlite3
+from pathlib import Path
+TABLE = "CREATE TABLE IF NOT EXISTS rows (n INTEGER)"
+
+def reset():
+    Path("store").mkdir(exist_ok=True)
+    Path("store/begun").unlink(missing_ok=True)
+    Path("store/rows.db").write_bytes(b"")
+
+def read():
+    db = sqlite3.connect("store/rows.db")
+    db.execute(TABLE)
+    rows = db.execute("SELECT n FROM rows").fetchall()
+    db.close()
+    return [{"n": n} for (n,) in rows]
+
+if __name__ == "__main__":
+    Path("store/begun").touch()
+    db = sqlite3.connect("store/rows.db")
+    db.execute(TABLE)
+    with db:
+        db.execute("DELETE FROM rows")
+        db.execute("INSERT INTO rows VALUES (1)")
+"""
+"""A pipeline whose reader also makes the table."""
+
+
+def test_runs_with_a_crash_pass_the_same_points_where_the_reader_makes_the_table() -> None:
+    Path("makes.py").write_text(MAKES, encoding="utf-8")
+    wanted = pipeline_settings("python makes.py", reader="makes.py:read", watch=["store"])
+    with pipeline_campaign(wanted) as running:
+        running.healthy()
+        with running.harness.run("again", "without readings") as run:
+            running.harness.start(run)
+        assert [each.name for each in run.last.effects] == [each.name for each in running._seen.effects]
+        (note,) = (each for each in running._seen.notes if "the reader writes to" in each)
+    assert "rows.db" in note
+
+
 def test_every_program_has_its_prediction() -> None:
     programs = {path.stem for path in PIPELINES.iterdir() if path.is_file()}
     assert programs - {"rows", "expected", "cells", "README", "engines"} == set(expected())

@@ -4,10 +4,13 @@ write.
 If the reader is fast enough, it also reads before each effect, while the pipeline is stopped there.
 """
 
+import stat
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from labkit.core.errors import InvalidInput, JobFailed
@@ -43,6 +46,8 @@ The fastest one counts, because the others had to wait for the machine.
 ASKING_SECONDS = 180.0
 """The maximum seconds that all readings at the effects of one run may take together."""
 
+BYTECODE = "__pycache__/*"
+"""The pattern of the files that Python itself writes when it imports the reader."""
 
 SMALLER = ", so what makes rows readable is not wholly known, and fewer of the places behind it are tried"
 
@@ -127,7 +132,9 @@ def healthy(harness: Harness) -> Healthy:
     Raises `InvalidInput` if the pipeline or the reader fails even there, and `JobFailed` if it could not be started.
     """
     expected = harness.helpers.expected()
-    usual = _empty_store(harness)
+    usual, made = _empty_store(harness)
+    # Otherwise it would make its tables only here, where it is called at every effect, and not in a run with a crash.
+    harness.reads_first = usual <= QUICK_READ
     glances = Glances(harness.helpers, usual)
     harness.wanted = expected
     with harness.run("healthy", "no crash") as run, FileReads(harness.settings.watched) as reads:
@@ -151,7 +158,7 @@ def healthy(harness: Harness) -> Healthy:
             f"{_left_behind(start)}."
         )
     _check_emptied(harness)
-    notes = [*glances.note(), *_unsaid(harness, values, expected)]
+    notes = [*glances.note(), *made, *_unsaid(harness, values, expected)]
     harness.expectation = harness.settings.expectation(values if expected is None else expected, values)
     return _concluded(harness, run, glances, notes)
 
@@ -194,10 +201,14 @@ def _named_again(harness: Harness, start: Start) -> list[Effect]:
     return start.effects
 
 
-def _empty_store(harness: Harness) -> float:
-    """Empty the store and return the seconds that a reading takes. Raises `InvalidInput` if rows remain."""
+def _empty_store(harness: Harness) -> tuple[float, list[str]]:
+    """Empty the store, and return the seconds that a reading takes, and a note if the reader writes files itself.
+
+    Raises `InvalidInput` if rows remain.
+    """
     helpers = harness.helpers
     helpers.begin()
+    before = _files(harness)
     try:
         surely(helpers.read, 2.0)  # the first reading may import modules, and so is not timed
         usual = min(_timed(helpers) for _ in range(READINGS))
@@ -211,7 +222,31 @@ def _empty_store(harness: Harness) -> float:
             f"{_reader(harness)}: after reset and feed, and before any run, the reader finds {len(left)} row(s), as "
             f"{some(left, 1)}; make the reset empty store, checkpoint and input."
         )
-    return usual
+    return usual, _made_by_reader(harness, before)
+
+
+def _files(harness: Harness) -> dict[Path, tuple[int, int]]:
+    """Return the time of change and the size of each file of the watched folders."""
+    belongs = Belongs(harness.settings.watched, (*harness.settings.ignored, BYTECODE))
+    found: dict[Path, tuple[int, int]] = {}
+    for folder in harness.settings.watched:
+        for path in folder.rglob("*"):
+            with suppress(OSError):
+                state = path.lstat()
+                if stat.S_ISREG(state.st_mode) and belongs(str(path)):
+                    found[path] = (state.st_mtime_ns, state.st_size)
+    return found
+
+
+def _made_by_reader(harness: Harness, before: Mapping[Path, tuple[int, int]]) -> list[str]:
+    """Return a note on the files that the reader made or changed since `before`, in a list that is empty if there are
+    none.
+    """
+    made = sorted(path.name for path, state in _files(harness).items() if before.get(path) != state)
+    if not made:
+        return []
+    remedy = "let the reader return no rows where there is no store"
+    return [f"the reader writes to {made[0]} while the store is empty, so no run tests how the command makes it; {remedy}"]
 
 
 def _timed(helpers: HelperCommands) -> float:

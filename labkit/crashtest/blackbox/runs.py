@@ -169,6 +169,7 @@ class Harness:
         self.numbered, self.logs = other.numbered, other.logs
         self.patience = other.patience
         self.lines = other.lines
+        self.reads_first = other.reads_first
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
         """Add what the runs of other harnesses revealed: processes that outlived a start, and state outside of the
