@@ -246,7 +246,7 @@ def _made_by_reader(harness: Harness, before: Mapping[Path, tuple[int, int]]) ->
     if not made:
         return []
     remedy = "let the reader return no rows where there is no store"
-    return [f"the reader writes to {made[0]} while the store is empty, so no run tests how the command makes it; {remedy}"]
+    return [f"the reader writes to {made[0]} in an empty store, so no run tests how the command makes it; {remedy}"]
 
 
 def _timed(helpers: HelperCommands) -> float:
