@@ -3,6 +3,7 @@
     python tools/sinks.py                    says which there are, and what is expected of each
     python tools/sinks.py A,B                tests them (or `all`), killed where a kill tells most (`shown_by`)
     python tools/sinks.py A,B --whole        the same, as `labkit crashtest --quick` does it
+    python tools/sinks.py A,B --kernel       the same with --eyes kernel
 
 What must come out is written down in data/sinks/expected.toml. Servers and folders end with this process. This module
 must not judge.
@@ -24,8 +25,9 @@ from build_sinks import SINKS, expected
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import Outcome
 from labkit.core.words import nearest
-from labkit.crashtest.campaign import crash_test
+from labkit.crashtest.campaigns import campaign_of
 from labkit.crashtest.report import Report
+from labkit.crashtest.settings import settings
 from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
 
 BUDGET_SECONDS = 900
@@ -50,18 +52,21 @@ def written(count: int, path: Path) -> Path:
     return path
 
 
-def report_on(name: str, folder: Path, *, whole: bool = False) -> Report:
+def report_on(name: str, folder: Path, *, whole: bool = False, kernel: bool = False) -> Report:
     """The report on a sample; SINK_STORE and the server that it needs are in the environment."""
     wanted = expected()[name]
     rows = written(wanted["rows"], folder / "rows.jsonl") if "rows" in wanted else None
-    return crash_test(
+    tested = settings(
         f"{SINKS / name}.py:{wanted['name']}",
         quick=True,
-        only=() if whole else tuple(wanted["shown_by"]),
+        only=() if whole or kernel else tuple(wanted["shown_by"]),
+        eyes="kernel" if kernel else "instruments",
+        watch=(str(folder),) if kernel else (),
         rows=rows,
-        folder=folder / "out",
         seconds=BUDGET_SECONDS,
     )
+    with campaign_of(tested, folder / "out") as running:
+        return running.everything()
 
 
 def differences(name: str, report: Report) -> list[str]:
@@ -98,7 +103,7 @@ def surroundings() -> Iterator[None]:
         yield
 
 
-def compare(names: Sequence[str], *, whole: bool) -> int:
+def compare(names: Sequence[str], *, whole: bool, kernel: bool) -> int:
     """Tests these sinks, a line for each; exits 1 where one is not what was expected."""
     differing = 0
     for name in names:
@@ -106,7 +111,7 @@ def compare(names: Sequence[str], *, whole: bool) -> int:
         with tempfile.TemporaryDirectory(prefix="labkit-sink-") as folder:
             os.environ["SINK_STORE"] = str(Path(folder) / "store")
             os.environ["SINK_TOPIC"] = new_topic(os.environ["SINK_KAFKA"])
-            report = report_on(name, Path(folder), whole=whole)
+            report = report_on(name, Path(folder), whole=whole, kernel=kernel)
         result = differences(name, report)
         differing += bool(result)
         message = "; ".join(result) or f"{report.summary.guarantee}, as expected"
@@ -135,6 +140,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Crash the sample sinks, and compare with what is expected.")
     parser.add_argument("names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them")
     parser.add_argument("--whole", action="store_true", help="whole quick tests")
+    parser.add_argument("--kernel", action="store_true", help="whole quick tests with --eyes kernel")
     options = parser.parse_args()
     if options.names is None:
         for name, each in expected().items():
@@ -143,7 +149,7 @@ def main() -> int:
     try:
         names = chosen(options.names)
         with surroundings():
-            return compare(names, whole=options.whole)
+            return compare(names, whole=options.whole, kernel=options.kernel)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -67,6 +67,10 @@ class SinkPipeline(PipelineSettings):
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
         return ("precommitted_read",) if any(each.kind is CallKind.SEND for each in effects) else ()
 
+    def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
+        """Return the engine's own files, until their renames make them count."""
+        return frozenset(each.where for each in effects if self._is_engine_s(each) and each.kind is not CallKind.RENAME)
+
     def command(self, only: str = "") -> str:
         return self.sink.command(only) if self.sink else ""
 
@@ -175,6 +179,6 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
         running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
         warm = WarmJobs(place / "job.json", place / WARM)
         stack.callback(warm.close)
-        running.harness.watch = warm.watch
+        running.harness.starter = warm.starter
         running.further = SinkVariants(read(str(place / "job.json")), pipeline.rows, pipeline.quick, _words)
         yield running

@@ -131,3 +131,44 @@ def test_a_command_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         Ahead(["nowhere-at-all"], folder=tmp_path, environment={}, output=tmp_path / "out").watch(
             lambda _call: Answer.GO_ON
         )
+
+
+def test_a_command_that_stays_alive_is_watched_again(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def decide(call: Call) -> Answer:
+        calls.append(Path(call.path).name)
+        return Answer.GO_ON
+
+    def is_done() -> bool:
+        return (tmp_path / "done").exists()
+
+    with started(tmp_path, AGAIN) as ahead:
+        run = ahead.watch(decide, begin=(tmp_path / "go").touch, is_done=is_done)
+        assert (run.status, run.held, run.emptied) == (0, None, None)
+        assert calls == ["work-1", "done"]
+        (tmp_path / "unseen").touch()
+        until((tmp_path / "between").exists, "what happens between two watches")
+        (tmp_path / "done").unlink()
+        calls.clear()
+        run = ahead.watch(decide, begin=(tmp_path / "go").touch, is_done=lambda: False)
+        assert run.status == 3
+    assert calls == ["go", "work-2", ""]
+
+
+AGAIN = (
+    WAITS
+    + """
+os.mkdir("work-1")
+open("done", "w").close()
+while not os.path.exists("unseen"):
+    time.sleep(0.01)
+os.unlink("go")
+os.mkdir("between")
+while not os.path.exists("go"):
+    time.sleep(0.01)
+os.unlink("go")
+os.mkdir("work-2")
+os._exit(3)
+"""
+)

@@ -182,7 +182,7 @@ class Campaign:
         instances, an older checkpoint.
         """
         most = QUICK_POINTS if self.settings.quick else POINTS
-        plan = choose(self._seen.effects, self._seen.showing, most, self.harness.logs)
+        plan = choose(self._seen.effects, self._seen.showing, most, self._last)
         self.points_total = plan.total
         jobs = [single_job(self.points[point.name]) for point in self._since(plan.chosen)]
         if self.settings.since and not self.settings.only:
@@ -195,12 +195,17 @@ class Campaign:
             jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
         return [*jobs, *self.further.jobs(self._seen)]
 
+    @property
+    def _last(self) -> frozenset[str]:
+        """Return the masked paths before whose effects the test crashes last."""
+        return self.harness.logs | self.settings.minor(self._seen.effects)
+
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
         """With `--since`, return the points whose lines have changed, and a few others; otherwise those of the plan."""
         changed = self.settings.changed()
         if changed is None:
             return chosen
-        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self.harness.logs).chosen
+        few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last).chosen
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self) -> list[Job]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Protocol
 
 from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
@@ -106,6 +106,20 @@ It returns False if it has killed that process, so that the effect does not happ
 
 Watch = Callable[..., WatchedRun]
 """A function like `labkit.host.syscalls.watching.watch`, which may take a command that was started ahead of time."""
+
+
+class Starter(Protocol):
+    """Chooses how one start of the pipeline is made and watched."""
+
+    def __call__(self, *, is_first: bool, exits: bool) -> Watch:
+        """Return the function that makes a start; `is_first` says whether it is the first one of its run, and `exits`
+        whether the end of the process belongs to the run.
+        """
+
+
+def anew(*, is_first: bool, exits: bool) -> Watch:  # noqa: ARG001  # a new process suits every start
+    """Return the function that starts and watches a new process."""
+    return watch
 
 
 class Stopped(LabError):

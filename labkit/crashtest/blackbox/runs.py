@@ -22,14 +22,15 @@ from labkit.crashtest.blackbox.execution import (
     Over,
     Silence,
     Start,
-    Watch,
+    Starter,
+    anew,
     evidence,
     reached,
 )
 from labkit.crashtest.blackbox.expectation import Expectation, text
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.outside import Outside
-from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.power_cut import Journal
 from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings
@@ -38,7 +39,6 @@ from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.samples import SETTLED
 from labkit.host.syscalls.calls import CallKind
-from labkit.host.syscalls.watching import watch
 
 _PAUSE = 0.1
 """The seconds between two readings while rows may still arrive."""
@@ -158,8 +158,8 @@ class Harness:
         """Whether each run begins with a reading, since a reader that makes the store would otherwise make it in the
         run without a crash only, where it is called at every effect.
         """
-        self.watch: Watch = watch
-        """How a start of the pipeline is made and watched."""
+        self.starter: Starter = anew
+        """Chooses how a start of the pipeline is made and watched."""
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
@@ -226,6 +226,7 @@ class Harness:
         """
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         changes, before = self.outside.changes(), len(run.starts)
+        exits = ask is not None or (at is not None and at.name == EXIT)
         with self.outside.observed(changes, run.made_outside) as ending:
             yield Execution(
                 self.settings,
@@ -236,7 +237,7 @@ class Harness:
                 beside=self.beside,
                 note=changes,
                 lines=self.lines,
-                begin=self.watch,
+                begin=self.starter(is_first=not run.starts, exits=exits),
             )
             ending.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
         run.made_outside |= changes.made
@@ -408,9 +409,8 @@ class Harness:
         """
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         settings = replace(self.settings, limit=WAITS_SECONDS)
-        execution = Execution(
-            settings, self.namer(run), expected, beside=self.beside, lines=self.lines, begin=self.watch
-        )
+        begin = self.starter(is_first=False, exits=True)
+        execution = Execution(settings, self.namer(run), expected, beside=self.beside, lines=self.lines, begin=begin)
         log = run.folder / "beside.log"
         log.touch()
         start = execution.run({MARK: self.mark}, log)

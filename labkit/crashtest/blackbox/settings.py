@@ -116,6 +116,13 @@ class PipelineSettings(SharedOptions):
         """
         return ("precommitted_read", "fractured_read")
 
+    def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
+        """Return the masked paths of effects before which a crash decides little, so that it comes after all others.
+
+        `effects` are those of the run without a crash.
+        """
+        return frozenset()
+
     def due(self) -> list[Any] | None:
         """Return the rows that should come out if they are known without `--expected`; None if they are not."""
         return None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.crashtest.harness.leftovers import opened, threads
+from labkit.crashtest.harness.leftovers import Before
 from labkit.crashtest.harness.tasks import DriverTask, QueryTask
 from labkit.crashtest.instrument.effects import RECOVER, Kind
 from labkit.crashtest.instrument.recorder import PROPERTY, record_hit, recorder
@@ -238,24 +238,14 @@ def run(launch: Launch) -> None:
     spark = start_session(MASTER, scratch, FILES, sys.stderr.buffer, profile)
     warm_up(spark, task.adapter, scratch)
     report(Ready())
-    usual, threads_before, listeners_before = opened(scratch), threads(), listeners(spark)
+    before = Before(spark, scratch)
     while True:
         queries = [wire.decode(query, QueryTask) for query in orders.get().queries]
         run_queries(spark, queries)
-        left = [*hung, *opened(scratch).beyond(usual)]
-        left += sorted(f"the thread {thread.name}" for thread in threads() - threads_before)
-        left += sorted(f"the listener {name}" for name in listeners(spark) - listeners_before)
+        left = [*hung, *before.left()]
         if left:
             print(f"labkit: the sink left {', '.join(left)}", file=sys.stderr, flush=True)
         report(Idle(left))
-
-
-def listeners(spark: "SparkSession") -> set[str]:
-    """Return the listeners of streaming queries in this session, as Java prints them.
-
-    A listener outlives its query and would be called for the queries of the next run, too.
-    """
-    return {str(each) for each in spark.streams._jsqm.listListeners()}  # noqa: SLF001  # no public name lists them
 
 
 def run_queries(spark: "SparkSession", tasks: Sequence[QueryTask]) -> None:

@@ -8,26 +8,33 @@ in batches, and ends with its query. When started again, it continues from its c
 
 With `wait` the job starts its session ahead of time: it makes the file `ready` in FOLDER when Spark is warm, and
 touches nothing of the user's before it finds the file `go` there. That names the description of the job to run, which
-may have other queries.
+may have other queries. If it also asks to `keep` the session, and the sink left nothing in it, the job makes the file
+`done` after its work, and waits for the next `go`.
 """
 
+import atexit
+import gc
 import importlib
 import inspect
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import psutil
 from msgspec import Struct
 
+from labkit.crashtest.harness.leftovers import END_SECONDS, MARK, Before, marked_processes
 from labkit.crashtest.project import package_root
 from labkit.crashtest.rows import FILES, SCHEMA, generate
 from labkit.crashtest.spark_options import SparkOptions
-from labkit.crashtest.subject import BY_NAME, Adapter, module_name
+from labkit.crashtest.subject import BY_NAME, IN_JVM, Adapter, module_name
 from labkit.host.processes import wire
 
 if TYPE_CHECKING:
@@ -37,9 +44,12 @@ if TYPE_CHECKING:
 MASTER = "local[1,2]"
 """One task at a time, as in a driver under test."""
 
+DAEMON = "pyspark.daemon"
+"""The module that starts Spark's Python workers, a word of their command lines."""
+
 _POLL = 0.05
-READY, GO = "ready", "go"
-"""The files with which a job that waits says that it is warm, and by which it learns that it may go on."""
+READY, GO, DONE = "ready", "go", "done"
+"""The files with which a job says that it is warm, learns that it may go on, and says that it waits again."""
 _GO_POLL = 0.01
 
 
@@ -48,6 +58,15 @@ class Query(Struct, frozen=True):
 
     input: str
     checkpoint: str
+
+
+class Go(Struct, frozen=True):
+    """The content of the file `go`."""
+
+    job: str
+    """The file that describes the job."""
+    keep: bool
+    """Whether the session may be kept for another job."""
 
 
 class PlainJob(Struct, frozen=True):
@@ -105,19 +124,83 @@ def run(job: PlainJob) -> None:
     reach(job.file)
     module = load(job.file)
     scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=job.folder))
-    _run(job, session(job, scratch), module)
+    spark = session(job, scratch)
+    _run(job, spark, module)
+    spark.stop()
     shutil.rmtree(scratch, ignore_errors=True)
 
 
 def wait(job: PlainJob, folder: Path) -> None:
-    """Start a session in `folder` and warm it up; run the job once there is a file `go`."""
+    """Start a session in `folder` and warm it up; run a job whenever there is a file `go`."""
     reach(job.file)
     spark = session(job, folder)
     warm_up(spark, job.adapter, folder)
+    before = Traces(spark, folder)
     (folder / READY).touch()
-    while not (folder / GO).exists():
-        time.sleep(_GO_POLL)
-    _run(read((folder / GO).read_text()), spark, load(job.file))
+    while True:
+        while not (folder / GO).exists():
+            time.sleep(_GO_POLL)
+        go = wire.decode((folder / GO).read_bytes(), Go)
+        (folder / GO).unlink()
+        _run(read(go.job), spark, load(job.file))
+        # What classes of a sink in the JVM keep cannot be looked up.
+        if not go.keep or job.adapter in IN_JVM or job.jars or before.left():
+            break
+        _forget_project(job.file)
+        (folder / DONE).touch()
+    spark.stop()
+
+
+def _forget_project(file: str) -> None:
+    """Remove the modules of the user's project, with all that they hold, so that the next job imports them anew."""
+    folders = (package_root(file), Path.cwd())
+    for name, module in list(sys.modules.items()):
+        path = Path(getattr(module, "__file__", None) or "/")
+        if any(path.is_relative_to(folder) for folder in folders) and not _is_installed(name, path):
+            del sys.modules[name]
+    gc.collect()
+
+
+def _is_installed(name: str, path: Path) -> bool:
+    """Return whether a module belongs to an installed package, or to labkit, although it lies in the user's folder."""
+    return "site-packages" in path.parts or name.partition(".")[0] in ("labkit", "__main__")
+
+
+class Traces(Before):
+    """The state of a session before a run, and of everything else in its process that a sink may change."""
+
+    def __init__(self, spark: "SparkSession", scratch: Path) -> None:
+        super().__init__(spark, scratch)
+        self._now = self._state()
+
+    def _state(self) -> tuple[object, ...]:
+        catalog = self._spark._jsparkSession.sessionState().catalog()  # noqa: SLF001  # no public name is as fast
+        tables = catalog.listTables("default").mkString(",")
+        at_end = atexit._ncallbacks()  # noqa: SLF001  # no public name counts them
+        signals = [signal.getsignal(number) for number in signal.valid_signals()]
+        processes = marked_processes(os.environ.get(MARK, ""))
+        return dict(os.environ), Path.cwd(), self._spark.conf.getAll, tables, at_end, signals, processes
+
+    def left(self) -> list[str]:
+        """Return in words what the sink left. Spark's workers are ended first, because they keep the user's modules."""
+        end_workers()
+        changed = self._state() != self._now
+        return [*super().left(), *(["a change of the process or its session"] if changed else [])]
+
+
+def end_workers() -> None:
+    """Kill the Python processes that Spark keeps for its tasks; it starts new ones when it needs them."""
+    workers = [each for each in psutil.Process().children(recursive=True) if DAEMON in _words_of(each)]
+    for worker in workers:
+        with suppress(psutil.Error):
+            worker.kill()
+    psutil.wait_procs(workers, END_SECONDS)
+
+
+def _words_of(process: psutil.Process) -> list[str]:
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
 
 
 def session(job: PlainJob, scratch: Path) -> "SparkSession":
@@ -147,7 +230,6 @@ def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
             recover(query.checkpoint)
     for started in [start(spark, job, module, query) for query in queries]:
         started.awaitTermination()
-    spark.stop()
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> "StreamingQuery":

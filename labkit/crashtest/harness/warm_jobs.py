@@ -2,13 +2,16 @@
 
 A start of Spark takes several times as long as the run of a small job, and the user's code takes no part in it. So jobs
 start ahead of time and wait (`labkit.crashtest.harness.plain_job`, `wait`), and each start of the test lets one go on.
+A session in which a job ended and left nothing also begins the next run, so that each kill costs one start of Spark.
 """
 
+import os
 import shlex
 import shutil
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -17,8 +20,9 @@ from labkit.core.errors import JobFailed
 from labkit.core.words import telling_line
 from labkit.crashtest.harness.drivers import at_once
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
-from labkit.crashtest.harness.plain_job import GO, READY
+from labkit.crashtest.harness.plain_job import DONE, GO, READY, Go
 from labkit.host.cores import cores
+from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Answer, Call, WatchedRun
@@ -50,11 +54,31 @@ class WarmJob:
                 raise JobFailed(f"Spark could not be started for the sink; it said {line[:200]!r}")
             time.sleep(_POLL)
 
-    def go(self, job: str) -> None:
-        """Let the job that the file `job` describes go on in the session."""
-        path = self._place / "names-the-job"
-        path.write_text(job)
+    def go(self, order: Go) -> None:
+        """Let a job go on in the session."""
+        path = self._place / "order"
+        path.write_bytes(wire.encode(order))
         path.rename(self._place / GO)
+
+    def log_to(self, output: Path) -> None:
+        """Let the file `output` be the session's log, whose inode tells the watcher what is the job's own output."""
+        output.unlink(missing_ok=True)
+        os.link(self.log, output)
+
+    def end_log(self, output: Path) -> None:
+        """Leave the log so far in the file `output`, and begin a new one."""
+        copied = output.with_name(f"{output.name}.copy")
+        shutil.copyfile(self.log, copied)
+        copied.replace(output)
+        os.truncate(self.log, 0)
+
+    def is_done(self) -> bool:
+        """Return, once for each job, whether it has ended and the session waits for another one."""
+        done = self._place / DONE
+        if not done.exists():
+            return False
+        done.unlink()
+        return True
 
     def close(self) -> None:
         """Kill the job if it still runs, and remove its folder."""
@@ -70,13 +94,25 @@ class WarmJobs:
         """Prepare for the job that the file `job` describes; `place` is a new folder for the files of all jobs."""
         self._job, self._place = job, place
         self._waiting: list[WarmJob] = []
+        self._kept: WarmJob | None = None
+        """A session in which a job has ended and left nothing."""
         self._count = 0
         self._most = at_once(psutil.virtual_memory().available, cores())
 
-    def watch(
+    def starter(self, *, is_first: bool, exits: bool) -> Callable[..., WatchedRun]:
+        """Return the function that starts and watches the next job.
+
+        Only the first start of a run may use a kept session, because a job that is started again must find nothing in
+        its process. If `exits`, the end of the process belongs to the run, so the session is not kept.
+        """
+        return partial(self._watch, is_first=is_first, exits=exits)
+
+    def _watch(
         self,
         command: Sequence[str],
         *,
+        is_first: bool,
+        exits: bool,
         folder: Path,
         environment: Mapping[str, str],
         output: Path,
@@ -88,17 +124,29 @@ class WarmJobs:
 
         The last word of the command is the file that describes the job.
         """
-        described = shlex.split(command[-1])[-1]
-        self._fill(1, folder, environment)
-        job = self._waiting.pop(0)
+        job = self._take(folder, environment, is_first=is_first)
+        order = Go(shlex.split(command[-1])[-1], keep=not exits and self._kept is None)
+        keeps = False
         try:
             job.await_ready()
             self._fill(self._most, folder, environment)
-            # The log keeps its inode, by which the watcher recognises the job's own output.
-            job.log.replace(output)
-            return job.ahead.watch(decide, tick, begin=lambda: job.go(described), contents=contents)
+            job.log_to(output)
+            run = job.ahead.watch(decide, tick, begin=lambda: job.go(order), is_done=job.is_done, contents=contents)
+            keeps = job.ahead.is_alive
+            if keeps:
+                job.end_log(output)
+                self._kept = job
+            return run
         finally:
-            job.close()
+            if not keeps:
+                job.close()
+
+    def _take(self, folder: Path, environment: Mapping[str, str], *, is_first: bool) -> WarmJob:
+        """Return the kept session, if there is one and the start may use it, or else one that was started ahead."""
+        kept, self._kept = (self._kept, None) if is_first else (None, self._kept)
+        if kept is None:
+            self._fill(1, folder, environment)
+        return kept or self._waiting.pop(0)
 
     def _fill(self, most: int, folder: Path, environment: Mapping[str, str]) -> None:
         while len(self._waiting) < most:
@@ -108,5 +156,6 @@ class WarmJobs:
 
     def close(self) -> None:
         """End the jobs that wait."""
-        while self._waiting:
-            self._waiting.pop().close()
+        for job in [*self._waiting, *([self._kept] if self._kept else [])]:
+            job.close()
+        self._waiting, self._kept = [], None

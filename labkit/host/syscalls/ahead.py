@@ -5,7 +5,8 @@
     run = ahead.watch(decide)
 
 The command has its filter from the beginning, because no other process can give it one later. Until `watch`, a thread
-lets every call happen, and only notes which sockets belong to the command.
+lets every call happen, and only notes which sockets belong to the command. A command that stays alive after its work
+may be watched again.
 """
 
 import os
@@ -29,7 +30,7 @@ _SOCKETS = ("connect", "listen")
 
 
 class Ahead:
-    """A command that runs in its own session, with its output in a file. Call `watch` once, or `close`."""
+    """A command that runs in its own session, with its output in a file; `close` kills it."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
         """Start the command as `labkit.host.syscalls.watching.watch` does, and return at once.
@@ -45,9 +46,12 @@ class Ahead:
         self._stack = ExitStack()
         launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(EVERY_KIND))
         self._guard = self._stack.enter_context(guarded(launch, output))
-        self._stop_asked, self._stop = os.pipe()
-        self._thread = Thread(target=self._let_happen, name="calls of a command that is started ahead", daemon=True)
-        self._thread.start()
+        self._begin_thread()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the command was neither closed nor watched to its end, so that `watch` may be called."""
+        return self._thread.is_alive()
 
     @property
     def has_ended(self) -> bool:
@@ -60,26 +64,40 @@ class Ahead:
         tick: Callable[[], Answer] = go_on,
         *,
         begin: Callable[[], None] = lambda: None,
+        is_done: Callable[[], bool] = lambda: False,
         contents: bool = False,
         linger: float = LINGER_SECONDS,
     ) -> WatchedRun:
         """Ask `decide` about every further system call until the command has ended, as `watch` of `watching` does.
 
-        `begin` is called once nothing happens unasked any more; it tells the command to go on.
+        `begin` is called once nothing happens unasked any more; it tells the command to go on. As soon as `is_done`
+        returns True, the command has done its work; it stays alive, its calls happen unasked, and `watch` may be called
+        again. Otherwise the command is closed.
         """
+        goes_on = False
         try:
             self._end_thread()
             self._reader.read_contents(contents=contents)
             watch = Watch(self._guard, self._reader, decide, tick, EVERY_KIND)
             begin()
-            return watch.run(linger)
+            run = watch.run(linger, is_done)
+            goes_on = watch.goes_on
         finally:
-            self.close()
+            if not goes_on:
+                self.close()
+        if goes_on:
+            self._begin_thread()
+        return run
 
     def close(self) -> None:
         """Kill whatever of the command is left."""
         self._end_thread()
         self._stack.close()
+
+    def _begin_thread(self) -> None:
+        self._stop_asked, self._stop = os.pipe()
+        self._thread = Thread(target=self._let_happen, name="calls of a command that is started ahead", daemon=True)
+        self._thread.start()
 
     def _end_thread(self) -> None:
         if self._thread.is_alive():

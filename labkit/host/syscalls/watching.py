@@ -115,22 +115,23 @@ class Watch:
         self._end_at = math.inf
         self._ended: AllEnded | None = None
 
-    def run(self, linger: float) -> WatchedRun:
+    def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
         """Decide on the command's calls until all of its processes have ended or were killed, and return
         how it ended.
+
+        If `is_done` returns True before that, the command has done its work with status 0 and stays alive.
         """
         try:
-            held = self._serve(linger)
+            held = self._serve(linger, is_done)
         except BaseException:
             self._kill()
             raise
         ended = self._ended
-        assert ended is not None
-        killed = ended.killed or ended.left or held is not None
+        killed = ended is not None and (ended.killed or ended.left or held is not None)
         return WatchedRun(
-            status=self._status,
+            status=0 if self.goes_on else self._status,
             held=held,
-            emptied=Emptied(ended.killed, ended.left, ended.begun) if killed else None,
+            emptied=Emptied(ended.killed, ended.left, ended.begun) if ended and killed else None,
             calls=self._notifications,
             unseen=dict(self._unseen),
             unseen_paths={name: tuple(sorted(of)) for name, of in self._paths.items()},
@@ -138,8 +139,15 @@ class Watch:
             root=self._guard.root,
         )
 
-    def _serve(self, linger: float) -> Call | None:
-        """Decide on calls until no process is left; return the call that was held during a kill, if any."""
+    @property
+    def goes_on(self) -> bool:
+        """Whether the command was left alive after its work."""
+        return self._ended is None
+
+    def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
+        """Decide on calls until no process is left, or until `is_done`; return the call that was held during a kill, if
+        any.
+        """
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -157,6 +165,8 @@ class Watch:
             now = time.monotonic()
             if now >= tick_at:
                 tick_at = now + TICK_SECONDS
+                if self._status is None and is_done():
+                    return None
                 if self._tick() is Answer.KILL or now > self._end_at:
                     self._kill()
         return None
