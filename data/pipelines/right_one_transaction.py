@@ -3,7 +3,8 @@
 import sqlite3
 from pathlib import Path
 
-db = sqlite3.connect("store/rows.db")
+# A second instance waits this long for the lock of the first one.
+db = sqlite3.connect("store/rows.db", timeout=60)
 db.execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER, key TEXT)")
 db.execute("CREATE TABLE IF NOT EXISTS done (part TEXT)")
 for part in sorted(Path("input").iterdir()):
