@@ -6,12 +6,13 @@ and a token that disappears was received, or lost if the step was a loss or a cr
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from labkit.sim.rules import Event
 from labkit.view.layout import SMALL, TEXT
 from labkit.view.measure import width, wrap
-from labkit.view.scene import KEYS, Channel, Mark, Place, Scene, Shape, Token, lanes
+from labkit.view.scene import KEYS, Channel, Kind, Mark, Place, Scene, Shape, Token, lanes
 from labkit.view.svg import document, number, words
 
 LANE = 26.0
@@ -42,6 +43,8 @@ class Step(NamedTuple):
     event: Event
     touches: tuple[str, ...]
     sentence: str
+    changes: tuple[str, ...] = ()
+    """The other processes whose state the step changes. The picture leaves them out, the exports do not."""
 
 
 class Diagram(NamedTuple):
@@ -73,11 +76,21 @@ def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequenc
     The place names the box that acts.
     """
     names = lanes(scenes)
-    steps = [
-        Step(place.box if place.box in names else next(iter(names)), place.event, place.touches, text)
-        for place, text in zip(places, sentences, strict=True)
-    ]
+    steps = []
+    for place, text, (before, after) in zip(places, sentences, pairwise(scenes), strict=True):
+        lane = place.box if place.box in names else next(iter(names))
+        others = tuple(name for name in _changed(before, after) if name in names and name not in (lane, *place.touches))
+        steps.append(Step(lane, place.event, place.touches, text, others))
     return Diagram(names, tuple(steps), tuple(_flights(scenes, places)), tuple(_downs(scenes)))
+
+
+def _changed(before: Scene, after: Scene) -> Iterable[str]:
+    """Return the boxes whose state differs between two pictures; remarks are no state."""
+    old, new = (
+        {box.id: (tuple(row for row in box.rows if row.kind is not Kind.PLAIN), box.marks) for box in scene.boxes}
+        for scene in (before, after)
+    )
+    return [name for name in old | new if old.get(name) != new.get(name)]
 
 
 _TAKES = (Event.DROP, Event.CRASH, Event.RESTART, Event.OPERATOR)
@@ -95,7 +108,11 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
         for name in {**channels, **now}:
             tokens = now[name].tokens if name in now else ()
             channel = now.get(name) or channels[name]
-            left, gone = _matched(under_way.get(name, []), tokens, number_of_step)
+            before = under_way.get(name, [])
+            left, gone = _matched(before, tokens, number_of_step)
+            if event is Event.DUPLICATE:
+                left, again = _doubled(before, left, channel, places[number_of_step - 1], number_of_step)
+                gone += again
             under_way[name] = left
             for token, sent in gone:
                 yield Flight(channel.source, sent, channel.target, number_of_step, token, event in _TAKES)
@@ -110,18 +127,30 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 
     `before` are those under way before it, and `tokens` those in the channel now.
     """
-    rest = list(before)
-    matched = []
-    for token in tokens:
-        # Equal tokens cannot be told apart, so the oldest of them is taken to be the
-        # one that is still there.
-        old = next((pair for pair in rest if pair[0] == token), None)
-        if old is None:
-            matched.append((token, step))
-        else:
-            rest.remove(old)
-            matched.append(old)
-    return matched, rest
+    tokens = tuple(tokens)
+    rest: dict[Token, _UnderWay] = {}
+    gone = []
+    for each in dict.fromkeys(token for token, _ in before):
+        same = [pair for pair in before if pair[0] == each]
+        # Equal tokens cannot be told apart. The first token of a channel arrives next, so the first of them are gone.
+        missing = max(0, len(same) - tokens.count(each))
+        gone += same[:missing]
+        rest[each] = same[missing:]
+    return [rest[each].pop(0) if rest.get(each) else (each, step) for each in tokens], gone
+
+
+def _doubled(
+    before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
+) -> tuple[_UnderWay, _UnderWay]:
+    """Return the tokens under way after the network has doubled one of them, and the arrival that left it there.
+
+    Nobody has sent the second token, so it was sent when the first one was.
+    """
+    if place.box == channel.source:
+        return left, []  # the process itself sends it again
+    origin = dict(reversed(before))
+    copied = [(token, origin.get(token, sent) if sent == step else sent) for token, sent in left]
+    return copied, before[:1] if place.box == channel.target and left == before else []
 
 
 def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
@@ -238,14 +267,23 @@ def text(diagram: Diagram) -> str:
     wide = max([3, *map(len, diagram.lanes.values())])
     lines = [f"step  {'who'.ljust(wide)}  what"]
     for step, each in enumerate(diagram.steps, start=1):
-        got = [_got(diagram, flight) for flight in diagram.flights if flight.received == step]
-        sent = [_sent(diagram, flight) for flight in diagram.flights if flight.sent == step]
-        reached = [f"reaches {diagram.lanes[name]}" for name in each.touches if name in diagram.lanes]
-        sign = "" if each.event is Event.STEP else f"{each.event.value.upper()}: "
-        details = "; ".join([*got, *sent, *reached])
-        line_text = f"{sign}{each.sentence}" + (f" [{details}]" if details else "")
-        lines.append(f"{step:>4}  {diagram.lanes[each.lane].ljust(wide)}  {line_text}")
+        lines.append(f"{step:>4}  {diagram.lanes[each.lane].ljust(wide)}  {event_text(diagram, step)}")
     return "\n".join(lines)
+
+
+def event_text(diagram: Diagram, step: int) -> str:
+    """Return one step in words, such as `CRASH: The driver dies. [lost vote of participant 0, step 3]`."""
+    each = diagram.steps[step - 1]
+    got = [_got(diagram, flight) for flight in diagram.flights if flight.received == step]
+    sent = [_sent(diagram, flight) for flight in diagram.flights if flight.sent == step]
+    reached = [f"reaches {diagram.lanes[name]}" for name in each.touches if name in diagram.lanes]
+    details = "; ".join([*got, *sent, *reached])
+    return signed(each) + (f" [{details}]" if details else "")
+
+
+def signed(step: Step) -> str:
+    """Return the sentence of a step, after the kind of event if that is more than a step: `CRASH: ...`."""
+    return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"
 
 
 def _got(diagram: Diagram, flight: Flight) -> str:
