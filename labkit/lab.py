@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from labkit.teach.comparing import compare as compare
     from labkit.teach.engines import engines as engines
     from labkit.teach.engines import kill_engines as kill_engines
+    from labkit.teach.export import export as export
     from labkit.teach.figures import done_and_left as done_and_left
     from labkit.teach.figures import matrix as matrix
     from labkit.teach.figures import seen_over_time as seen_over_time
@@ -79,6 +80,7 @@ HOMES = {
         "try_sink",
     ),
     "labkit.teach.engines": ("engines", "kill_engines"),
+    "labkit.teach.export": ("export",),
     "labkit.teach.figures": ("done_and_left", "matrix", "seen_over_time", "totals"),
     "labkit.teach.glossary": ("word",),
     "labkit.teach.hands_on.answers": ("said",),

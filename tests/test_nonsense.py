@@ -35,6 +35,7 @@ GOOD = {
     "crash": {"at": "sink.mid_write", "sink": "append"},
     "engines": {"names": "spark"},
     "kill_engines": {"names": "spark"},
+    "export": {"run": "pipeline.jump_back", "to": "mermaid"},
     "explore": {"model": "pipeline", "max_states": 9},
     "explorer": {"what": "two_phase_commit"},
     "expected_wait": {"question": "00-rows"},

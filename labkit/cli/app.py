@@ -29,6 +29,7 @@ VERBS = {
     "matrix": "Compare every sink at every failpoint with the predictions.",
     "explore": "Visit every schedule of a simulator and say which claims do not hold.",
     "replay": "Step through one run of a simulator, a line a step.",
+    "export": "Write a simulated or a real run as Mermaid, PlantUML, ShiViz or SVG.",
     "check": "Check the exercises of saved notebooks, each answer alone, with an exit code.",
     "course": "Write the notebooks and what a class needs around them into a folder.",
     "lab": "Open JupyterLab on the notebooks.",

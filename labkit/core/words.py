@@ -26,6 +26,12 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
+def printable(text: str) -> str:
+    r"""Return text on one line, with line breaks, control characters and backslashes as in Python: `\n`, `\x07`."""
+    shown = (each if each.isprintable() and each != "\\" else each.encode("unicode_escape").decode() for each in text)
+    return "".join(shown)
+
+
 def ordinal(number: int) -> str:
     """Return the ordinal of a number: as a word up to ten, in digits beyond."""
     words = (*("first", "second", "third", "fourth", "fifth"), *("sixth", "seventh", "eighth", "ninth", "tenth"))

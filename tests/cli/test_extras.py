@@ -52,6 +52,7 @@ def test_a_verb_names_the_extra_that_it_misses(base: Base, tmp_path: Path, words
         ["--help"],
         ["explore", "two_phase_commit"],
         ["replay", "jump_back"],
+        ["export", "jump_back", "--as", "shiviz"],
         ["orders"],
         ["points"],
         ["timeouts", "--interval", "10", "--checkpoint", "5", "--transaction", "60"],

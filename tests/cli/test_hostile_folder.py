@@ -45,6 +45,7 @@ WORDS = {
     "matrix": "--engine spark --sink append --store files --point sink.after_pre_commit",
     "explore": "delivery --cores 2",
     "replay": "",
+    "export": "jump_back --as mermaid",
     "check": "01_guarantees.ipynb",
     "course": "{out}",
     "lab": ". --no-browser --port {port}",

@@ -1,22 +1,53 @@
 """Draw the space-time diagram of a real run: lines of driver, checkpoint and outside reader, with the run's events."""
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from labkit.core.errors import InvalidInput
 from labkit.core.records import Observation
+from labkit.core.words import printable
 from labkit.host import durable
-from labkit.runs.history import Seen
+from labkit.runs.history import Seen, read_history
+from labkit.runs.layout import RunFolder
 from labkit.runs.record import RunRecord
+from labkit.runs.run import Run
+from labkit.runs.scenario import Scenario
 from labkit.sim.rules import Event
 from labkit.view.spacetime import Diagram, Step, svg
 
 
 def write_diagram(record: RunRecord) -> None:
     """Write `spacetime.svg` into the folder of a run."""
-    title = f"Space-time diagram of a real run: {record.scenario.label}"
     diagram = of_run(record.crashes, record.events)
-    durable.replace(record.folder.diagram, svg(diagram, title=title))
+    durable.replace(record.folder.diagram, svg(diagram, title=title_of(record.scenario)))
+
+
+def title_of(scenario: Scenario) -> str:
+    """Return the title of the diagram of a real run."""
+    return f"Space-time diagram of a real run: {scenario.label}"
+
+
+def of_folder(path: Path) -> tuple[str, Diagram]:
+    """Return the title and the space-time diagram of the finished run in a folder.
+
+    Raises `InvalidInput` if the folder contains no finished run, or if one of its files is damaged.
+    """
+    folder = RunFolder(path)
+    for file in (folder.verdict, folder.evidence, folder.history):
+        if not file.is_file():
+            raise InvalidInput(
+                f"{path}: this is not the folder of a finished run, because {file.name} is missing; name the folder "
+                "that labkit run has printed."
+            )
+    try:
+        run = Run(Scenario.from_json(json.loads(folder.verdict.read_bytes())["scenario"]), folder)
+        run.read_evidence()
+        return title_of(run.scenario), of_run(run.crashes, read_history(folder.history))
+    except (InvalidInput, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"{path}: the run in this folder is damaged ({error}); run it again.") from None
 
 
 def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
@@ -26,9 +57,13 @@ def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diag
     """
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
+    if lost := [crash for crash in crashes if crash.get("executor")]:
+        names["executor"] = "executor"
+        steps += [Step("executor", Event.CRASH, (), f"{_kill(crash)}, at an unknown time") for crash in lost]
+    crashes = [crash for crash in crashes if crash not in lost]
     for event in _shortened(events):
         if isinstance(event, Observation):
-            sentence = f"{event.key} = {event.value} visible (offset {event.offset}, batch {event.batch})"
+            sentence = f"{printable(event.key)} = {event.value} visible (offset {event.offset}, batch {event.batch})"
             steps.append(Step("driver", Event.STEP, ("reader",), sentence))
         elif isinstance(event, str):
             steps.append(Step("driver", Event.STEP, ("reader",), event))
@@ -81,9 +116,14 @@ def _left_out(rows: int) -> str:
 
 def _of_crash(crash: Mapping[str, Any], nth: int) -> list[Step]:
     logs = f"offsets {crash['offset_log']}, commits {crash['commit_log']}"
-    recovery = "; ".join(crash.get("recovery") or []) or "nothing in doubt"
+    recovery = printable("; ".join(crash.get("recovery") or [])) or "nothing in doubt"
     return [
-        Step("driver", Event.CRASH, (), f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}"),
+        # The driver has written the checkpoint before it dies, nobody knows at which moments.
+        Step("driver", Event.CRASH, (), _kill(crash), changes=("checkpoint",)),
         Step("checkpoint", Event.STEP, (), f"left on disk: {logs}"),
         Step("driver", Event.RESTART, ("checkpoint",), f"driver {nth + 1} starts; recovery: {recovery}"),
     ]
+
+
+def _kill(crash: Mapping[str, Any]) -> str:
+    return f"signal {crash['signal']} at {crash['point']}, batch {crash['batch']}"

@@ -1,0 +1,26 @@
+"""Export a space-time diagram as text that other tools draw: a format is one module, and one line in `FORMATS`."""
+
+from collections.abc import Callable, Mapping
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
+from labkit.view import spacetime
+from labkit.view.exports import mermaid, plantuml, shiviz
+from labkit.view.spacetime import Diagram
+
+FORMATS: Mapping[str, Callable[[Diagram, str], str]] = {
+    "mermaid": mermaid.write,
+    "plantuml": plantuml.write,
+    "shiviz": shiviz.write,
+    "svg": lambda diagram, title: spacetime.svg(diagram, title=title),
+}
+"""Every format, with the function that returns a diagram with a title in it."""
+
+
+def written(diagram: Diagram, title: str, to: str) -> str:
+    """Return a diagram in the format `to`; equal diagrams give equal text. Raises `InvalidInput` for an unknown format,
+    and for a diagram that the format cannot hold.
+    """
+    if to not in FORMATS:
+        raise InvalidInput(f"there is no format {to[:40]!r}; {nearest(to[:40], list(FORMATS))}")
+    return FORMATS[to](diagram, title)

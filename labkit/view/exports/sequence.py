@@ -1,0 +1,71 @@
+"""Write a space-time diagram as the text of a sequence diagram, in the words of one drawing tool.
+
+A sequence diagram draws every message as a horizontal arrow, so a message that is under way for several steps has its
+arrow where it arrives, or where it is lost, and its text names the step that sent it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from labkit.sim.rules import Event
+from labkit.view.spacetime import Diagram, Flight, signed
+
+
+class Dialect(NamedTuple):
+    """The lines of one drawing tool, as templates with names in braces.
+
+    `arrow` has the places {source}, {line}, {target} and {text}; its lines are `sent` (a message that arrives later),
+    `lost`, `under_way` (at the end) and `at_once` (a step that reaches another process).
+    """
+
+    begin: Sequence[str]
+    participant: str
+    note: str
+    arrow: str
+    sent: str
+    lost: str
+    under_way: str
+    at_once: str
+    escaped: Callable[[str], str]
+    """Returns text in the form in which the tool shows it as it is, whatever it contains."""
+    end: Sequence[str] = ()
+
+
+def write(diagram: Diagram, title: str, dialect: Dialect) -> str:
+    """Return a diagram as the text of a sequence diagram."""
+    return "".join(f"{line}\n" for line in _lines(diagram, title, dialect))
+
+
+def _lines(diagram: Diagram, title: str, dialect: Dialect) -> Iterator[str]:
+    names = {lane: f"p{number}" for number, lane in enumerate(diagram.lanes, start=1)}
+
+    def arrow(source: str, line: str, target: str, text: str) -> str:
+        return dialect.arrow.format(source=names[source], line=line, target=names[target], text=dialect.escaped(text))
+
+    yield from (line.format(title=dialect.escaped(title)) for line in dialect.begin)
+    for lane, words in diagram.lanes.items():
+        yield dialect.participant.format(name=names[lane], text=dialect.escaped(words))
+    arriving: dict[int, list[Flight]] = {}
+    for flight in diagram.flights:
+        if flight.source in names and flight.target in names:
+            arriving.setdefault(min(flight.received, len(diagram.steps) + 1), []).append(flight)
+    for number, step in enumerate(diagram.steps, start=1):
+        for flight in arriving.get(number, ()):
+            line, word = (dialect.lost, "lost: ") if flight.lost else (dialect.sent, "")
+            yield arrow(flight.source, line, flight.target, f"{word}{flight.token.name}{_since(flight)}")
+        sentence = f"{number}. {signed(step)}"
+        others = [name for name in (*step.touches, *step.changes) if name in names]
+        # A step that reaches somebody is an arrow with its sentence; a crash is no message.
+        if not others or step.event is not Event.STEP:
+            yield dialect.note.format(name=names[step.lane], text=dialect.escaped(sentence))
+            sentence = f"step {number}"
+        for other in others:
+            yield arrow(step.lane, dialect.at_once, other, sentence)
+            sentence = f"step {number}"
+    for flight in arriving.get(len(diagram.steps) + 1, ()):
+        yield arrow(flight.source, dialect.under_way, flight.target, f"under way: {flight.token.name}{_since(flight)}")
+    yield from dialect.end
+
+
+def _since(flight: Flight) -> str:
+    return f" (sent in step {flight.sent})" if flight.sent else " (there from the beginning)"

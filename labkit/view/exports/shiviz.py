@@ -1,0 +1,81 @@
+"""Write a space-time diagram as a log with vector clocks, which ShiViz draws (https://bestchai.bitbucket.io/shiviz).
+
+One step is one event of every process that takes part in it: the process that acts, those that it reaches or changes,
+and those whose messages begin or end. The acting process's event follows everything that the others have done before,
+and the events of the others follow it. That is the order of a synchronous exchange, which goes both ways, because a
+step may read what it reaches as well as write it.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from labkit.core.errors import InvalidInput
+from labkit.view.spacetime import Diagram, event_text
+
+REGEX = r"(?<event>.*)\n(?<host>\S*) (?<clock>{.*})"
+"""The regular expression that reads the log, which is ShiViz's own default. An uploaded file begins with it."""
+
+Clock = Mapping[str, int]
+"""A vector clock: the number of events of each process, by its id, that have happened before or are this one."""
+
+
+class Happening(NamedTuple):
+    """One event of one process: its part in a step."""
+
+    step: int
+    lane: str
+    text: str
+    clock: Clock
+
+
+def happenings(diagram: Diagram) -> Iterator[Happening]:
+    """Yield every event with its vector clock, in the order of the steps."""
+    clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
+    # The clock with which a process sent what it sent in a step.
+    sent: dict[tuple[int, str], Clock] = {}
+    for number, step in enumerate(diagram.steps, start=1):
+        flights = [each for each in diagram.flights if each.source in clocks and each.target in clocks]
+        arrived = [each for each in flights if each.received == number and not each.lost]
+        begun = [each.source for each in flights if each.sent == number]
+        others = dict.fromkeys((*step.touches, *step.changes, *(each.target for each in arrived), *begun))
+        others = {lane: None for lane in others if lane in clocks and lane != step.lane}
+        received = [sent.get((each.sent, each.source), {}) for each in arrived]
+        clock = _next(step.lane, clocks[step.lane], *(clocks[lane] for lane in others), *received)
+        yield Happening(number, step.lane, event_text(diagram, number), clock)
+        clocks[step.lane] = sent[number, step.lane] = clock
+        for lane in others:
+            clocks[lane] = sent[number, lane] = _next(lane, clocks[lane], clock)
+            yield Happening(number, lane, f"reached by {diagram.lanes[step.lane]}", clocks[lane])
+
+
+def _next(lane: str, *before: Clock) -> Clock:
+    merged: dict[str, int] = {}
+    for clock in before:
+        merged |= {name: max(time, merged.get(name, 0)) for name, time in clock.items()}
+    merged[lane] = merged.get(lane, 0) + 1
+    return merged
+
+
+def write(diagram: Diagram, _title: str) -> str:
+    """Return a diagram as a log of ShiViz, after the two lines with which a file for it begins: the regular expression
+    and, left empty, the separator of several runs. Raises `InvalidInput` for a diagram without a step.
+    """
+    if not diagram.steps:
+        raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; export it after a step.")
+    hosts = _hosts(diagram.lanes)
+    lines = [REGEX, ""]
+    for each in happenings(diagram):
+        clock = {host: each.clock[lane] for lane, host in hosts.items() if lane in each.clock}
+        # The step's number comes first, so that no text looks like a host with its clock.
+        lines.append(" ".join(f"step {each.step}: {each.text}".split()))
+        lines.append(f"{hosts[each.lane]} {json.dumps(clock, ensure_ascii=False)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _hosts(lanes: Mapping[str, str]) -> dict[str, str]:
+    """Return a name without spaces for every process: its title, or its id if two have the same title."""
+    titles = {lane: re.sub(r"\s+", "_", title) for lane, title in lanes.items()}
+    given = list(titles.values())
+    return {lane: title if given.count(title) == 1 else f"{title}.{lane}" for lane, title in titles.items()}
