@@ -3,7 +3,6 @@
     python tools/sinks.py                    says which there are, and what is expected of each
     python tools/sinks.py A,B                tests them (or `all`), killed where a kill tells most (`shown_by`)
     python tools/sinks.py A,B --whole        the same, as `labkit crashtest --quick` does it
-    python tools/sinks.py A,B --kernel       the same with --eyes kernel
 
 What must come out is written down in data/sinks/expected.toml. Servers and folders end with this process. This module
 must not judge.
@@ -25,9 +24,8 @@ from build_sinks import SINKS, expected
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import Outcome
 from labkit.core.words import nearest
-from labkit.crashtest.campaigns import campaign_of
+from labkit.crashtest.campaigns import crash_test
 from labkit.crashtest.report import Report
-from labkit.crashtest.settings import settings
 from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
 
 BUDGET_SECONDS = 900
@@ -52,33 +50,29 @@ def written(count: int, path: Path) -> Path:
     return path
 
 
-def report_on(name: str, folder: Path, *, whole: bool = False, kernel: bool = False) -> Report:
+def report_on(name: str, folder: Path, *, whole: bool = False) -> Report:
     """The report on a sample; SINK_STORE and the server that it needs are in the environment."""
     wanted = expected()[name]
     rows = written(wanted["rows"], folder / "rows.jsonl") if "rows" in wanted else None
-    tested = settings(
+    return crash_test(
         f"{SINKS / name}.py:{wanted['name']}",
         quick=True,
-        only=() if whole or kernel else tuple(wanted["shown_by"]),
-        eyes="kernel" if kernel else "instruments",
-        watch=(str(folder),) if kernel else (),
+        only=() if whole else tuple(wanted["shown_by"]),
+        watch=(str(folder / "data"),),
         rows=rows,
+        folder=folder / "out",
         seconds=BUDGET_SECONDS,
     )
-    with campaign_of(tested, folder / "out") as running:
-        return running.everything()
 
 
 def differences(name: str, report: Report) -> list[str]:
     """Where a report says something else than was expected of the sample; empty where it does not."""
     wanted, summary = expected()[name], report.summary
     unknown = {each.id: each.unknown for each in summary.unknown()}
-    seeing = unknown.pop("seeing", "")
     violated = {axis for axis, held in summary.axes.items() if held is Outcome.VIOLATED}
     certain = violated - set(wanted.get("sometimes", ()))
     pattern = report.diagnosis.code if report.diagnosis else ""
     compared = {
-        "why it is unknown": (wanted.get("seeing", "") in seeing, True),
         "runs that are unknown": (unknown, {}),
         "guarantee": (summary.guarantee, wanted["guarantee"]),
         "violated": (certain, set(wanted["axes"])),
@@ -103,18 +97,21 @@ def surroundings() -> Iterator[None]:
         yield
 
 
-def compare(names: Sequence[str], *, whole: bool, kernel: bool) -> int:
+def compare(names: Sequence[str], *, whole: bool) -> int:
     """Tests these sinks, a line for each; exits 1 where one is not what was expected."""
     differing = 0
     for name in names:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="labkit-sink-") as folder:
-            os.environ["SINK_STORE"] = str(Path(folder) / "store")
+            (Path(folder) / "data").mkdir()
+            os.environ["SINK_STORE"] = str(Path(folder) / "data" / "store")
             os.environ["SINK_TOPIC"] = new_topic(os.environ["SINK_KAFKA"])
-            report = report_on(name, Path(folder), whole=whole, kernel=kernel)
+            report = report_on(name, Path(folder), whole=whole)
         result = differences(name, report)
         differing += bool(result)
         message = "; ".join(result) or f"{report.summary.guarantee}, as expected"
+        if result:
+            print(report.text())
         print(f"{name}: {message} ({time.monotonic() - begun:.0f} s)", flush=True)
     return 1 if differing else 0
 
@@ -140,7 +137,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Crash the sample sinks, and compare with what is expected.")
     parser.add_argument("names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them")
     parser.add_argument("--whole", action="store_true", help="whole quick tests")
-    parser.add_argument("--kernel", action="store_true", help="whole quick tests with --eyes kernel")
     options = parser.parse_args()
     if options.names is None:
         for name, each in expected().items():
@@ -149,7 +145,7 @@ def main() -> int:
     try:
         names = chosen(options.names)
         with surroundings():
-            return compare(names, whole=options.whole, kernel=options.kernel)
+            return compare(names, whole=options.whole)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

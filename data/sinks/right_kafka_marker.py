@@ -4,6 +4,7 @@ import json
 import os
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
 SERVER = os.environ.get("SINK_KAFKA", "localhost:9092")
@@ -59,3 +60,13 @@ def read():
         return rows
     finally:
         consumer.close()
+
+
+def reset():
+    """Deletes all records up to the end of the topic."""
+    admin = KafkaAdminClient(bootstrap_servers=SERVER)
+    try:
+        if TOPIC in admin.list_topics():
+            admin.delete_records({PLACE: -1})
+    finally:
+        admin.close()

@@ -6,10 +6,12 @@ kafka-python has no public call for that: the private names are those of 3.0. A 
 
 import json
 import os
+import shutil
 from pathlib import Path
 from threading import Lock
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
 from kafka.producer.transaction_manager import ProducerIdAndEpoch, TransactionState
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -130,3 +132,14 @@ def read():
         return rows
     finally:
         consumer.close()
+
+
+def reset():
+    """Deletes all records up to the end of the topic."""
+    admin = KafkaAdminClient(bootstrap_servers=SERVER)
+    try:
+        if TOPIC in admin.list_topics():
+            admin.delete_records({PLACE: -1})
+        shutil.rmtree(VOTES, ignore_errors=True)
+    finally:
+        admin.close()

@@ -24,7 +24,7 @@ def connect():
 
 def store(query, batch_id, rows):
     """Rows and marker in one transaction, some time later: a slow store."""
-    time.sleep(1)
+    time.sleep(3)
     db = connect()
     if not db.execute("SELECT 1 FROM batches WHERE query = ? AND batch = ?", (query, batch_id)).fetchone():
         with db:

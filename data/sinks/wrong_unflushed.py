@@ -4,6 +4,7 @@ import json
 import os
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
 
 SERVER = os.environ.get("SINK_KAFKA", "localhost:9092")
 TOPIC = os.environ.get("SINK_TOPIC", "crashtest-orders")
@@ -34,3 +35,13 @@ def read():
         return rows
     finally:
         consumer.close()
+
+
+def reset():
+    """Deletes all records up to the end of the topic."""
+    admin = KafkaAdminClient(bootstrap_servers=SERVER)
+    try:
+        if TOPIC in admin.list_topics():
+            admin.delete_records({PLACE: -1})
+    finally:
+        admin.close()

@@ -7,7 +7,7 @@ The options are fields of `labkit.crashtest.settings`, `labkit.crashtest.blackbo
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from inspect import Parameter
 from pathlib import Path
@@ -31,8 +31,17 @@ JUnit = Annotated[Path | None, typer.Option(help="Write the results to this file
 Kept = Annotated[Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")]
 
 
+Dry = Annotated[bool, typer.Option(help="Only list the points and their lines, from a run without a crash.")]
+
+
 def crashtest(
-    context: typer.Context, *, junit: JUnit = None, out: Kept = None, as_json: Json = False, **words: object
+    context: typer.Context,
+    *,
+    junit: JUnit = None,
+    out: Kept = None,
+    dry: Dry = False,
+    as_json: Json = False,
+    **words: object,
 ) -> int:
     """Kill a real job at every durable effect of your own sink or pipeline, and say what it really guarantees.
 
@@ -54,6 +63,10 @@ def crashtest(
     from labkit.crashtest.claim import Strength
 
     with campaign_of(wanted, out, _tell()) as running:
+        if dry:
+            running.healthy()
+            print(json.dumps(running.listing()) if as_json else _lines(running.listing()), flush=True)
+            return 0
         report = running.everything()
     with ExitStack() as files:  # a file that cannot be written, or a closed pipe, costs no other part of the result
         if junit is not None:
@@ -67,6 +80,12 @@ def crashtest(
     if code == 2 and report.claim.strength is Strength.SAMPLED:
         print(f"{demand.expect} needs every point; {SAMPLE}", file=sys.stderr)
     return code
+
+
+def _lines(points: Sequence[Mapping[str, str]]) -> str:
+    """Return a line for each crash point: the id that --only takes, and the line of Python."""
+    wide = max(len(each["id"]) for each in points)
+    return "\n".join(f"{each['id']:<{wide}}  {each['line']}".rstrip() for each in points)
 
 
 def _check_junit(junit: Path, out: Path | None) -> None:

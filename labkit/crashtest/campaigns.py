@@ -1,15 +1,15 @@
-"""Chooses the test for given settings: that of a sink by wrappers or by its system calls, or that of a pipeline."""
+"""Chooses the test for given settings: that of a sink, or that of a pipeline."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.report import Report
-from labkit.crashtest.settings import Settings
+from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.verdict import Result
 
 
@@ -38,8 +38,21 @@ class Tests(Protocol):
     def run(self, job: Job) -> Result:
         """Perform the run of one job and return its judged result."""
 
+    def listing(self) -> list[dict[str, str]]:
+        """Return the id of each crash point in order, with its line of Python; empty where that is not known."""
+
     def report(self) -> Report:
         """Return the report on the runs so far."""
+
+
+def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
+    """Run the crash test of the sink `FILE:NAME`, and return the report.
+
+    `more` are options by keyword, as in `labkit.crashtest.settings.settings`. Raises `InvalidInput` with one sentence
+    if the file, the name, the reader or the store cannot be tested.
+    """
+    with campaign_of(settings(subject, **more), folder, tell) as running:
+        return running.everything()
 
 
 def campaign_of(
@@ -53,10 +66,6 @@ def campaign_of(
         from labkit.crashtest.blackbox.campaign import pipeline_campaign
 
         return pipeline_campaign(wanted, folder, tell)
-    if wanted.by_kernel:
-        from labkit.crashtest.kernel import kernel_campaign
+    from labkit.crashtest.kernel import kernel_campaign
 
-        return kernel_campaign(wanted, folder, tell)
-    from labkit.crashtest.campaign import campaign
-
-    return campaign(wanted, folder, tell)
+    return kernel_campaign(wanted, folder, tell)

@@ -5,12 +5,13 @@ The page repeats the sentences of the report unchanged.
 
 import platform
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
 from labkit.crashtest.report import NOT_SEEN, Report
-from labkit.crashtest.verdict import INSTRUMENTS, Group, Result
+from labkit.crashtest.verdict import Group, Result
 from labkit.view.card import code, document, items, para, section, table, tag
 from labkit.view.signs import LOOKS
 
@@ -46,7 +47,7 @@ def certificate(report: Report) -> str:
         section("What holds", table(("axis", "", "runs that say so"), _axes(report))),
         section("What was measured, run by run", *_measured(report)),
         section("What was not measured", items(_unmeasured(report))),
-        section("Versions", para(", ".join(_versions(report)))),
+        section("Versions", para(", ".join(_versions()))),
         section("Again", code(_again(report))),
     )
 
@@ -59,9 +60,8 @@ def _under(report: Report) -> Iterator[str]:
 
 
 def _tested(report: Report) -> str:
-    eyes = "Python's libraries" if report.eyes == INSTRUMENTS else "its system calls"
     subject, adapter, shape = report.settings.subject, report.adapter, report.shape
-    return f"{subject}: {adapter}, with effects recorded by {eyes}; the reader returns {shape}."
+    return f"{subject}: {adapter}, with effects recorded by its system calls; the reader returns {shape}."
 
 
 def _axes(report: Report) -> Iterator[Sequence[str]]:
@@ -137,12 +137,9 @@ def _again(report: Report) -> str:
     return "\n".join(map(report.settings.command, report.settings.only or ("",)))
 
 
-def _versions(report: Report) -> Iterator[str]:
+def _versions() -> Iterator[str]:
     yield f"labkit {__version__}"
     yield f"Python {platform.python_version()}"
-    if report.eyes == INSTRUMENTS:
-        try:
-            yield f"PySpark {version('pyspark')}"
-        except PackageNotFoundError:
-            yield "PySpark unknown"
+    with suppress(PackageNotFoundError):
+        yield f"PySpark {version('pyspark')}"
     yield platform.system()

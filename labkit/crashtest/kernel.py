@@ -1,6 +1,6 @@
 """Tests a sink as a pipeline: a plain job uses the sink and is killed at its system calls, in Python or in the JVM.
 
-    labkit crashtest sink.py:write_batch --eyes kernel
+    labkit crashtest sink.py:write_batch
 
 This module only writes the description of the job; `labkit.crashtest.blackbox` finds the crash points, runs the job and
 reports.
@@ -23,9 +23,9 @@ from labkit.crashtest.harness.plain_job import PlainJob, read
 from labkit.crashtest.harness.reader import Reader
 from labkit.crashtest.harness.warm_jobs import WarmJobs
 from labkit.crashtest.ledger import Tell, silent
-from labkit.crashtest.rows import SCHEMA, Rows, generate, read_rows
+from labkit.crashtest.rows import LARGE, SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
-from labkit.crashtest.sink_variants import SinkVariants
+from labkit.crashtest.sink_variants import COMMIT, SinkVariants
 from labkit.crashtest.subject import Adapter, examine
 from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
@@ -37,6 +37,13 @@ IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
 
 WARM = "warm"
 """The name of the folder of the sessions that wait, below that of the test."""
+
+UNTESTED = (
+    "Not tested: loss of power (what was written and not synced survives a SIGKILL), markers and leases that expire, "
+    "several hosts, clocks that jump, the death of a server that the sink writes to, batches of more than {rows} rows, "
+    "effects that only batches after the first {batches} have, errors of the store (locked, full), SIGTERM, and more "
+    "than two crashes at different places."
+)
 
 START_SECONDS = 120.0
 """The minimum seconds that a job may take without progress, because Spark starts slowly on a busy machine."""
@@ -53,11 +60,21 @@ class SinkPipeline(PipelineSettings):
     sink: Settings | None = None
     rows: Rows = field(default_factory=lambda: Rows([]))
     """The input of the query."""
+    interface: Adapter = Adapter.BATCH
 
     @property
     def subject(self) -> str:
         """The name of the sink, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
+
+    @property
+    def adapter(self) -> str:
+        return str(self.interface)
+
+    @property
+    def untested(self) -> str:
+        largest = LARGE if self.rows.generated else max(len(batch.rows) for batch in self.rows.batches)
+        return UNTESTED.format(rows=largest, batches=len(self.rows.batches))
 
     @property
     def patience(self) -> float:
@@ -66,6 +83,13 @@ class SinkPipeline(PipelineSettings):
 
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
         return ("precommitted_read",) if any(each.kind is CallKind.SEND for each in effects) else ()
+
+    @property
+    def unnamed(self) -> Path | None:
+        return self.folder
+
+    def decides(self, name: str) -> bool:
+        return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
         """Return the engine's own files, until their renames make them count."""
@@ -128,6 +152,7 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
     path.write_bytes(wire.encode(job))
     return SinkPipeline(
         rows=rows,
+        interface=adapter,
         pipeline=_words("run", path),
         folder=Path.cwd(),
         reader=wanted.rows_reader,
@@ -171,7 +196,7 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
         with Reader(wanted.rows_reader, place / "described.log") as reader:
             if not reader.resets:
                 raise InvalidInput(
-                    "--eyes kernel: every run must begin with an empty store; write a function reset() next to "
+                    "every run must begin with an empty store; write a function reset() next to "
                     f"{wanted.rows_reader} that empties it."
                 )
         jars = wanted.spark.resolved(java).jars

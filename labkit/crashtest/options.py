@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from labkit.core.kinds import Amount, Key, Kind, Many, Name, Switch, Text, Unfit, Word
-from labkit.core.options import Need, Options, option
+from labkit.core.options import Options, option
 from labkit.crashtest.claim import Goal
 from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import AXES
@@ -55,11 +55,9 @@ class SharedOptions(Options):
     watched: tuple[Path, ...] = option(
         Many(Folder("DIR")),
         (),
-        "A folder that belongs to a pipeline, default: this folder; or in which the sink writes, with --eyes kernel. "
-        "May be repeated.",
+        "A folder in which the sink or pipeline writes; may be repeated. Default: this folder.",
         keyword="watch",
         usual=lambda test: test.usual_watched,
-        needs=[Need(lambda test: test.may_watch, "{option} belongs to --eyes kernel, or to a pipeline.")],
     )
     ignored: tuple[str, ...] = option(
         Many(Text(metavar="GLOB")),
@@ -72,7 +70,6 @@ class SharedOptions(Options):
         Many(Text(metavar="ID")),
         (),
         "Only this run of a report, by its id; may be repeated. It can refute a guarantee but not prove one.",
-        check=lambda test: test.check_only(),
         in_project=False,
     )
     since: str = option(
@@ -112,11 +109,6 @@ class SharedOptions(Options):
         return ()
 
     @property
-    def may_watch(self) -> bool:
-        """Whether this kind of test watches folders, so that `--watch` is allowed."""
-        return True
-
-    @property
     def is_selection(self) -> bool:
         """Whether the user selected runs or points, so that the test is not whole."""
         return bool(self.only or self.since)
@@ -127,9 +119,6 @@ class SharedOptions(Options):
         Raises `InvalidInput` if git cannot compare this folder with the revision.
         """
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
-
-    def check_only(self) -> None:
-        """Raise `InvalidInput` if `--only` contains an id that no run can have."""
 
     def command(self, only: str = "") -> str:
         """Return the command line that repeats the test, or only the run with the id `only`."""

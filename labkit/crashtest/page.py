@@ -3,16 +3,14 @@
 The file is self-contained: it has no script and loads nothing from other hosts.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from labkit.core.judge import Guarantee
 from labkit.core.words import sentence
-from labkit.crashtest.instrument.effects import BOUNDS, DURABLE, Effect, Kind, Point
-from labkit.crashtest.points import place
+from labkit.crashtest.blackbox.points import EXIT, WITHIN
 from labkit.crashtest.report import Report
-from labkit.crashtest.verdict import INSTRUMENTS, KERNEL, Group, Result
+from labkit.crashtest.verdict import KERNEL, Group, Result
+from labkit.host.syscalls.calls import CallKind
 from labkit.view.card import Html, code, document, items, para, section, table, tag
 from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
 from labkit.view.signs import LOOKS, Look
@@ -26,10 +24,7 @@ td,th{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;border-bo
 .g{color:#fff;border-radius:.3rem;padding:.1rem .5rem;white-space:nowrap}figure{margin:0;overflow-x:auto}
 """
 
-SEEN_BY = {
-    INSTRUMENTS: "instruments, wrappers around Python's libraries",
-    KERNEL: "the kernel, system calls of every program",
-}
+SEEN_BY = {KERNEL: "the kernel, system calls of every program"}
 
 
 def page(report: Report) -> str:
@@ -115,60 +110,21 @@ def _violations(result: Result) -> str:
 def effects_and_kills(report: Report) -> str:
     """Return an SVG picture of the run without a crash, from top to bottom, with the places of the kills.
 
-    It is empty for a pipeline.
+    An effect stands with its line of Python, if that is known.
     """
-    try:
-        log = [Effect.from_json(dict(each)) for each in report.effects]
-    except (KeyError, ValueError):
-        return ""  # of a test that is none of a sink
-    source, is_whole = _source(report.settings), not report.settings.only
-    rows = effect_rows(log, report.summary.results, source, is_whole=is_whole)
+    kills = {each.id: each for each in report.summary.results if each.group is Group.CRASH}
+    rows: list[Row] = []
+    is_whole = not report.settings.only
+    for effect in report.effects:
+        if effect["kind"] == CallKind.EXIT:
+            continue
+        name = effect["name"]
+        here = [kills[point] for point in (name, f"{WITHIN}{name}") if point in kills]
+        rows += [_of_kill(each, is_whole=is_whole) for each in here]
+        what = What.PASSING if effect["kind"] == CallKind.SYNC else What.LASTING
+        rows.append(Row(what, name, effect["line"]))
+    rows += [_of_kill(each, is_whole=is_whole) for name, each in kills.items() if name == EXIT]
     return effect_line(rows, title="Effects of the run without a crash, and kills")
-
-
-def _source(settings: Any) -> Mapping[int, str]:
-    """Return the source lines of the file that defines the sink, by number; empty if the file no longer exists."""
-    file = Path(getattr(settings.subject, "file", ""))
-    try:
-        text = file.read_text(encoding="utf-8") if file.is_file() else ""
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return dict(enumerate(text.splitlines(), start=1))
-
-
-def effect_rows(
-    log: Sequence[Effect], results: Sequence[Result], source: Mapping[int, str], *, is_whole: bool = True
-) -> list[Row]:
-    """Return a row of the picture for each effect, call boundary and kill, in the order of batches, calls and effects.
-
-    `log` are the effects of the run without a crash and `source` the lines of the sink's file. `is_whole` says whether
-    the whole test ran; otherwise a kill is shown without its guarantee, only with whether something was wrong.
-    """
-    kills = {each.points[0]: each for each in results if each.points and each.group is Group.CRASH}
-    ordered: list[tuple[tuple[Any, ...], Row]] = []
-    for effect in log:
-        if effect.driver == 1 and not effect.failed and not effect.late:
-            at = (effect.batch, place(effect.where), effect.place, 1)
-            ordered.append((at, _of_effect(effect, source)))
-    ordered += [(_order(point), _of_kill(each, is_whole=is_whole)) for point, each in kills.items()]
-    return [row for _, row in sorted(ordered, key=lambda pair: pair[0])]
-
-
-def _order(point: Point) -> tuple[Any, ...]:
-    if point.kind is Kind.COMMITS:
-        return (point.batch, (2, 0), point.place, 2)
-    is_after = point.side.value == "after"
-    return (point.batch, place(point.where), point.place, 2 if is_after else 0)
-
-
-def _of_effect(effect: Effect, source: Mapping[int, str]) -> Row:
-    if effect.kind in BOUNDS:
-        return Row(What.EDGE, f"batch {effect.batch}, {effect.where} {effect.kind}")
-    lasting = effect.kind in DURABLE or effect.kind is Kind.PREPARE
-    what = What.LASTING if lasting else What.PASSING
-    code = source.get(effect.line, "").strip() if not effect.file else effect.file
-    text = f"{effect.number}  {effect.label()}"
-    return Row(what, text, f"{effect.line}  {code}" if effect.line else "")
 
 
 def _of_kill(result: Result, *, is_whole: bool) -> Row:
@@ -177,4 +133,4 @@ def _of_kill(result: Result, *, is_whole: bool) -> Row:
         word = BROKE
     elif not is_whole and result.guarantee is not Guarantee.UNKNOWN:
         word = NO_HARM
-    return Row(What.KILL, f"killed at {result.id}{_violations(result)}", verdict=word)
+    return Row(What.KILL, f"killed {result.title}{_violations(result)}", verdict=word)

@@ -42,7 +42,7 @@ class Report:
     adapter: str
     """How rows reach the sink or pipeline: the name of a Spark interface such as `foreachBatch`, or a command."""
     eyes: str
-    """How effects were observed, one of `labkit.crashtest.verdict.EYES`: `instruments` or `kernel`."""
+    """How effects were observed, `kernel`."""
     shape: Shape
     summary: Summary
     effects: tuple[Mapping[str, Any], ...]

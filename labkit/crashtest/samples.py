@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from labkit.core.exposure import Sight, Span
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 
@@ -29,16 +28,6 @@ class Sample(NamedTuple):
     """`crash 1`, `end` or the like if no driver was running; empty if the job was running."""
     unfinished: tuple[int, ...] = ()
     """The batches for which the sink still had a durable effect to do when it crashed."""
-    since: float | None = None
-    """The time at which the previous reading began, as a Unix time; None if there was none."""
-    until: float | None = None
-    """The time at which this reading ended, as a Unix time."""
-
-    def changed(self) -> Span | None:
-        """Return the time span within which the rows changed to those of this reading; None if it is unknown."""
-        if self.since is None or self.until is None:
-            return None
-        return Span(self.since, self.until)
 
 
 @dataclass(frozen=True)
@@ -58,10 +47,6 @@ class Life:
     driver: int
     order: int
     visibility: Visibility = Visibility.COMMITTED
-    gone: int = -1
-    """The index of the first reading without this copy; -1 if it never disappeared, or if its key only got another
-    value.
-    """
 
 
 class Readings:
@@ -101,36 +86,6 @@ class Readings:
             if each.sample.moment:
                 yield Reading(each.sample.moment)
 
-    def sights(self) -> list[Sight]:
-        """Return the appearance and disappearance of every row in order, each with the time span between
-        two readings.
-        """
-        entries = []
-        for life in self._lives:
-            row = self._row(life)
-            entries.append((life.born, Sight(row, self._changed(life.born))))
-            if life.gone >= 0:
-                went = Sight(row, self._changed(life.gone), goes=True)
-                entries.append((life.gone, went))
-        # What goes, goes first: in between a key would show two values.
-        entries.sort(key=lambda pair: (pair[0], not pair[1].goes))
-        return [sight for _, sight in entries]
-
-    def born(self, place: int) -> Span | None:
-        """Return the time span in which a row appeared, or None if it is unknown.
-
-        `place` is the index of the row among those of the history.
-        """
-        return self._changed(self._lives[place].born)
-
-    def end(self) -> Span | None:
-        """Return the time span of the last reading; None if there is none."""
-        last = self._readings[-1].sample if self._readings else None
-        return None if last is None or last.until is None else Span(last.at, last.until)
-
-    def _changed(self, number: int) -> Span | None:
-        return self._readings[number].sample.changed()
-
     def _row(self, life: Life) -> Observation:
         row = named(Record(*life.token), self._shape)
         batch = self._batch_of.get(row.offset, -1)
@@ -154,7 +109,7 @@ def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[L
             alive = living.setdefault(token, [])
             while len(alive) > each.tokens[token]:
                 gone = alive.pop()
-                over.append(replace(gone, visibility=Visibility.ABORTED, gone=number))
+                over.append(replace(gone, visibility=Visibility.ABORTED))
             alive += [
                 Life(token, number, each.sample.driver, token.offset) for _ in range(each.tokens[token] - len(alive))
             ]
@@ -215,6 +170,5 @@ def _latest(readings: Sequence[TokenReading]) -> list[Life]:
                 lasting = Visibility.COMMITTED if token.key in last else Visibility.ABORTED
                 lives.append(Life(token, number, each.sample.driver, token.offset, lasting))
         for key in set(shown) - {token.key for token in each.tokens}:
-            place = shown.pop(key)
-            lives[place] = replace(lives[place], gone=number)
+            del shown[key]
     return lives

@@ -6,23 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput
-from labkit.core.kinds import Checked, Key, Many, Number, Switch, Text, Unfit
+from labkit.core.kinds import Checked, Many, Number, Text, Unfit
 from labkit.core.options import option
-from labkit.crashtest.instrument.effects import check_id
 from labkit.crashtest.options import Named, SharedOptions
-from labkit.crashtest.project import Project
 from labkit.crashtest.subject import BY_NAME, Adapter, Subject
-from labkit.crashtest.verdict import EYES, INSTRUMENTS, KERNEL, VARIANTS
-from labkit.host.path_kinds import ExistingFile, Folder
+from labkit.host.path_kinds import ExistingFile
 
 if TYPE_CHECKING:
     from labkit.crashtest.spark_options import SparkOptions
 
 MOST_BATCHES = 5
 """The maximum number of batches of a test, because each batch of each query needs its own digit in a 64-bit sum."""
-
-NAMED = ("healthy", "retry", "large")
-"""The ids that `--only` accepts, in addition to variants, although they are not the id of a crash point."""
 
 
 def _pair(text: str) -> str:
@@ -98,11 +92,6 @@ class Settings(SharedOptions):
         keyword="options",
         flag_name="option",
     )
-    code: tuple[Path, ...] = option(
-        Many(Folder("DIR", present=True)),
-        (),
-        "Code below this folder is the sink's as well; may be repeated. Default: the project.",
-    )
     conf: tuple[str, ...] = option(
         Many(Checked(_conf, "KEY=VALUE")), (), "Configuration for the test's Spark sessions; may be repeated."
     )
@@ -111,17 +100,6 @@ class Settings(SharedOptions):
         Many(Checked(_package, "COORDINATES"), ","),
         (),
         "Packages of Maven, group:artifact:version, separated by commas.",
-    )
-    eyes: str = option(
-        Key(EYES, "kernel"),
-        INSTRUMENTS,
-        "Kill a plain job with the sink at its system calls: sees every library and the JVM (Linux); slower.",
-    )
-    every_line: bool = option(
-        Switch(),
-        default=False,
-        help="Also kill before lines of your own code; the test always does so next to writes that it cannot see.",
-        keyword="lines",
     )
 
     @property
@@ -153,23 +131,6 @@ class Settings(SharedOptions):
         return reader
 
     @property
-    def may_watch(self) -> bool:
-        """Whether the test watches folders, as only the test by system calls does."""
-        return self.by_kernel
-
-    @property
-    def by_kernel(self) -> bool:
-        """Whether the test kills a plain job at its system calls, instead of a job whose Python libraries
-        are wrapped.
-        """
-        return self.eyes == KERNEL
-
-    @property
-    def lines(self) -> bool:
-        """Whether the test also kills before source lines of the sink, even if it observed every write."""
-        return self.every_line or any(".line" in one for one in self.only)
-
-    @property
     def options(self) -> dict[str, str]:
         """The user's options for a data source, a format or a table, by name."""
         return _pairs(self.pairs)
@@ -180,21 +141,6 @@ class Settings(SharedOptions):
         from labkit.crashtest.spark_options import SparkOptions
 
         return SparkOptions(_pairs(self.conf), self.jars, self.packages)
-
-    @cached_property
-    def project(self) -> Project:
-        """The user's project, which decides whose effects count."""
-        return Project.of(self.subject.file, tuple(map(str, self.code)), self.ignored)
-
-    @property
-    def settle(self) -> float:
-        """The number of seconds for which the test still reads the store after a run."""
-        return 0.6 if self.quick else 1.0
-
-    @property
-    def budget(self) -> float:
-        """The number of seconds for all runs of the test."""
-        return self.seconds or (170.0 if self.quick else 900.0)
 
     def check_subject(self) -> None:
         """Raise `InvalidInput` unless the options name exactly one sink, and a reader for its rows."""
@@ -207,14 +153,6 @@ class Settings(SharedOptions):
             raise InvalidInput(
                 f"--{self.adapter}: the test needs a function that reads the rows; add --reader FILE:NAME."
             )
-
-    def check_only(self) -> None:
-        """Raise `InvalidInput` unless `--only` has ids of runs or of crash points, or two ids of crash points joined by
-        a plus.
-        """
-        for one in () if self.by_kernel else self.only:
-            for part in () if one in (*NAMED, *VARIANTS) else one.split("+"):
-                check_id(part)
 
 
 def _pairs(texts: tuple[str, ...]) -> dict[str, str]:

@@ -29,8 +29,8 @@ OURS = {
     "spark.driver.host": "the test talks over loopback only",
     "spark.driver.bindAddress": "the test talks over loopback only",
     "spark.local.dir": "each driver has a folder of its own, which is removed",
-    "spark.python.daemon.module": "the test's own daemon records what tasks do",
-    "spark.python.use.daemon": "the test's own daemon records what tasks do",
+    "spark.python.daemon.module": "the test knows Spark's workers by it",
+    "spark.python.use.daemon": "the test knows Spark's workers by it",
     "spark.pyspark.python": "tasks run the interpreter of the test",
     "spark.pyspark.driver.python": "tasks run the interpreter of the test",
     "spark.sql.streaming.checkpointLocation": "each run has a checkpoint of its own",
@@ -70,17 +70,12 @@ class SparkOptions:
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
         return replace(self, jars=(*self.jars, *more), packages=())
 
-    def profile(self, *, instrumented: bool = True) -> Profile:
-        """Return the profile, with which a driver is started, for these options.
+    def profile(self) -> Profile:
+        """Return the profile, with which a session is started, for these options.
 
-        Memory and Java options become arguments of the JVM. `instrumented` says whether the driver uses the test's own
-        Python daemon, which records what tasks do.
+        Memory and Java options become arguments of the JVM.
         """
-        usual, conf = PROFILES["crashtest"], dict(self.conf)
-        if not instrumented:
-            usual = usual.without_forks()
-            conf = {"spark.python.daemon.module": "pyspark.daemon", **conf}
-        options = []
+        usual, conf, options = PROFILES["crashtest"], dict(self.conf), []
         memory = conf.pop("spark.driver.memory", "")
         if memory:
             options.append(f"-Xmx{memory.lower().removesuffix('b')}")

@@ -25,9 +25,6 @@ from labkit.crashtest.project import package_root
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 
-SUBJECT = "LABKIT_CRASHTEST_SUBJECT"
-"""The environment variable that passes the user's project (`labkit.crashtest.project`) to a driver's workers."""
-
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 LOAD_SECONDS = 60.0
@@ -51,7 +48,7 @@ BY_NAME = (Adapter.FORMAT, Adapter.TABLE)
 """The interfaces for which Spark uses no code of the user."""
 
 IN_JVM = (Adapter.STREAM, *BY_NAME)
-"""The interfaces whose sink may run in the JVM, where the wrappers around Python's libraries record nothing."""
+"""The interfaces whose sink may run in the JVM."""
 
 
 @dataclass(frozen=True)

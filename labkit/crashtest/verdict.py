@@ -10,10 +10,9 @@ from enum import StrEnum
 from typing import Any
 
 from labkit.core.explanation import Explanation
-from labkit.core.exposure import Exposure, verdict_notes
+from labkit.core.exposure import verdict_notes
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
-from labkit.crashtest.instrument.effects import Point
 
 AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", "fractured_read", "regression", "stuck")
 """The properties (called axes) that a test checks, each named after its violation.
@@ -21,17 +20,16 @@ AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", 
 `unexpected` are rows that no input explains; together with duplicates they are the extra effects.
 """
 
-EYES = INSTRUMENTS, KERNEL = "instruments", "kernel"
-"""How the test observes a sink's effects: by wrappers around Python's libraries, or by system calls in the kernel."""
+KERNEL = "kernel"
+"""How the test observes effects: by system calls, which the kernel holds."""
 
 VARIANTS = {
     "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
     "two_queries": "two queries with rows of their own at the same time",
     "copied_checkpoint": "an older copy of the checkpoint, restored after later batches",
     "other_rows": "the same batch id with other rows, as from a source that is not deterministic",
-    "stopped_driver": "a driver stopped by SIGSTOP, replaced, and continued",
 }
-"""Runs with a fault of a query's identity, or a driver that was wrongly thought dead; each name with a description."""
+"""Runs with a fault of a query's identity, each name with a description."""
 
 DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
 """The variants that belong to the guarantee.
@@ -63,7 +61,6 @@ class Result:
     id: str
     title: str
     group: Group
-    points: tuple[Point, ...] = ()
     verdict: Verdict | None = None
     stuck: str = ""
     unknown: str = ""
@@ -75,8 +72,6 @@ class Result:
     seconds: float = 0.0
     explanation: Explanation | None = None
     """How the readings differ from every failure-free run; None if they were not compared."""
-    exposure: Exposure | None = None
-    """How long a reader could have read wrong values; None if the store was not read all the time."""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
         """Return the ids of the rows that violate a property; for `stuck`, which concerns no row, (0,) or nothing."""
@@ -108,7 +103,7 @@ class Result:
         """Return further remarks on the run as pairs of a label and a sentence; see
         `labkit.core.exposure.verdict_notes`.
         """
-        return verdict_notes(self.explanation, self.exposure)
+        return verdict_notes(self.explanation, None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""
@@ -125,7 +120,6 @@ class Result:
             "evidence": [dict(each) for each in self.evidence],
             "seconds": round(self.seconds, 2),
             "explanation": self.explanation.to_json() if self.explanation else None,
-            "exposure": self.exposure.to_json() if self.exposure else None,
         }
         return {**plain, **rows, **more, **ends}
 

@@ -121,16 +121,14 @@ PROFILES = {
     "cluster": Profile(("-Xmx1g",), {}),
 }
 PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
-_CRASHTEST = {
-    "spark.python.daemon.module": "labkit.crashtest.instrument.daemon",
-    "spark.sql.files.minPartitionNum": "2",
-}
-PROFILES["crashtest"] = replace(PROFILES["small"], configuration=_SMALL | _CRASHTEST)
+PROFILES["crashtest"] = replace(
+    PROFILES["small"], configuration=_SMALL | {"spark.sql.files.minPartitionNum": "2"}
+).without_forks()
 """The JVM setups by name.
 
 `small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: like `bulk`, for a few
 records on separate executors, which would inherit the settings of `small`. `kafka`: `small` with Spark's Kafka source.
-`crashtest`: `small` for a user's own sink: its workers record effects, two small files are two partitions, and
+`crashtest`: `small` for a user's own sink: its workers are Spark's own, two small files are two partitions, and
 checkpoints have their checksums.
 """
 

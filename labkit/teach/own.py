@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,7 +195,7 @@ class Tested:
 
         report, summary = self.report, self.report.summary
         runs = summary.results
-        asked = [each for each in runs if each.id in report.settings.only]
+        asked = [each for each in runs if each.group not in (Group.HEALTHY, Group.SEEING)]
         # With a pair of crashes comes the run of its first one.
         places = sum(each.group is Group.CRASH for each in runs)
         pairs = sum(each.group is Group.PAIR for each in runs)
@@ -218,13 +218,9 @@ class Tested:
                 "Any other one may break."
             ),
         ]
-        # Of each batch in which nobody was killed there is nothing to show.
-        batches = {each.batch for run in runs for each in run.points}
-        effects = [each for each in report.effects if each["batch"] in batches]
-        drawn = replace(report, effects=tuple(effects))
         word = BROKE if weakest else self.claim
         tone = BAD if weakest else DIM
-        return self._card("Short crash test", word, lines, tone, drawn)
+        return self._card("Short crash test", word, lines, tone, report)
 
     def _card(self, what: str, word: str, lines: Sequence[str], tone: str, drawn: "Report") -> Card:
         subject = drawn.settings.subject
@@ -314,9 +310,9 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
     `options` are those of `labkit crashtest`; with `only`, a few selected runs are enough. For a sink that is still a
     stub, and without Java or a server that the sink needs, the result states that nothing was tested. Raises everything
-    else that `labkit.crashtest.campaign.crash_test` raises.
+    else that a crash test raises.
     """
-    from labkit.crashtest.campaign import crash_test as test
+    from labkit.crashtest.campaigns import crash_test as test
     from labkit.crashtest.kept import keep
     from labkit.crashtest.settings import Settings
 
@@ -346,9 +342,7 @@ def _names(only: object) -> tuple[str, ...]:
         if names:
             return tuple(names)
         raise InvalidInput("lab.crash_test(): only=[] names no place to kill at; leave `only` out for the whole test.")
-    raise InvalidInput(
-        f'lab.crash_test(): only={only!r:.40} is not accepted; write names of places, as in only=["b0.call.returns"].'
-    )
+    raise InvalidInput(f"lab.crash_test(): only={only!r:.40} is not accepted; write a list of names of places.")
 
 
 def _teller() -> "Tell":

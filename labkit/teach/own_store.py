@@ -33,6 +33,8 @@ class Table:
     def seen(file: str) -> list[tuple[Any, ...]]:
         """Return the rows of the table `orders` that every reader sees; none if the table does not exist."""
         query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
+        if not Path(file).exists():  # a reader must not make the store
+            return []
         with closing(sqlite3.connect(file)) as db:
             if not db.execute(query).fetchall():
                 return []

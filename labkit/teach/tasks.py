@@ -115,10 +115,10 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     """Kill a real Spark job at every durable write of your sink, as `labkit crashtest FILE:NAME --quick` does.
 
     `subject` is `FILE:NAME`, as `lab.save_sink` returns it. The test takes two to three minutes. `options` are those of
-    the command line, written as Python arguments. With `only=["b0.call.returns"]` the job is killed only at that crash
-    point: this takes 15 to 20 seconds and can reveal a defect, but establishes no guarantee. If Java is missing, or the
-    sink is still a stub, a card says that nothing was tested. Raises `InvalidInput` if the subject or an option cannot
-    be used.
+    the command line, written as Python arguments. With `only=["rename checkpoint/commits/<n> #1"]` the job is killed
+    only there: this takes about half a minute and can reveal a defect, but establishes no guarantee. If Java is
+    missing, or the sink is still a stub, a card says that nothing was tested. Raises `InvalidInput` if the subject or
+    an option cannot be used.
     """
     module = _own()
     return module.crash_test(subject, options=options) if module else None

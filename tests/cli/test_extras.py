@@ -31,7 +31,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
         (["demo"], "spark"),
         (["matrix"], "spark"),
         (["crashtest", SINK, "--quick"], "spark"),
-        (["crashtest", SINK, "--quick", "--eyes", "kernel"], "spark"),
         (["services", "status"], "spark"),
         (["doctor", "--prepare"], "spark"),
         (["lab", str(ROOT / "notebooks")], "lab"),

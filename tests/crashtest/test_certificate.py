@@ -7,16 +7,14 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from crashtest_reports import report_of
 
 from labkit import __version__
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Record, Visibility
 from labkit.crashtest.certificate import MOST_RUNS, certificate
 from labkit.crashtest.report import Report
-from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
-from labkit.crashtest.sink_report import sink_report
-from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 
 DUE = [Record(0, "k", 1), Record(1, "l", 1)]
@@ -45,7 +43,7 @@ def report(folder: Path, runs: Sequence[Result], *, only: tuple[str, ...] = (), 
     coverage = Coverage(of or tried, 0, len(runs), len(runs), tried, selected=bool(only))
     summary = summarise(runs, coverage)
     wanted = settings(f"{file}:sink", only=only, quick=True)
-    return sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary, [])
+    return report_of(wanted, summary)
 
 
 def large_word(page: str) -> str:

@@ -11,6 +11,7 @@ from crashtest_processes import left_over
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import Guarantee
 from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.harness.plain_job import PlainJob, reset
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
@@ -18,6 +19,8 @@ from labkit.crashtest.settings import settings
 from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Group
 from labkit.host.processes import wire
+from labkit.host.python_line import Line
+from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Call, CallKind
 
 JOB = """
@@ -43,7 +46,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_job_is_written_down_and_repeated_by_the_user_s_own_words(file: Path, tmp_path: Path) -> None:
-    wanted = settings(f"{file}:start", eyes="kernel", watch=(str(tmp_path / "elsewhere"),), batches=2)
+    wanted = settings(f"{file}:start", watch=(str(tmp_path / "elsewhere"),), batches=2)
     made = as_pipeline(wanted, Adapter.STREAM, ("/a.jar",), tmp_path / "place")
     job = wire.decode((tmp_path / "place" / "job.json").read_bytes(), PlainJob)
     assert (job.file, job.name, job.jars) == (str(file), "start", ["/a.jar"])
@@ -51,24 +54,14 @@ def test_the_job_is_written_down_and_repeated_by_the_user_s_own_words(file: Path
     assert made.watched == (file.parent, tmp_path / "elsewhere", job.checkpoint)
     assert str(made.subject) == "job.py:start"
     assert made.command("rename a #1") == (
-        f"labkit crashtest {file}:start --watch {tmp_path / 'elsewhere'} --only 'rename a #1' --batches 2 --eyes kernel"
+        f"labkit crashtest {file}:start --watch {tmp_path / 'elsewhere'} --only 'rename a #1' --batches 2"
     )
-
-
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [({"eyes": "kernels"}, "did you mean 'kernel'"), ({"watch": (".",)}, "--watch belongs to --eyes kernel")],
-)
-def test_eyes_are_known_by_name(file: Path, more: dict[str, str], sentence: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        settings(f"{file}:start", **more)  # type: ignore[arg-type]  # options by name, as the callee takes them
-    assert sentence in str(refused.value)
 
 
 @pytest.mark.usefixtures("java")
 def test_a_store_that_nobody_empties_is_refused(file: Path) -> None:
     file.write_text(JOB.partition("def reset")[0])
-    wanted = settings(f"{file}:start", eyes="kernel")
+    wanted = settings(f"{file}:start")
     with pytest.raises(InvalidInput, match="write a function reset"), kernel_campaign(wanted):
         pass
 
@@ -183,7 +176,7 @@ def test_what_identifies_a_batch_is_tried(
 ) -> None:
     """Another query numbers its batches from 0 again; a source may give other rows for a number."""
     file.write_text(text)
-    wanted = settings(f"{file}:sink", eyes="kernel", batches=2, seconds=900)
+    wanted = settings(f"{file}:sink", batches=2, seconds=900)
     with kernel_campaign(wanted, tmp_path / "out") as running:
         running.healthy()
         jobs = {job.id: job for job in running.jobs()}
@@ -203,7 +196,7 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
     """Its reader makes the tables, so each run begins with a reading: else an effect would be another one in each."""
     monkeypatch.setenv("SINK_STORE", str(file.parent / "store"))
     shutil.copy(Path(__file__).parents[2] / "data" / "sinks" / "wrong_chunks.py", file)
-    wanted = settings(f"{file}:write_batch", eyes="kernel", quick=True, seconds=900)
+    wanted = settings(f"{file}:write_batch", quick=True, seconds=900)
     with kernel_campaign(wanted, tmp_path / "out") as running:
         running.healthy()
         running.jobs()
@@ -218,7 +211,7 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
 @pytest.mark.usefixtures("java")
 def test_a_session_that_cannot_start_is_told_in_one_sentence(file: Path, tmp_path: Path) -> None:
     file.write_text(APPEND)
-    wanted = settings(f"{file}:sink", eyes="kernel", conf=("spark.driver.extraJavaOptions=-XX:+NoSuchOption",))
+    wanted = settings(f"{file}:sink", conf=("spark.driver.extraJavaOptions=-XX:+NoSuchOption",))
     with (
         kernel_campaign(wanted, tmp_path / "out") as running,
         pytest.raises(LabError, match=r"Spark could not be started.*Could not create the Java"),
@@ -232,7 +225,7 @@ def test_a_session_that_cannot_start_is_told_in_one_sentence(file: Path, tmp_pat
 @pytest.mark.usefixtures("java")
 def test_a_sink_in_the_jvm_is_cut_at_its_own_renames(file: Path, tmp_path: Path) -> None:
     """Killed before the sink's own log is renamed: its files are there, and come again under other names."""
-    wanted = settings(f"{file}:start", eyes="kernel", batches=2, seconds=900)
+    wanted = settings(f"{file}:start", batches=2, seconds=900)
     with kernel_campaign(wanted, tmp_path / "out") as running:
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
         assert [each.id for each in running.ledger.results] == ["healthy"]
@@ -249,3 +242,62 @@ def test_a_sink_in_the_jvm_is_cut_at_its_own_renames(file: Path, tmp_path: Path)
     assert once.guarantee is Guarantee.EXACTLY_ONCE
     assert left_over() == []
     shutil.rmtree(file.parent / "store", ignore_errors=True)
+
+
+REMEMBERS = APPEND.replace(
+    "def sink(df, batch):",
+    "SEEN = set()\ndef sink(df, batch):\n    if batch in SEEN:\n        return\n    SEEN.add(batch)",
+)
+"""Remembers a batch in its process only: a session that another run used must not know it."""
+IN_WORKERS = """
+import json
+from pathlib import Path
+STORE = Path("rows.jsonl")
+SEEN = set()
+class sink:
+    def process(self, row):
+        if row.id not in SEEN:
+            SEEN.add(row.id)
+            with STORE.open("a") as file:
+                file.write(json.dumps(row.asDict()) + "\\n")
+def read():
+    return [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
+def reset():
+    STORE.unlink(missing_ok=True)
+"""
+LEAVES = REMEMBERS.replace("    SEEN.add(batch)", "    SEEN.add(batch)\n    atexit.register(print)").replace(
+    "import json", "import atexit, json"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("text", "is_kept"), [(REMEMBERS, True), (IN_WORKERS, True), (LEAVES, False)], ids=["driver", "workers", "left"]
+)
+def test_a_session_begins_another_run_only_if_the_sink_left_nothing(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool
+) -> None:
+    file.write_text(text)
+    kept: list[bool] = []
+    watch = Ahead.watch
+    monkeypatch.setattr(Ahead, "watch", lambda self, *a, **k: (watch(self, *a, **k), kept.append(self.is_alive))[0])
+    with kernel_campaign(settings(f"{file}:sink", batches=2, seconds=900), tmp_path / "out") as running:
+        running.healthy()
+        jobs = {job.id: job for job in running.jobs()}
+        for name in ("rename checkpoint/commits/<n> #1", "rename checkpoint/commits/<n> #2"):
+            result = running.run(jobs[name])
+            assert (result.violated, result.unknown) == (("duplicate",), "")
+        assert running.run(jobs["fresh_checkpoint"]).violated == ()
+    assert any(kept) is is_kept
+    assert left_over() == []
+
+
+def test_a_point_is_also_known_by_its_line() -> None:
+    line = Line("/a/job.py", 16, "put")
+    point = Point("write rows #2", 3, line=line)
+    assert point.is_called("write rows #2")
+    assert point.is_called("job.py:16")
+    assert not point.is_called("job.py:1")
+    assert not Point("exit", 4).is_called("job.py:16")

@@ -56,8 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     here.mkdir()
     (here / "sink.py").touch()
     (here / "rows.jsonl").touch()
-    for name in ("code 1", "code$2", "store"):
-        (here / name).mkdir()
+    (here / "store").mkdir()
     with zipfile.ZipFile(here / "one.jar", "w"):
         pass
     before = Path.cwd()
@@ -75,17 +74,14 @@ COMMON = {
     "reader": st.sampled_from(["sink.py:read", "sink.py:other"]),
 }
 SINKS: dict[str, st.SearchStrategy[object]] = COMMON | {
-    "only": st.lists(st.sampled_from(["healthy", "b0.call.returns", "b1.call.2.after", "two_queries"]), max_size=2),
+    "only": st.lists(st.sampled_from(["healthy", "rename a #1", "two_queries"]), max_size=2),
     "watch": st.lists(st.sampled_from(["store", "elsewhere"]), min_size=1, max_size=2),
-    "eyes": st.just("kernel"),
     "batches": st.integers(1, 5),
     "rows": st.just("rows.jsonl"),
     "options": st.lists(TEXTS.map(lambda text: f"name={text}"), max_size=2),
-    "code": st.lists(st.sampled_from(["code 1", "code$2"]), max_size=2),
     "conf": st.lists(TEXTS.map(lambda text: f"spark.a={text}"), max_size=2),
     "jars": st.just(["one.jar"]),
     "packages": st.lists(st.just("a:b:1"), max_size=1),
-    "lines": st.just(value=True),
 }
 PIPELINES: dict[str, st.SearchStrategy[object]] = COMMON | {
     "only": st.lists(TEXTS, max_size=2),
@@ -137,12 +133,10 @@ def test_the_printed_command_gives_the_same_test_of_a_sink(
 ) -> None:
     if "subject" not in subject:
         words = {"reader": "sink.py:read", **words}
-    if "watch" in words:
-        words["eyes"] = "kernel"
     wanted = Settings.plan(words | subject)
     assert parsed(wanted.command()) == wanted
     assert Settings.from_json(json.loads(json.dumps(wanted.to_json()))) == wanted
-    assert parsed(wanted.command("b1.call.returns")).only == ("b1.call.returns",)
+    assert parsed(wanted.command("rename a #1")).only == ("rename a #1",)
 
 
 @LOAD
@@ -176,8 +170,6 @@ WRONG = {
     'reader = "nowhere.py:read"': "reader",
     "rows = 5": "rows",
     'rows = "nowhere.jsonl"': "rows",
-    'code = "src"': "code",
-    'code = ["nowhere"]': "code",
     'ignore = "a*"': "ignore",
     "ignore = [1]": "ignore",
     "options = { path = 1 }": "options",
@@ -193,7 +185,6 @@ WRONG = {
     "expect = 1": "expect",
     'also = "lost"': "also",
     'also = ["lots"]': "also",
-    'eyes = "kernels"': "eyes",
     "subject = 1": "subject",
     "format = 1": "format",
     "command = 1": "command",
@@ -251,7 +242,7 @@ def test_a_wrong_project_ends_before_anything_starts(tmp_path: Path, words: list
 def test_the_project_s_file_has_the_keys_that_settings_have(folder: Path) -> None:
     """What JSON holds of settings may stand in the project's file, and gives the same settings."""
     for wanted in (
-        Settings.plan({"subject": "sink.py:f", "batches": 2, "limit": 7, "ignored": ["a*"], "lines": True}),
+        Settings.plan({"subject": "sink.py:f", "batches": 2, "limit": 7, "ignored": ["a*"]}),
         PipelineSettings.plan(
             {"command": "true", "read_command": "cat", "parallel": 2, "power_cut": True, "watch": ["store"]}
         ),
@@ -287,7 +278,7 @@ def test_pytest_has_every_option_of_the_command_line() -> None:
     known = parser.parse_known_args([*words, "--crashtest-quick", "--crashtest-limit", "4.5"])
     assert (known.crashtest_batches, known.crashtest_ignore, known.crashtest_limit) == (2, ["a", "b"], 4.5)
     assert known.crashtest_quick is True
-    assert known.crashtest_lines is None
+    assert known.crashtest_power_cut is None
     for option in OPTIONS.values():
         assert option.argument or hasattr(known, f"crashtest_{option.parameter}")
 

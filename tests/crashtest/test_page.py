@@ -2,54 +2,55 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from crashtest_reports import report_of
 
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Record, Visibility
-from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
-from labkit.crashtest.page import effect_rows, page
+from labkit.crashtest.page import effects_and_kills, page
 from labkit.crashtest.report import Report
-from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
-from labkit.crashtest.sink_report import sink_report
-from labkit.crashtest.subject import Adapter
-from labkit.crashtest.verdict import KERNEL, Coverage, Group, Result, summarise
+from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.view.effects import SHADES, Row, What, effect_line
 
 DUE = [Record(0, "k", 1)]
-LOG = [
-    Effect(0, "call", 0, Kind.BEGIN, "", 0),
-    Effect(0, "call", 1, Kind.STATEMENT, "INSERT <rows>", 2),
-    Effect(0, "call", 2, Kind.COMMIT, "transaction", 3),
-    Effect(0, "call", 3, Kind.RETURN, "", 0),
+EFFECTS = [
+    {"name": "create rows<1> #1", "kind": "create", "line": "a.py:2 in sink"},
+    {"name": "sync rows<1> #1", "kind": "sync", "line": ""},
+    {"name": "rename commits/<n> #1", "kind": "rename", "line": ""},
+    {"name": "exit", "kind": "exit", "line": ""},
 ]
 
 
-def result(point: Point, copies: int) -> Result:
+def result(name: str, copies: int) -> Result:
     """A run that was killed at a point, after which the one row is there so many times."""
     row = Observation(*DUE[0], 0, 1, Visibility.COMMITTED)
     verdict = judge(DUE, History([row] * copies, keyed=False, planned_batches=[]))
-    return Result(point.id, str(point), Group.CRASH, (point,), verdict)
+    return Result(name, f"before {name}", Group.CRASH, verdict=verdict)
 
 
-RESULTS = [
-    result(LOG[1].point(Side.BEFORE), 1),
-    result(LOG[2].point(Side.AFTER), 2),
-    result(Point(0, "engine", 0, Kind.COMMITS, Side.AFTER), 1),
-]
+RESULTS = [result("create rows<1> #1", 1), result("rename commits/<n> #1", 2), result("exit", 1)]
 
 
 @pytest.fixture
 def report(tmp_path: Path) -> Report:
-    file = tmp_path / "a<b>.py"
-    file.write_text("def sink(df, batch):\n    db.execute('<rows>')\n    db.commit()\n")
-    wanted = settings(f"{file}:sink")
-    summary = summarise(RESULTS, Coverage(7, 0, 3, 3))
-    return sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary, LOG)
+    return report_on(tmp_path, RESULTS)
+
+
+def report_on(folder: Path, results: Sequence[Result], only: tuple[str, ...] = ()) -> Report:
+    file = folder / "a<b>.py"
+    file.write_text("def sink(df, batch): ...\n")
+    wanted = settings(f"{file}:sink", only=only)
+    return report_of(wanted, summarise(results, Coverage(7, 0, 3, 3)), EFFECTS)
+
+
+def texts(picture: str) -> list[str]:
+    return ["".join(node.itertext()) for node in ET.fromstring(picture).iter() if node.tag.endswith("text")]
 
 
 class Tags(HTMLParser):
@@ -83,27 +84,21 @@ def test_the_page_is_whole_and_asks_nobody(report: Report) -> None:
     assert addresses == {"http://www.w3.org/2000/svg"}
     assert "url(" not in text
     assert "labkit crashtest" in text
-    assert "--only b0.call.2.after" in text
-
-
-def test_the_page_says_whose_eyes_saw_the_effects(report: Report) -> None:
-    assert "eyes: instruments, wrappers" in page(report)
-    assert "eyes: the kernel, system calls" in page(replace(report, eyes=KERNEL))
+    assert "--only 'rename commits/&lt;n&gt; #1'" in text
 
 
 def test_every_kill_stands_where_it_was(report: Report) -> None:
-    rows = effect_rows(LOG, RESULTS, {2: "db.execute('<rows>')"})
-    assert [row.label.partition(" by")[0] for row in rows] == [
-        "batch 0, call begins",
-        "killed at b0.call.1.before",
-        "1  statement of INSERT <rows>",
-        "2  commit of transaction",
-        "killed at b0.call.2.after (duplicate)",
-        "batch 0, call returns",
-        "killed at b0.engine.commits",
+    found = texts(effects_and_kills(report))
+    kept = [each for each in found if len(each) > 2]
+    assert kept == [
+        "killed before create rows<1> #1: exactly-once",
+        "create rows<1> #1",
+        "a.py:2 in sink",
+        "sync rows<1> #1",
+        "killed before rename commits/<n> #1 (duplicate): at-least-once",
+        "rename commits/<n> #1",
+        "killed before exit: exactly-once",
     ]
-    assert [row.verdict for row in rows if row.what is What.KILL] == ["exactly-once", "at-least-once", "exactly-once"]
-    assert rows[2].code == "2  db.execute('<rows>')"
 
 
 def test_the_picture_has_a_sign_and_a_shade_for_every_verdict() -> None:
@@ -119,17 +114,16 @@ def test_the_picture_has_a_sign_and_a_shade_for_every_verdict() -> None:
     assert len({sign for _, sign in SHADES.values()}) == len(SHADES)
 
 
-def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(report: Report) -> None:
-    rows = effect_rows(LOG, RESULTS, {}, is_whole=False)
-    kills = [row.verdict for row in rows if row.what is What.KILL]
-    assert kills == ["nothing broke", "it breaks", "nothing broke"]
+def kills(report: Report) -> list[str]:
+    return [each.rpartition(": ")[2] for each in texts(effects_and_kills(report)) if each.startswith("killed")]
+
+
+def test_of_a_test_that_was_not_whole_no_kill_is_told_by_a_guarantee(tmp_path: Path) -> None:
+    assert kills(report_on(tmp_path, RESULTS, ("exit",))) == ["nothing broke", "it breaks", "nothing broke"]
     dark = replace(RESULTS[0], unknown="no answer", verdict=None)
     for each, word in ((dark, "unknown"), (replace(dark, stuck="x"), "it breaks")):
-        rows = effect_rows(LOG, [each], {}, is_whole=False)
-        assert [row.verdict for row in rows if row.what is What.KILL] == [word]
+        assert kills(report_on(tmp_path, [each], ("exit",))) == [word]
 
 
-def test_no_verdict_is_shown_as_a_pass_that_is_none(report: Report) -> None:
-    unknown = Result("b0.call.returns", "x", Group.CRASH, (LOG[3].point(Side.AFTER),))
-    rows = effect_rows(LOG, [unknown], {})
-    assert [row.verdict for row in rows if row.what is What.KILL] == ["unknown"]
+def test_no_verdict_is_shown_as_a_pass_that_is_none(tmp_path: Path) -> None:
+    assert kills(report_on(tmp_path, [Result("exit", "x", Group.CRASH)])) == ["unknown"]

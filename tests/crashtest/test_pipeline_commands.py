@@ -360,3 +360,25 @@ def test_pytest_has_a_test_for_each_place() -> None:
         "sh wrong_recovery_log.sh: not exactly-once, at best at-least-once; "
         in done.stdout.split("= labkit crashtest =")[1]
     )
+
+
+def test_a_dry_test_lists_the_points_and_their_lines() -> None:
+    done = run(sample("right_one_transaction", "--dry"))
+    assert done.returncode == 0
+    listed = [line.split("  ", 1) for line in done.stdout.splitlines()]
+    assert listed[-1] == ["exit"]
+    named = {name: line.strip() for name, line in listed[:-1]}
+    assert named["unlink store/rows.db-journal #3"].startswith("right_one_transaction.py:")
+    assert "run 2 of" not in done.stderr
+    done = run(sample("right_one_transaction", "--dry", "--json"))
+    assert [each["id"] for each in json.loads(done.stdout)][-1] == "exit"
+
+
+def test_a_point_may_be_asked_for_by_its_line() -> None:
+    source = Path("right_one_transaction.py").read_text().splitlines()
+    line = next(number for number, text in enumerate(source, start=1) if "INSERT INTO done" in text)
+    done = run(sample("right_one_transaction", "--only", f"right_one_transaction.py:{line}", "--json"))
+    tried = [each["id"] for each in json.loads(done.stdout)["runs"] if each["group"] == "crash"]
+    assert len(tried) == 1
+    assert "rows.db" in tried[0]
+    assert run(sample("right_one_transaction", "--only", "right_one_transaction.py:1")).returncode == 64

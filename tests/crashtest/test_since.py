@@ -9,10 +9,7 @@ import pytest
 
 from labkit.cli import execute
 from labkit.core.errors import InvalidInput
-from labkit.crashtest.campaign import Campaign
-from labkit.crashtest.instrument.effects import Effect, Kind, Point, Side
-from labkit.crashtest.settings import settings
-from labkit.host.changed_lines import ChangedLines, changed_since
+from labkit.host.changed_lines import changed_since
 from labkit.host.syscalls.support import supported
 
 JOB = """\
@@ -108,17 +105,3 @@ def test_only_points_at_changed_lines_are_tried_and_a_few_others(project: Path, 
     assert all(each.endswith(" then create log #1") for each in ids - few - {"create log #1"})
     [line] = {each["line"] for each in report["effects"] if each["name"] == "create log #1"}
     assert line == "job.py:7"
-
-
-def test_a_sinks_points_are_those_at_changed_lines() -> None:
-    def effect(number: int, line: int, file: str = "") -> Effect:
-        return Effect(0, "call", number, Kind.WRITE, "t", line, file=file)
-
-    wanted = settings("data/sinks/right_marker.py:write_batch", since="HEAD", batches=1)
-    campaign = Campaign.__new__(Campaign)
-    campaign.settings, campaign.log = wanted, [effect(1, 10), effect(2, 20), effect(3, 20, "other.py")]
-    changed = ChangedLines({str(Path("data/sinks/right_marker.py").resolve()): frozenset({10})})
-    assert [campaign._has_changed(each.point(Side.AFTER), changed) for each in campaign.log] == [True, False, False]
-    changed = ChangedLines({"/somewhere/other.py": frozenset({20})})
-    assert [campaign._has_changed(each.point(Side.AFTER), changed) for each in campaign.log] == [False, False, True]
-    assert not campaign._has_changed(Point(0, "engine", 0, Kind.COMMITS, Side.AFTER), changed)

@@ -29,8 +29,9 @@ def kinds() -> dict[tuple[str, str], str]:
 
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("SINK_STORE", str(tmp_path / "store"))
-    return tmp_path / "store"
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("SINK_STORE", str(tmp_path / "data" / "store"))
+    return tmp_path / "data" / "store"
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
-from labkit.crashtest.campaign import campaign
 from labkit.crashtest.configured import requested
+from labkit.crashtest.kernel import kernel_campaign
 from labkit.crashtest.settings import Settings, settings
 from labkit.crashtest.spark_options import SparkOptions, resolve
 from labkit.host.java import Java
@@ -122,7 +122,7 @@ def only(repository: Path, folder: Path) -> Path:
 
 
 ASKS = """
-import json, os
+import json, os, shutil
 from pathlib import Path
 STORE = Path(__file__).with_name("store")
 def sink(df, batch):
@@ -135,6 +135,8 @@ def sink(df, batch):
     (STORE / str(batch)).write_text("".join(json.dumps(row.asDict()) + "\\n" for row in df.collect()))
 def read():
     return [json.loads(line) for path in sorted(STORE.glob("*")) for line in path.read_text().splitlines()]
+def reset():
+    shutil.rmtree(STORE, ignore_errors=True)
 """
 
 
@@ -159,6 +161,6 @@ def test_a_driver_has_the_configuration_and_the_jars_of_a_package(tmp_path: Path
         f"spark.jars.ivySettings={ivy}",
     )
     wanted = settings(f"{file}:sink", batches=2, conf=conf, packages=("org.labkit:hello:1.0",))
-    with campaign(wanted, tmp_path / "out") as running:
+    with kernel_campaign(wanted, tmp_path / "out") as running:
         shutil.rmtree(tmp_path / "repository")  # resolved once, before any driver
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE

@@ -1,4 +1,4 @@
-"""Sinks of Spark's own, and queries that the user's code starts: cut in the middle, though nothing of them is seen."""
+"""Sinks of Spark's own, and queries that the user's code starts: cut in the middle."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,7 @@ import pytest
 from crashtest_processes import left_over
 
 from labkit.core.judge import Guarantee
-from labkit.crashtest.campaign import campaign, crash_test
-from labkit.crashtest.claim import Strength
-from labkit.crashtest.instrument.effects import BOUNDS, Kind
+from labkit.crashtest.kernel import kernel_campaign
 from labkit.crashtest.settings import settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("java")]
@@ -29,21 +27,20 @@ def test_a_format_is_tested_by_its_name(tmp_path: Path) -> None:
     """The folder is listed by its reader, so a task that comes again is seen twice."""
     file = tmp_path / "reader.py"
     file.write_text(READER)
-    report = crash_test(
+    wanted = settings(
         sink_format="json",
         options=(f"path={tmp_path / 'store'}",),
+        watch=(str(tmp_path / "store"),),
         reader=f"{file}:read",
         batches=2,
-        only=("b0.task1.begins", "b1.engine.commits"),
-        folder=tmp_path / "out",
+        seconds=900,
     )
-    print(report.text())
-    assert report.claim.strength is Strength.REFUTED
-    found = {each.id: each.violated for each in report.summary.results}
-    assert found["b0.task1.begins"] == ("duplicate", "fractured_read")
-    assert found["b1.engine.commits"] == ()
-    seeing = next(each for each in report.summary.results if each.id == "seeing")
-    assert "the sink writes in the JVM" in seeing.unknown
+    with kernel_campaign(wanted, tmp_path / "out") as running:
+        assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
+        jobs = {job.id: job for job in running.jobs()}
+        assert running.run(jobs["rename checkpoint/commits/<n> #2"]).violated == ()
+        before_log = next(name for name in jobs if name.startswith("rename store/_spark_metadata/<n> #1"))
+        assert "duplicate" in running.run(jobs[before_log]).violated
     assert left_over() == []
 
 
@@ -70,6 +67,7 @@ def test_a_table_is_tested_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
     place = tmp_path / "metastore"
     wanted = settings(
         table="orders",
+        watch=(str(tmp_path),),
         reader=f"{file}:read",
         batches=2,
         limit=120,  # the first batch starts a metastore
@@ -79,10 +77,9 @@ def test_a_table_is_tested_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
             f"spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={place};create=true",
         ),
     )
-    with campaign(wanted, tmp_path / "out") as running:
+    with kernel_campaign(wanted, tmp_path / "out") as running:
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
-        places = [job.id for job in running.jobs()]
-    assert {"b0.task0.begins", "b0.task1.returns", "b1.engine.commits"} <= set(places)
+        assert any("_spark_metadata" in name for name in running.points)
 
 
 STARTS = """
@@ -96,25 +93,24 @@ def put(df, batch):
 def start(stream):
     query = stream.writeStream.queryName("orders").foreachBatch(put).trigger(processingTime="1 second")
     query.start(checkpointLocation="elsewhere").awaitTermination()
+    (STORE / "finished").touch()
 """
 
 
 def test_a_function_that_starts_and_awaits_its_query_is_tested_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its foreachBatch function is recorded; its own checkpoint, trigger and name do not stand in the way."""
+    """Its own checkpoint, trigger and name do not stand in the way, and what it does after the query is waited for."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "job.py"
     file.write_text(STARTS + READER.partition("STORE = ")[2].partition("\n")[2])
     file.write_text(file.read_text().replace("import json, os", "import json, os, shutil"))
-    with campaign(settings(f"{file}:start", batches=2), tmp_path / "out") as running:
+    with kernel_campaign(settings(f"{file}:start", batches=2, seconds=900), tmp_path / "out") as running:
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
-        effects = [each for each in running.log if each.kind not in BOUNDS]
-        assert {each.where for each in running.log} == {"call"}
-        assert [each.kind for each in effects if each.batch == 1][-2:] == [Kind.CREATE, Kind.WRITE]
+        assert running.points["create store/finished #1"]
         assert [each.id for each in running.results] == ["healthy"]  # all of it is seen
         jobs = {job.id: job for job in running.jobs()}
-        assert running.run(jobs["b0.call.returns"]).violated == ("duplicate",)
+        assert running.run(jobs["rename checkpoint/commits/<n> #1"]).violated == ("duplicate",)
         assert not running.run(jobs["two_queries"]).unknown
     assert not (tmp_path / "elsewhere").exists()
     assert json.dumps(left_over()) == "[]"

@@ -11,16 +11,13 @@ from typing import Any
 
 import psutil
 import pytest
+from crashtest_reports import report_of
 
 from labkit import lab
 from labkit.core.errors import InvalidInput, MissingSolution
 from labkit.core.judge import Guarantee, judge
 from labkit.core.records import History, Observation, Record, Visibility
-from labkit.crashtest.instrument.effects import Kind, Point, Side
-from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import settings
-from labkit.crashtest.sink_report import sink_report
-from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.teach import own
 from labkit.teach.exercises import capstone
@@ -377,7 +374,7 @@ def test_without_java_a_crash_test_says_so_and_the_notebook_goes_on(
     assert "run `make demo`" in said
     assert tested._repr_mimebundle_()["text/plain"] == said
     left = [path.name for path in tmp_path.rglob("*")]
-    assert sorted(left) == ["my_sink.py", "runs"]
+    assert left == ["my_sink.py"]
 
 
 def test_an_unknown_option_of_a_crash_test_is_refused_before_anything_runs() -> None:
@@ -396,15 +393,13 @@ def crash_tested(folder: Path, copies: int = 1, group: Group = Group.CRASH, **mo
     file.write_text("def sink(df, batch): ...\n")
     one, other = (Observation(*row, 0, 1, Visibility.COMMITTED) for row in DUE)
     seen = History([*[one] * copies, other], keyed=False, planned_batches=[])
-    name = "b0.call.returns"
-    point = Point(0, "call", 1, Kind.RETURN, Side.AFTER)
+    name = "rename commits/<n> #1"
     verdict = judge(DUE, seen)
-    runs = [Result(name, "killed", group, (point,), verdict=verdict, **more)]
+    runs = [Result(name, "killed", group, verdict=verdict, **more)]
     some = folder.name == "only"
     summary = summarise(runs, Coverage(4 if some else 1, 0, 1, 1, 1, selected=some))
     wanted = settings(f"{file}:sink", only=(name,) if some else ())
-    report = sink_report(wanted, Adapter.BATCH, Shape.ROWS, summary, [])
-    return own.Tested(report, folder)
+    return own.Tested(report_of(wanted, summary), folder)
 
 
 @pytest.mark.parametrize(
@@ -489,13 +484,16 @@ def test_no_place_is_not_the_whole_test() -> None:
 
 @pytest.mark.parametrize("only", [5, None, [None], object()])
 def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
-    with pytest.raises(InvalidInput, match=r"is not accepted; write names of places"):
+    with pytest.raises(InvalidInput, match=r"is not accepted; write a list of names"):
         lab.crash_test("my_sink.py:foreach_batch", only=only)
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
 def test_one_place_may_be_named_without_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidInput, match="--only nowhere: write an id of a point"):
+    with pytest.raises(InvalidInput, match="--only nowhere: the run without a crash does not pass this point"):
         lab.crash_test(lab.save_sink(append), only="nowhere")
 
 

@@ -151,7 +151,7 @@ def test_only_a_table_and_a_folder_can_be_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-WHERE_OTHERS_BREAK = ("b0.call.returns", "two_queries")
+WHERE_OTHERS_BREAK = ("rename checkpoint/commits/<n> #1", "two_queries")
 """The batch comes again, and a query with the same batch numbers: what most sinks of the notebook do not survive."""
 
 

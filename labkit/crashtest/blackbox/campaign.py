@@ -527,6 +527,8 @@ class Campaign:
         if any(job.id == name for job in jobs) or self.further.may_come(name):
             return
         place, known = name.partition(THEN)[0], self.points
+        if any(point.is_called(place) for point in known.values()):
+            return
         if self.settings.power_cut and name.startswith(POWER):
             place, known = place.removeprefix(POWER).partition(STATE)[0], self.outage_points
         if place not in known:
@@ -556,18 +558,19 @@ class Campaign:
                 yield outage_job(self.outage_points[place])
                 return
         first, then, second = name.partition(THEN)
-        point = self.points[first]
+        # Of the points at a line it is the first one.
+        point = next(each for each in self.points.values() if each.is_called(first))
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
             yield loop_job(point)
         elif then:
-            recovered = {each.name: each for each in points(self.recoveries.get(point, ()))}
-            if second not in recovered:
+            recovered = [each for each in points(self.recoveries.get(point, ())) if each.is_called(second)]
+            if not recovered:
                 raise InvalidInput(
                     f"--only {name}: the recovery from {first} does not pass the point {second}; choose an id "
                     "from a whole report."
                 )
-            yield pair_job(Pair(point, recovered[second]))
+            yield pair_job(Pair(point, recovered[0]))
 
     def _one_further(self, name: str) -> Iterator[Job]:
         """Yield the further job with this id, and before it the jobs that reveal it."""
@@ -577,6 +580,10 @@ class Campaign:
             if job.id == name:
                 return
         raise InvalidInput(f"--only {name}: the runs before it do not lead to it; choose an id from a whole report.")
+
+    def listing(self) -> list[dict[str, str]]:
+        """Return the id of each crash point in order, with its line of Python; empty where that is not known."""
+        return [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
 
     def report(self) -> Report:
         """Return the report on the runs so far."""
@@ -588,9 +595,8 @@ class Campaign:
         late = [*outage_notes(self.ledger.results), *late_notes(self.ledger.results)]
         others = [*harness.leftover_notes, *harness.lines.notes()]
         notes = (*self._seen.notes, *harness.outside.notes(), *known, *late, *others)
-        return pipeline_report(
-            self.settings, replace(self._seen, notes=notes), summary, diagnose(summary, self.points), self._stories
-        )
+        why = diagnose(summary, self.points, self.settings.decides)
+        return pipeline_report(self.settings, replace(self._seen, notes=notes), summary, why, self._stories)
 
 
 @contextmanager

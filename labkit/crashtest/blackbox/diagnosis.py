@@ -3,7 +3,7 @@
 Each harmful crash lies between two effects; if these two were atomic, the crash would do no harm.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.jobs import LATER
@@ -42,6 +42,21 @@ SYNC = Recipe(
 )
 
 
+FLUSH = Recipe(
+    "flush before you return",
+    "Flush, wait for every acknowledgement and let every error rise before the sink returns: the engine's decision is "
+    "final.",
+    "notebooks/09_kafka.ipynb",
+)
+QUERY = Recipe(
+    "bind the marker to the query",
+    "Include the query's id in the key that identifies a batch: a new checkpoint counts its batches from 0 again.",
+    "notebooks/06_sinks.ipynb",
+)
+QUERIES = ("fresh_checkpoint", "two_queries")
+"""The runs with a second query on the same store."""
+
+
 class Stretch(NamedTuple):
     """Neighbouring crash points at which a crash violates the same property, such as "nothing is lost"."""
 
@@ -59,10 +74,13 @@ class Stretch(NamedTuple):
         return f"[{self.opened or 'the start'}] and [{self.last.place}]"
 
 
-def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
+def diagnose(
+    summary: Summary, points: Mapping[str, Point], decides: Callable[[str], bool] = lambda _: False
+) -> Diagnosis | None:
     """Return the diagnosis of the weakest result in a test's summary, or None if no run violates a property.
 
-    `points` maps the id of each single crash to its crash point.
+    `points` maps the id of each single crash to its crash point. `decides` returns whether an effect is the engine's
+    decision that a batch is over.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -73,8 +91,8 @@ def diagnose(summary: Summary, points: Mapping[str, Point]) -> Diagnosis | None:
     tried = [each for each in summary.results if each.id in points and not each.unknown]
     violating = [each for each in tried if each.rows_of(axis)]
     if not violating:
-        return _alone(weakest)
-    return _between(axis, stretch(tried, axis, points), violating)
+        return _alone(weakest, axis)
+    return _between(axis, stretch(tried, axis, points), violating, decides)
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
@@ -90,35 +108,72 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
     return Stretch(points[ordered[first].id], points[ordered[last].id])
 
 
-def _alone(weakest: Result) -> Diagnosis:
+def _alone(weakest: Result, axis: str) -> Diagnosis:
     """Return the diagnosis of harm that no single crash caused."""
-    if weakest.group is Group.POWER:
-        return Diagnosis("not synced", f"{weakest.title}: {weakest.because}", SYNC)
-    if weakest.group is Group.PAIR:
-        why = f"a crash during recovery does harm, and alone it was not seen to: {weakest.title}"
-        return Diagnosis("recovery", why, FORGIVE)
+    what = weakest.title
+    happened = f"{what}: {weakest.because}"
+    match weakest.group:
+        case Group.POWER:
+            return Diagnosis("not synced", happened, SYNC)
+        case Group.LARGE:
+            why = f"a large batch is written in parts that become durable one by one: {what}"
+            return Diagnosis("parts commit separately", why, MARKER)
+        case Group.RETRY:
+            why = f"a task that dies runs again, and the effects of its first attempt remain: {what}"
+            return Diagnosis("attempts", why, OVERWRITE)
+        case Group.PAIR:
+            return _recovery(what, axis)
+    return _another_start(weakest, axis, happened)
+
+
+def _recovery(what: str, axis: str) -> Diagnosis:
+    """Return the diagnosis of harm that only a second crash caused, during the recovery."""
+    if axis == "regression":
+        return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back: {what}", MARKER)
+    if axis.endswith("_read"):
+        why = f"while a batch is replayed, rows that were readable disappear: {what}"
+        return Diagnosis("readable too early", why, OVERWRITE)
+    return Diagnosis("recovery", f"a crash during recovery does harm, and alone it was not seen to: {what}", FORGIVE)
+
+
+def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
+    """Return the diagnosis of harm by a start without a crash: a later one, another query, an older checkpoint."""
     if weakest.id == LATER:
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)
-    return Diagnosis("identity", f"{weakest.title}: {weakest.because}", MARKER)
+    if weakest.id in QUERIES and axis == "lost":
+        why = f"{weakest.title}: the rows were taken for those of an earlier query, and skipped or replaced"
+        return Diagnosis("key outlives the query", why, QUERY)
+    return Diagnosis("identity", happened, MARKER)
 
 
-def _between(axis: str, window: Stretch, bad: Sequence[Result]) -> Diagnosis:
-    apart = f"a crash between {window} does harm: they must be one step"
-    if axis == "stuck":
-        why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
-        return Diagnosis("stuck on the replay", why, FORGIVE)
-    if axis == "lost":
-        why = f"{apart}; by then the input counts as read, and its rows are not written"
-        return Diagnosis("marker before the data", why, AFTER)
+def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callable[[str], bool]) -> Diagnosis:
+    if axis in ("lost", "stuck"):
+        return _missing(axis, window, bad, decides)
     if axis == "regression":
         why = f"after a crash between {window} a value can be seen to go back"
         return Diagnosis("goes back", why, MARKER)
     if axis.endswith("_read"):
         why = f"rows can be read after [{window.opened}] that are taken back by the next start"
         return Diagnosis("readable too early", why, OVERWRITE)
-    if window.last.name == EXIT:
+    if window.last.name == EXIT or decides(window.last.name):
         why = f"after [{window.opened}] nothing tells the next start that its rows are there: it writes them again"
         return Diagnosis("replay not recognised", why, OVERWRITE)
-    why = f"{apart}; the rows are there, and nothing tells the next start so"
+    why = f"{_apart(window)}; the rows are there, and nothing tells the next start so"
     return Diagnosis("marker after the data", why, MARKER)
+
+
+def _missing(axis: str, window: Stretch, bad: Sequence[Result], decides: Callable[[str], bool]) -> Diagnosis:
+    """Return the diagnosis if rows are lost, or if the next start fails."""
+    if axis == "stuck":
+        why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
+        return Diagnosis("stuck on the replay", why, FORGIVE)
+    if decides(window.first.after):
+        why = f"the sink returned before its rows were safe: after [{window.opened}] the engine repeats nothing"
+        return Diagnosis("returned too early", why, FLUSH)
+    why = f"{_apart(window)}; by then the input counts as read, and its rows are not written"
+    return Diagnosis("marker before the data", why, AFTER)
+
+
+def _apart(window: Stretch) -> str:
+    return f"a crash between {window} does harm: they must be one step"

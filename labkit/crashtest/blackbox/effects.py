@@ -139,6 +139,9 @@ class Namer:
         log entries. `earlier` are calls of earlier starts, whose process numbers may still be in names of files.
         """
         self._folders = [folder.resolve() for folder in folders]
+        self._named = len(self._folders) > 1
+        self.unnamed: Path | None = None
+        """The folder whose own name is left out of names."""
         self._ignored = ignored
         self._numbered = numbered
         self._pids = {number for call in earlier for number in (call.process, call.pid)}
@@ -173,8 +176,7 @@ class Namer:
             for folder in self._folders:
                 if path and Path(path).is_relative_to(folder):
                     inside = str(Path(path).relative_to(folder))
-                    several = len(self._folders) > 1
-                    return f"{folder.name}/{inside}" if several else inside
+                    return f"{folder.name}/{inside}" if self._named and folder != self.unnamed else inside
         return None
 
     def _is_ignored(self, file: str) -> bool:

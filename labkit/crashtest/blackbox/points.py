@@ -10,6 +10,7 @@ were not tried.
 import random
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.effects import Effect
@@ -77,6 +78,12 @@ class Point(NamedTuple):
     def place_before(self) -> str:
         """Return the name of the effect before this point, followed by its line if that is known."""
         return f"{self.after} ({self.line_before})" if self.line_before else self.after
+
+    def is_called(self, name: str) -> bool:
+        """Return whether a user means this point by its name, or by the line of its effect as in `job.py:16`."""
+        return name == self.name or (
+            self.line is not None and name == f"{Path(self.line.file).name}:{self.line.number}"
+        )
 
     def has_changed(self, changed: ChangedLines) -> bool:
         """Return whether the line of the effect before or after this point is among the changed ones."""

@@ -82,7 +82,7 @@ def pipeline_report(
     drawn = picture(stories[weakest.id], weakest.title) if weakest and weakest.id in stories else ""
     return Report(
         settings,
-        "a command",
+        settings.adapter,
         KERNEL,
         healthy.expectation.shape,
         summary,
@@ -90,5 +90,6 @@ def pipeline_report(
         diagnosis,
         drawn,
         tuple(dict.fromkeys([*healthy.notes, *not_judged])),
-        UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
+        settings.untested
+        or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
     )

@@ -275,7 +275,9 @@ class Harness:
         """
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
-        return Namer(settings.watched, settings.ignored, self.numbered, earlier)
+        namer = Namer(settings.watched, settings.ignored, self.numbered, earlier)
+        namer.unnamed = settings.unnamed
+        return namer
 
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.

@@ -109,12 +109,31 @@ class PipelineSettings(SharedOptions):
         """
         return self.limit
 
+    @property
+    def adapter(self) -> str:
+        """How rows reach what is under test, for the report."""
+        return "a command"
+
+    @property
+    def untested(self) -> str:
+        """A sentence on the faults that the test does not try; empty for that of a pipeline."""
+        return ""
+
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
         """Return the properties that are not judged, because nobody knows which rows form a batch or when it is over.
 
         `effects` are those of the run without a crash.
         """
         return ("precommitted_read", "fractured_read")
+
+    @property
+    def unnamed(self) -> Path | None:
+        """The watched folder whose own name is left out of the names of effects; None if there is none."""
+        return None
+
+    def decides(self, name: str) -> bool:
+        """Return whether the effect with this name is the engine's decision that a batch is over."""
+        return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
         """Return the masked paths of effects before which a crash decides little, so that it comes after all others.

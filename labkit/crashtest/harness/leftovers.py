@@ -11,15 +11,12 @@ import threading
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
 from labkit.host import durable
 from labkit.host.processes.sessions import kill_all, session_members
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MARK = "LABKIT_CRASHTEST"
 """The environment variable that marks every process of a test, so that the test also finds processes outside its
@@ -71,30 +68,6 @@ def _end(address: Any) -> object:
 
 def _peer(address: Any) -> str:
     return address if isinstance(address, str) else f"{address.ip}:{address.port}"
-
-
-class Before:
-    """The state of a driver before a run, with which its state afterwards is compared."""
-
-    def __init__(self, spark: "SparkSession", scratch: Path) -> None:
-        """Take the state now; `scratch` is the driver's own folder, whose files do not count."""
-        self._spark, self._scratch = spark, scratch
-        self._open, self._threads, self._listeners = opened(scratch), threads(), _listeners(spark)
-
-    def left(self) -> list[str]:
-        """Return in words what is there now and was not there before; empty if the driver may begin another run."""
-        left = opened(self._scratch).beyond(self._open)
-        left += sorted(f"the thread {thread.name}" for thread in threads() - self._threads)
-        left += sorted(f"the listener {name}" for name in _listeners(self._spark) - self._listeners)
-        return left
-
-
-def _listeners(spark: "SparkSession") -> set[str]:
-    """Return the listeners of streaming queries in this session, as Java prints them.
-
-    A listener outlives its query and would be called for the queries of the next run, too.
-    """
-    return {str(each) for each in spark.streams._jsqm.listListeners()}  # noqa: SLF001  # no public name lists them
 
 
 def threads() -> set[threading.Thread]:

@@ -1,9 +1,9 @@
-"""Runs the user's sink in a plain Spark job that records nothing itself, for `--eyes kernel`.
+"""Runs the user's sink in a plain Spark job that records nothing itself.
 
     python -m labkit.crashtest.harness.plain_job run|reset JOB
     python -m labkit.crashtest.harness.plain_job wait JOB FOLDER
 
-With that option the test observes the job's system calls instead. The job starts a session, reads the rows of a folder
+The test observes the job's system calls instead. The job starts a session, reads the rows of a folder
 in batches, and ends with its query. When started again, it continues from its checkpoint, like any job.
 
 With `wait` the job starts its session ahead of time: it makes the file `ready` in FOLDER when Spark is warm, and
@@ -22,6 +22,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 from msgspec import Struct
 
-from labkit.crashtest.harness.leftovers import END_SECONDS, MARK, Before, marked_processes
+from labkit.crashtest.harness.leftovers import END_SECONDS, MARK, marked_processes, opened, threads
 from labkit.crashtest.project import package_root
 from labkit.crashtest.rows import FILES, SCHEMA, generate
 from labkit.crashtest.spark_options import SparkOptions
@@ -39,7 +40,6 @@ from labkit.host.processes import wire
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 MASTER = "local[1,2]"
 """One task at a time, as in a driver under test."""
@@ -166,26 +166,29 @@ def _is_installed(name: str, path: Path) -> bool:
     return "site-packages" in path.parts or name.partition(".")[0] in ("labkit", "__main__")
 
 
-class Traces(Before):
-    """The state of a session before a run, and of everything else in its process that a sink may change."""
+class Traces:
+    """The state of a session and its process before a run, with which the state afterwards is compared."""
 
     def __init__(self, spark: "SparkSession", scratch: Path) -> None:
-        super().__init__(spark, scratch)
-        self._now = self._state()
+        """Take the state now; `scratch` is the session's own folder, whose files do not count."""
+        self._spark, self._scratch = spark, scratch
+        self._open, self._threads, self._before = opened(scratch), threads(), self._now()
 
-    def _state(self) -> tuple[object, ...]:
-        catalog = self._spark._jsparkSession.sessionState().catalog()  # noqa: SLF001  # no public name is as fast
-        tables = catalog.listTables("default").mkString(",")
+    def _now(self) -> tuple[object, ...]:
+        session = self._spark._jsparkSession  # noqa: SLF001  # no public name is as fast
+        tables = session.sessionState().catalog().listTables("default").mkString(",")
         at_end = atexit._ncallbacks()  # noqa: SLF001  # no public name counts them
+        # A listener outlives its query, and would be called for the queries of the next run.
+        listeners = {str(each) for each in self._spark.streams._jsqm.listListeners()}  # noqa: SLF001
         signals = [signal.getsignal(number) for number in signal.valid_signals()]
         processes = marked_processes(os.environ.get(MARK, ""))
-        return dict(os.environ), Path.cwd(), self._spark.conf.getAll, tables, at_end, signals, processes
+        return dict(os.environ), Path.cwd(), self._spark.conf.getAll, tables, listeners, at_end, signals, processes
 
-    def left(self) -> list[str]:
-        """Return in words what the sink left. Spark's workers are ended first, because they keep the user's modules."""
+    def left(self) -> bool:
+        """Return whether the sink left anything. Spark's workers are ended first, as they keep the user's modules."""
         end_workers()
-        changed = self._state() != self._now
-        return [*super().left(), *(["a change of the process or its session"] if changed else [])]
+        is_open = opened(self._scratch).beyond(self._open)
+        return bool(is_open or threads() - self._threads or self._now() != self._before)
 
 
 def end_workers() -> None:
@@ -207,7 +210,7 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
     """Start the job's session, with Spark's temporary files in `scratch`."""
     from labkit.spark.session import start_session
 
-    profile = SparkOptions(job.conf, tuple(job.jars)).profile(instrumented=False)
+    profile = SparkOptions(job.conf, tuple(job.jars)).profile()
     return start_session(MASTER, scratch, FILES, sys.stderr.buffer, profile)
 
 
@@ -219,7 +222,7 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
     kind = Adapter.STREAM if adapter in BY_NAME else adapter
     harmless = str(Path(__file__).with_name("harmless.py"))
     warm = PlainJob(harmless, kind.name.lower(), kind, str(folder), SCHEMA, {}, {}, [], harmless)
-    start(spark, warm, load(harmless), *warm.all_queries()).awaitTermination()
+    start(spark, warm, load(harmless), *warm.all_queries())()
 
 
 def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
@@ -228,12 +231,12 @@ def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
     if callable(recover):
         for query in queries:
             recover(query.checkpoint)
-    for started in [start(spark, job, module, query) for query in queries]:
-        started.awaitTermination()
+    for await_end in [start(spark, job, module, query) for query in queries]:
+        await_end()
 
 
-def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> "StreamingQuery":
-    """Start a query on the user's sink without any wrapper, and return it."""
+def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> Callable[[], object]:
+    """Start a query on the user's sink without any wrapper, and return a function that waits for its end."""
     schema = job.schema or spark.read.json(query.input).schema
     rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(query.input)
     by_name = job.adapter in BY_NAME
@@ -242,17 +245,20 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query
         return _started(job, rows, sink, query.checkpoint)
     writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", query.checkpoint)
     if job.adapter is Adapter.BATCH:
-        return writer.foreachBatch(sink).start()
+        return writer.foreachBatch(sink).start().awaitTermination
     if job.adapter is Adapter.WRITER:
         instance: Any = sink() if inspect.isclass(sink) else sink
-        return writer.foreach(instance).start()
+        return writer.foreach(instance).start().awaitTermination
     spark.dataSource.register(sink)
-    return writer.format(sink.name()).options(**job.options).start()
+    return writer.format(sink.name()).options(**job.options).start().awaitTermination
 
 
-def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> "StreamingQuery":
-    """Let the user's code start the query with this checkpoint and the job's trigger, and return the query."""
-    from labkit.crashtest.instrument.streams import Start, Starter, wants_writer
+def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Callable[[], object]:
+    """Let the user's code start the query with this checkpoint and the job's trigger.
+
+    The returned function waits for the end of the query, and then for that of the user's code.
+    """
+    from labkit.crashtest.harness.starting import Start, Starter, wants_writer
 
     def begin() -> object:
         if job.adapter is Adapter.FORMAT:
@@ -262,11 +268,16 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> "S
         return sink(rows.writeStream if wants_writer(sink) else rows)
 
     suffix = Path(checkpoint).name.removeprefix(Path(job.checkpoint).name)
-    starter = Starter(begin, Start(None, checkpoint, suffix, []))
+    starter = Starter(begin, Start(checkpoint, suffix, []))
     # No deadline here: the user's function may take its time, and the watcher kills this process at --limit.
     while (query := starter.query()) is None:
         time.sleep(_POLL)
-    return query
+
+    def await_end() -> None:
+        query.awaitTermination()
+        starter.end()
+
+    return await_end
 
 
 def reset(job: PlainJob) -> None:

@@ -18,7 +18,6 @@ import psutil
 
 from labkit.core.errors import JobFailed
 from labkit.core.words import telling_line
-from labkit.crashtest.harness.drivers import at_once
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.plain_job import DONE, GO, READY, Go
 from labkit.host.cores import cores
@@ -28,9 +27,20 @@ from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Answer, Call, WatchedRun
 from labkit.host.syscalls.watching import go_on
 
+BYTES = 1_300_000_000
+"""The memory that one session needs with its workers, in bytes."""
+
+RESERVED = 3
+"""The number of sessions for which memory is kept free: the running one, the next one, and one for other needs."""
+
 START_SECONDS = 300.0
 """A job that is not warm after this many seconds has failed."""
 _POLL = 0.02
+
+
+def at_once(memory: int, cores: int) -> int:
+    """Return how many sessions may warm up at the same time if `memory` bytes are free."""
+    return max(1, min(cores, memory // BYTES - RESERVED))
 
 
 class WarmJob:

@@ -31,7 +31,7 @@ RUNNERS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
 )
-DAEMONS = ("pyspark.daemon", "labkit.spark.fast.daemon", "labkit.crashtest.instrument.daemon")
+DAEMONS = ("pyspark.daemon", "labkit.spark.fast.daemon")
 FORKED = (*RUNNERS, *DAEMONS)
 """The modules that a zygote runs in a fork of itself; the launcher runs every other module in a plain interpreter."""
 
