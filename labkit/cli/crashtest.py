@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labkit.crashtest.ledger import Tell
 
 SAMPLE = "leave out --quick and --only and raise --seconds, or demand --expect not-refuted of a sample."
+BETWEEN_LINES = "test where system calls can be watched (labkit doctor), or demand --expect not-refuted here."
 
 JUnit = Annotated[Path | None, typer.Option(help="Write the results to this file as JUnit XML.")]
 Kept = Annotated[Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")]
@@ -50,7 +51,7 @@ def crashtest(
     proves nothing.
     exactly-once stands alone only if every point was tried; --quick says at best not refuted, with the share it tried.
     Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot
-    be tested, 69 this machine cannot watch system calls.
+    be tested, 69 this machine cannot watch a pipeline's system calls.
     """
     typed = typed_options(context, OPTIONS.values(), words)
     configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
@@ -61,6 +62,7 @@ def crashtest(
         _check_junit(junit, out)
     from labkit.crashtest.campaigns import campaign_of
     from labkit.crashtest.claim import Strength
+    from labkit.crashtest.verdict import LINES
 
     with campaign_of(wanted, out, _tell()) as running:
         if dry:
@@ -78,7 +80,8 @@ def crashtest(
         print(json.dumps(report.to_json()) if as_json else report.text(), flush=True)
     code = report.code(demand.expect, demand.also)
     if code == 2 and report.claim.strength is Strength.SAMPLED:
-        print(f"{demand.expect} needs every point; {SAMPLE}", file=sys.stderr)
+        remedy = BETWEEN_LINES if report.eyes == LINES else SAMPLE
+        print(f"{demand.expect} needs every point; {remedy}", file=sys.stderr)
     return code
 
 

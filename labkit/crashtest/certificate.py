@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
 from labkit.crashtest.report import NOT_SEEN, Report
-from labkit.crashtest.verdict import Group, Result
+from labkit.crashtest.verdict import KERNEL, LINES, Group, Result
 from labkit.view.card import code, document, items, para, section, table, tag
 from labkit.view.signs import LOOKS
 
@@ -30,6 +30,8 @@ td,th{text-align:left;vertical-align:top;padding:.1rem .6rem .1rem 0;border-bott
 @media print{body{font-size:11px;line-height:1.3;margin:0;max-width:none;padding:0}.w{font-size:1.7rem}
 h2{margin:.6rem 0 .1rem}.r{columns:3;font-size:10px}code,pre{font-size:10px}}
 """
+
+_RECORDED_BY = {KERNEL: "its system calls", LINES: "its lines in the driver alone"}
 
 
 def certificate(report: Report) -> str:
@@ -61,7 +63,7 @@ def _under(report: Report) -> Iterator[str]:
 
 def _tested(report: Report) -> str:
     subject, adapter, shape = report.settings.subject, report.adapter, report.shape
-    return f"{subject}: {adapter}, with effects recorded by its system calls; the reader returns {shape}."
+    return f"{subject}: {adapter}, with effects recorded by {_RECORDED_BY[report.eyes]}; the reader returns {shape}."
 
 
 def _axes(report: Report) -> Iterator[Sequence[str]]:

@@ -9,7 +9,7 @@ reports.
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.support import supported
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
 """Patterns of files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
@@ -45,6 +46,9 @@ UNTESTED = (
     "than two crashes at different places."
 )
 
+_SILENT = frozenset({CallKind.SYNC, CallKind.SEND, CallKind.LINE})
+"""The kinds of effects that do not say whether they change anything of the sink's."""
+
 START_SECONDS = 120.0
 """The minimum seconds that a job may take without progress, because Spark starts slowly on a busy machine."""
 
@@ -55,7 +59,7 @@ class SinkPipeline(PipelineSettings):
     sink.
     """
 
-    WHY_UNJUDGED = "messages to a server do not show when a batch is over"
+    WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"
 
     sink: Settings | None = None
     rows: Rows = field(default_factory=lambda: Rows([]))
@@ -82,7 +86,8 @@ class SinkPipeline(PipelineSettings):
         return 0.0
 
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
-        return ("precommitted_read",) if any(each.kind is CallKind.SEND for each in effects) else ()
+        sends = any(each.kind is CallKind.SEND for each in effects)
+        return ("precommitted_read",) if sends or self.unwatchable else ()
 
     @property
     def unnamed(self) -> Path | None:
@@ -105,8 +110,8 @@ class SinkPipeline(PipelineSettings):
         return expect_batches(self.rows, read)
 
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
-        """Return the batch in which a crash prevented an effect on a file of the sink's; messages to a server do not
-        say whether they change anything.
+        """Return the batch in which a crash prevented an effect on a file of the sink's; messages to a server
+        and lines of code do not say whether they change anything.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -116,7 +121,7 @@ class SinkPipeline(PipelineSettings):
         for each in effects[place:]:
             if self._is_commit(each):
                 return ()
-            if each.call.path and not self._is_engine_s(each) and each.kind not in (CallKind.SYNC, CallKind.SEND):
+            if each.call.path and not self._is_engine_s(each) and each.kind not in _SILENT:
                 return (batch,)
         return ()
 
@@ -186,7 +191,8 @@ def _words(verb: str, job: Path) -> str:
 def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
     """Prepare the test of a sink by its system calls, within a `with` block.
 
-    Raises `InvalidInput` if the user's file has no `reset`.
+    Where system calls cannot be watched, the test kills between lines of Python. Raises `InvalidInput` if the user's
+    file has no `reset`.
     """
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
@@ -200,10 +206,12 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
                     f"{wanted.rows_reader} that empties it."
                 )
         jars = wanted.spark.resolved(java).jars
-        pipeline = as_pipeline(wanted, adapter, jars, place)
+        pipeline = replace(as_pipeline(wanted, adapter, jars, place), unwatchable=supported())
         running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
-        warm = WarmJobs(place / "job.json", place / WARM)
-        stack.callback(warm.close)
-        running.harness.starter = warm.starter
-        running.further = SinkVariants(read(str(place / "job.json")), pipeline.rows, pipeline.quick, _words)
+        if not pipeline.unwatchable:
+            warm = WarmJobs(place / "job.json", place / WARM)
+            stack.callback(warm.close)
+            running.harness.starter = warm.starter
+        job, by_lines = read(str(place / "job.json")), bool(pipeline.unwatchable)
+        running.further = SinkVariants(job, pipeline.rows, pipeline.quick, _words, by_lines)
         yield running

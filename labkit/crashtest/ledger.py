@@ -29,6 +29,8 @@ class Extent(NamedTuple):
     """The ids of the pairs that a complete test must try."""
     selected: bool = False
     """Whether the user selected single runs with `--only`."""
+    between_lines: bool = False
+    """Whether the test killed only between lines of Python."""
 
 
 class Ledger:
@@ -104,5 +106,6 @@ class Ledger:
             len(extent.directed),
             len(extent.directed & {each.id for each in proven}),
             extent.selected,
+            extent.between_lines,
         )
         return summarise(self.results, coverage, unjudged)

@@ -9,7 +9,7 @@ from labkit.core.judge import Guarantee
 from labkit.core.words import sentence
 from labkit.crashtest.blackbox.points import EXIT, WITHIN
 from labkit.crashtest.report import Report
-from labkit.crashtest.verdict import KERNEL, Group, Result
+from labkit.crashtest.verdict import KERNEL, LINES, Group, Result
 from labkit.host.syscalls.calls import CallKind
 from labkit.view.card import Html, code, document, items, para, section, table, tag
 from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
@@ -24,7 +24,10 @@ td,th{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;border-bo
 .g{color:#fff;border-radius:.3rem;padding:.1rem .5rem;white-space:nowrap}figure{margin:0;overflow-x:auto}
 """
 
-SEEN_BY = {KERNEL: "the kernel, system calls of every program"}
+SEEN_BY = {
+    KERNEL: "the kernel, system calls of every program",
+    LINES: "lines of Python in the driver, and nothing within a line",
+}
 
 
 def page(report: Report) -> str:

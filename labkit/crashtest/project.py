@@ -1,10 +1,26 @@
-"""Finds the folder from which the user's file, and what lies beside it, can be imported."""
+"""Distinguishes the user's project from other code, and finds the folder from which its files can be imported."""
 
 import functools
+import os
 import re
+import sysconfig
 from pathlib import Path
 
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Names of folders whose files are not the user's own."""
+
+_FOREIGN = (Path(__file__).parents[1], *(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")))
 _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
+
+
+@functools.cache
+def belongs(file: str, folders: tuple[Path, ...]) -> bool:
+    """Return whether a source file lies in one of the folders, and belongs neither to Python nor to a package or labkit."""
+    if file.startswith("<"):  # code that comes from no file: `<string>`, `<frozen importlib>`
+        return False
+    path = Path(os.path.realpath(file))
+    foreign = INSTALLED & set(path.parts) or any(path.is_relative_to(folder.resolve()) for folder in _FOREIGN)
+    return not foreign and any(path.is_relative_to(folder.resolve()) for folder in folders)
 
 
 def package_root(file: str | Path) -> Path:

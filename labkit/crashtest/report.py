@@ -42,7 +42,7 @@ class Report:
     adapter: str
     """How rows reach the sink or pipeline: the name of a Spark interface such as `foreachBatch`, or a command."""
     eyes: str
-    """How effects were observed, `kernel`."""
+    """How effects were observed: `kernel` or `lines` (`labkit.crashtest.verdict`)."""
     shape: Shape
     summary: Summary
     effects: tuple[Mapping[str, Any], ...]

@@ -52,6 +52,8 @@ class SinkVariants(Further):
     quick: bool
     words: Callable[[str, Path], str]
     """Returns the command of a plain job, from a verb and the file that describes the job."""
+    by_lines: bool = False
+    """Whether only lines of Python are seen, and so neither the engine's commits nor its workers."""
     _performs: dict[Job, Perform] = field(default_factory=dict)
     _large: list[Point] = field(default_factory=list)
     """The points to crash at in a large batch, known after its run without a crash."""
@@ -63,6 +65,8 @@ class SinkVariants(Further):
             "other_rows": self._other_rows,
             NEW_INPUT: self._new_input,
         }
+        if self.by_lines:
+            runs = {name: runs[name] for name in ("fresh_checkpoint", "two_queries")}
         for name, perform in runs.items():
             group = Group.IDENTITY if name in (*DEMANDED, NEW_INPUT) else Group.CONDITION
             self._performs[Job(name, VARIANTS.get(name, NEW_INPUT_TITLE), group)] = perform
@@ -74,7 +78,7 @@ class SinkVariants(Further):
 
     def last_jobs(self) -> Iterator[Job]:
         """Yield the job of a run with one large batch, then jobs with crashes in it; none for the user's own rows."""
-        if not self.rows.generated:
+        if not self.may_come("large"):
             return
         title = f"a batch of {LARGE} rows"
         yield self._keep(Job("large", f"{title}, no crash", Group.LARGE), self._large_batch)
@@ -83,7 +87,7 @@ class SinkVariants(Further):
             yield self._keep(job, partial(self._crash_large, point=point))
 
     def may_come(self, name: str) -> bool:
-        return name.partition(".")[0] == "large" and self.rows.generated
+        return name.partition(".")[0] == "large" and self.rows.generated and not self.by_lines
 
     def performs(self, job: Job) -> Perform | None:
         return self._performs.get(job)

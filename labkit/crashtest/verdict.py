@@ -20,8 +20,10 @@ AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", 
 `unexpected` are rows that no input explains; together with duplicates they are the extra effects.
 """
 
-KERNEL = "kernel"
-"""How the test observes effects: by system calls, which the kernel holds."""
+KERNEL, LINES = "kernel", "lines"
+"""How the test observes effects: by system calls, which the kernel holds; where these cannot be watched, by lines of
+Python alone.
+"""
 
 VARIANTS = {
     "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
@@ -161,19 +163,21 @@ class Coverage:
     directed_tried: int = 0
     selected: bool = False
     """Whether the user selected single runs with `--only`."""
+    between_lines: bool = False
+    """Whether the test killed only between lines of Python; much happens within a line, so this is never everything."""
 
     @property
     def complete(self) -> bool:
         """Whether every crash point and every directed pair was tried, and every planned run proved something."""
         every = self.tried >= self.found > 0 and self.directed_tried >= self.directed
-        return every and self.hit >= self.planned and not self.selected
+        return every and self.hit >= self.planned and not self.selected and not self.between_lines
 
     @property
     def extent(self) -> str:
         """How much was tried, as text: crash points, and also directed pairs if all crash points were tried but not all
         pairs.
         """
-        points = f"{self.tried} of {self.found} points"
+        points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed pairs"
         return points

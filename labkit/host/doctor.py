@@ -248,7 +248,8 @@ def _system_calls() -> Finding:
         "system calls",
         not why,
         why.rstrip(".") or "can be watched",
-        "needed only for `labkit effects` and `labkit crashtest --command`",
+        "needed for `labkit effects` and `labkit crashtest --command`; without it --eyes kernel kills only between "
+        "lines of Python",
         required=False,
     )
 

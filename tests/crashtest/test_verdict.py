@@ -125,6 +125,7 @@ def test_a_claim_is_qualified_unless_everything_was_tried() -> None:
         (replace(whole, directed=3, directed_tried=2), f"{len(right)} points, 2 of 3 directed pairs)"),
         (replace(whole, planned=99), f"not refuted ({len(right)} of {len(right)} points)"),
         (replace(whole, selected=True), "not refuted"),
+        (replace(whole, between_lines=True), f"not refuted ({len(right)} of {len(right)} points between lines)"),
     ]
     for coverage, word in fewer:
         sampled = claim(summarise(right, coverage))

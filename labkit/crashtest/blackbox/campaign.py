@@ -588,7 +588,8 @@ class Campaign:
     def report(self) -> Report:
         """Return the report on the runs so far."""
         unjudged = [*self.settings.unjudged(self._seen.effects), *(["aborted_read"] if self._seen.replaces else [])]
-        extent = Extent(self.points_total, self.pairs_total, self.directed, self.settings.is_selection)
+        between_lines = bool(self.settings.unwatchable)
+        extent = Extent(self.points_total, self.pairs_total, self.directed, self.settings.is_selection, between_lines)
         summary = self.ledger.summary(extent, unjudged)
         harness = self.harness
         known = log_notes(self._seen.effects, harness.logs)
@@ -608,7 +609,7 @@ def pipeline_campaign(
     Afterwards the store is empty and no process of the test runs. Without a `folder` for the logs of the runs, a
     temporary one is used.
     """
-    if why := supported():
+    if not settings.unwatchable and (why := supported()):
         raise ServiceUnavailable(why)
     with ExitStack() as stack:
         place = folder or stack.enter_context(own_folder())

@@ -37,6 +37,9 @@ _ATTEMPT = re.compile(r"(?<=_)(attempt_<n>_\d+_[mr]_\d+_)\d+|^(\d{5}-)\d+(?=-<uu
 """The number of a task's attempt in file names of Hadoop's committers and of Iceberg."""
 _SMALLEST_PID = 100
 
+RETURN = "return"
+"""The `Call.name` of a LINE at which the user's code has nothing more to do but return."""
+
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
     """Return a path with everything masked that differs from run to run: `offsets/3` becomes `offsets/<n>`.
@@ -86,12 +89,13 @@ class Effect:
     where: str
     """The masked path below its watched folder; after a rename, the new path.
 
-    For a message (SEND), the server and the name of the message, as in `127.0.0.1:5432 COMMIT`; for EXIT, empty.
+    For a message (SEND), the server and the name of the message, as in `127.0.0.1:5432 COMMIT`; for a LINE, `sink.py:8`
+    or, before the return from there, `sink.py:8 return`; for EXIT, empty.
     """
     occurrence: int
     """The running number among effects of this kind on this masked path in the run, from 1."""
     file: str = ""
-    """The path in `where` before it was masked; empty for SEND and EXIT, which have no file."""
+    """The path in `where` before it was masked; empty for SEND, LINE and EXIT, which change no known file."""
 
     @property
     def kind(self) -> CallKind:
@@ -118,7 +122,7 @@ class Effect:
     @property
     def family(self) -> str:
         """Return the name with all numbers masked, such as `rename offsets/<n>`, which similar effects share."""
-        place = self.where if self.kind is CallKind.SEND else family(self.where)
+        place = self.where if self.kind in (CallKind.SEND, CallKind.LINE) else family(self.where)
         return f"{self.kind} {place}".rstrip()
 
 
@@ -152,14 +156,25 @@ class Namer:
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)
+        if call.line is not None and call.kind is CallKind.LINE:
+            return self._counted(call, self._code(call, call.line))
         file = call.target if call.kind is CallKind.SEND else self._below(call)
         if file is None or self._is_ignored(file):
             return None
         if call.kind is CallKind.SEND and word(call.head, call.size) in ASKING:
             return None
-        where, shown = self._masked(call, file)
+        return self._counted(call, *self._masked(call, file))
+
+    def _counted(self, call: Call, where: str, shown: str = "") -> Effect:
         self._times[call.kind, where] += 1
         return Effect(call, where, self._times[call.kind, where], shown)
+
+    def _code(self, call: Call, line: Line) -> str:
+        """Return the place of a line in the code, as `sink.py:8`. Nothing in it differs from run to run."""
+        path = Path(line.file)
+        folder = next((each for each in self._folders if path.is_relative_to(each)), path.parent)
+        returns = " return" if call.name == RETURN else ""
+        return f"{path.relative_to(folder)}:{line.number}{returns}"
 
     def _masked(self, call: Call, file: str) -> tuple[str, str]:
         if call.kind is CallKind.SEND:

@@ -20,10 +20,9 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import EXIT, Point, first_part
 from labkit.crashtest.blackbox.power_cut import Journal, recorded
-from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
-from labkit.host.syscalls.watching import watch
 
 SETTLE_SECONDS = 1.0
 """The minimum seconds without an effect after which a command that never ends by itself counts as done."""
@@ -104,10 +103,6 @@ It returns False if it has killed that process, so that the effect does not happ
 """
 
 
-Watch = Callable[..., WatchedRun]
-"""A function like `labkit.host.syscalls.watching.watch`, which may take a command that was started ahead of time."""
-
-
 class Starter(Protocol):
     """Chooses how one start of the pipeline is made and watched."""
 
@@ -115,11 +110,6 @@ class Starter(Protocol):
         """Return the function that makes a start; `is_first` says whether it is the first one of its run, and `exits`
         whether the end of the process belongs to the run.
         """
-
-
-def anew(*, is_first: bool, exits: bool) -> Watch:  # noqa: ARG001  # a new process suits every start
-    """Return the function that starts and watches a new process."""
-    return watch
 
 
 class Stopped(LabError):
@@ -150,11 +140,11 @@ class Execution:
         beside: Beside | None = None,
         note: Note | None = None,
         lines: Lines | None = None,
-        begin: Watch = watch,
+        begin: Watch | None = None,
     ) -> None:
         self._settings, self._namer, self._expected = settings, namer, expected
         self._at, self._ask, self._note = at, ask, note
-        self._beside, self._lines, self._watch = beside or Beside(), lines or Lines(), begin
+        self._beside, self._lines, self._watch = beside or Beside(), lines or Lines(), begin or settings.watch
         self._effects: list[Effect] = []
         self._over = Over.ENDED
         self._silence = Silence()

@@ -172,7 +172,8 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
     blind = blind_spots(watched.unseen, watched.unseen_paths, belongs)
     expectation = harness.expectation
     assert expectation is not None
-    reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs)
+    by_lines = bool(settings.unwatchable)
+    reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs, by_lines=by_lines)
     replacing = replaces(glances_taken)
     if replacing:
         notes = [*notes, "rows are replaced without a crash, too, so none is judged for having been there and gone"]

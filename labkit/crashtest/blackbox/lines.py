@@ -35,6 +35,8 @@ class Lines:
 
     def _line(self, effect: Effect, folder: Path) -> Line | None:
         call = effect.call
+        if call.line is not None:
+            return _relative(call.line, folder)
         if effect.kind is CallKind.EXIT or not is_python(call.process):
             return None
         if not self._can_read:
@@ -42,11 +44,14 @@ class Lines:
             return None
         if effect.name not in self._known:
             line = self._read(call.pid, call.process)
-            if line is not None and Path(line.file).is_relative_to(folder):
-                line = line._replace(file=str(Path(line.file).relative_to(folder)))
-            self._known[effect.name] = line
+            self._known[effect.name] = line and _relative(line, folder)
         return self._known[effect.name]
 
     def notes(self) -> list[str]:
         """Return a sentence if lines were not read for want of a package, in a list that is empty otherwise."""
         return [MISSING] if self._missed else []
+
+
+def _relative(line: Line, folder: Path) -> Line:
+    path = Path(line.file)
+    return line._replace(file=str(path.relative_to(folder))) if path.is_relative_to(folder) else line

@@ -40,7 +40,7 @@ FEW = 3
 MOST = 500
 """The largest number of files that are observed for reads; all further files count as read."""
 
-_NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC})
+_NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE})
 
 
 class Use(StrEnum):

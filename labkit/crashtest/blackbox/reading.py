@@ -13,11 +13,10 @@ from typing import Any, Protocol, Self
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.expectation import lines
-from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.subject import Subject
 from labkit.host.syscalls.calls import Answer
-from labkit.host.syscalls.watching import watch
 
 COMMAND_SECONDS = 120.0
 """The maximum seconds for a command that feeds, empties or reads, which may have to start a JVM."""
@@ -50,14 +49,16 @@ def last_words(log: Path) -> str:
 class HelperCommand:
     """A command that the user gave for one option, such as `--reset`; a shell runs it in the user's folder."""
 
-    def __init__(self, option: str, command: str, folder: Path, scratch: Path, mark: Mapping[str, str]) -> None:
+    def __init__(
+        self, option: str, command: str, folder: Path, scratch: Path, mark: Mapping[str, str], *, watch: Watch
+    ) -> None:
         """Take the command of an option.
 
         The log goes to the folder `scratch`. `mark` is added to the command's environment, so that the test recognises
-        processes that outlive the command.
+        processes that outlive the command. `watch` is the function that runs the command.
         """
         self.option, self.command = option, command
-        self._folder, self._mark = folder, mark
+        self._folder, self._mark, self._watch = folder, mark, watch
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
@@ -76,7 +77,7 @@ class HelperCommand:
 
         errors = self.log.with_suffix(".errors")
         errors.unlink(missing_ok=True)
-        run = watch(
+        run = self._watch(
             ["/bin/sh", "-c", f'exec 2>>"$0"\n{self.command}', str(errors)],
             folder=self._folder,
             environment={**os.environ, **self._mark},
@@ -162,7 +163,8 @@ class HelperCommands:
             )
 
     def _command(self, option: str, command: str) -> HelperCommand:
-        return HelperCommand(option, command, self._settings.folder, self._scratch, self._mark)
+        settings = self._settings
+        return HelperCommand(option, command, settings.folder, self._scratch, self._mark, watch=settings.watch)
 
     def begin(self) -> None:
         """Empty the store, the checkpoint and the input, then feed the input. Raises `InvalidInput` if a

@@ -9,13 +9,19 @@ from labkit.crashtest.blackbox.story import plain
 from labkit.crashtest.diagnosis import Diagnosis
 from labkit.crashtest.report import Report
 from labkit.crashtest.timeline import Line, picture
-from labkit.crashtest.verdict import KERNEL, Result, Summary
+from labkit.crashtest.verdict import KERNEL, LINES, Result, Summary
 
 UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, several hosts, clocks that jump, the death of a "
     "server that the pipeline writes to, of one process alone where there are several, SIGTERM, errors of the store "
     "(locked, full), and more than two crashes at different places."
 )
+BETWEEN_LINES = (
+    "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
+    "cut nothing within a line or a commit, in the JVM, in Spark's workers or while a module is imported, and left out "
+    "the runs with a large batch, other rows for a batch, new rows and a dying task ({why})"
+)
+"""The note on a test that could not watch system calls, with the reason for that."""
 POWER_SENTENCES = {
     False: "loss of power (what was written and not synced survives a SIGKILL; --power-cut tries it)",
     True: "states between the extremes that a loss of power may leave, changes of times, modes, owners and extended "
@@ -79,17 +85,18 @@ def pipeline_report(
     weakest = summary.weakest
     unjudged = settings.unjudged(healthy.effects)
     not_judged = [f"not judged: {' and '.join(unjudged)}, since {settings.WHY_UNJUDGED}"] if unjudged else []
+    between = [BETWEEN_LINES.format(why=settings.unwatchable.rstrip("."))] if settings.unwatchable else []
     drawn = picture(stories[weakest.id], weakest.title) if weakest and weakest.id in stories else ""
     return Report(
         settings,
         settings.adapter,
-        KERNEL,
+        LINES if settings.unwatchable else KERNEL,
         healthy.expectation.shape,
         summary,
         tuple(plain(healthy.effects)),
         diagnosis,
         drawn,
-        tuple(dict.fromkeys([*healthy.notes, *not_judged])),
+        tuple(dict.fromkeys([*between, *healthy.notes, *not_judged])),
         settings.untested
         or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
     )

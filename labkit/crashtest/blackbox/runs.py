@@ -23,7 +23,6 @@ from labkit.crashtest.blackbox.execution import (
     Silence,
     Start,
     Starter,
-    anew,
     evidence,
     reached,
 )
@@ -158,7 +157,7 @@ class Harness:
         """Whether each run begins with a reading, since a reader that makes the store would otherwise make it in the
         run without a crash only, where it is called at every effect.
         """
-        self.starter: Starter = anew
+        self.starter: Starter = lambda **_: settings.watch
         """Chooses how a start of the pipeline is made and watched."""
         self._count = 0
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.effects import RETURN, Effect
 from labkit.crashtest.blackbox.points import EXIT
 from labkit.crashtest.blackbox.rebuilt import is_rebuilt
 from labkit.host.syscalls.calls import CallKind
@@ -30,6 +30,10 @@ TOLD_BY_SYNC = ("-wal",)
 
 SQLite publishes its log by shared memory, just after it synced the log.
 """
+
+NOT_CALLS = "--watch DIR names a folder in which it may write; a process that was started before cannot be seen"
+NOT_LINES = "only your Python in the driver is seen, and neither Spark's workers nor the JVM"
+"""What each way of watching does not see, as a remark on something unseen."""
 
 FEW = 2
 """The number of gaps or files that a message describes."""
@@ -93,12 +97,14 @@ def doubts(
     unseen: Mapping[str, Sequence[str]],
     folders: Sequence[Path],
     logs: Container[str] = (),
+    *,
+    by_lines: bool = False,
 ) -> list[str]:
     """Return the reasons why the guarantee is unknown, each as a sentence; an empty list if the test observed every
     write.
 
     `unseen` are system calls that could not be followed, with the files they concern. `logs` are the masked paths of
-    files that nothing reads.
+    files that nothing reads. `by_lines` says that lines of Python were seen, and no system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -107,15 +113,14 @@ def doubts(
         more = f"; and {len(gaps) - FEW} more" if len(gaps) > FEW else ""
         reasons.append(
             f"something writes unseen: without a crash {named}{more}, and no effect was seen there "
-            "(--watch DIR names a "
-            "folder in which it may write; a process that was started before cannot be seen)"
+            f"({NOT_LINES if by_lines else NOT_CALLS})"
         )
     if all(each.kind is CallKind.EXIT or each.where in logs for each in effects):
         where = ", ".join(map(str, folders))
-        reasons.append(
-            f"no durable effect was seen in {where}, so nothing was cut: --watch DIR names the folder of store and "
-            "checkpoint"
-        )
+        what, remedy = f"durable effect was seen in {where}", "--watch DIR names the folder of store and checkpoint"
+        if by_lines:
+            what, remedy = "line of the sink was seen", NOT_LINES
+        reasons.append(f"no {what}, so nothing was cut: {remedy}")
     return reasons + [_blind(name, paths) for name, paths in unseen.items()]
 
 
@@ -178,9 +183,13 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 
 
 def _shows(effect: Effect) -> bool:
-    """Return whether this effect can change the rows that a reader gets."""
+    """Return whether this effect can change the rows that a reader gets.
+
+    A return cannot: what appears after it was written by a thread, another process or the JVM, where nobody looks.
+    """
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
-    return effect.kind in SHOWING or is_shown_by_sync
+    returns = effect.kind is CallKind.LINE and effect.call.name == RETURN
+    return (effect.kind in SHOWING and not returns) or is_shown_by_sync
 
 
 def _gap_text(change: Change, effects: Sequence[Effect]) -> str:

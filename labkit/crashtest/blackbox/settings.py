@@ -1,6 +1,6 @@
 """The options of a pipeline's crash test, which are checked before anything starts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +15,10 @@ from labkit.host.path_kinds import Folder
 
 if TYPE_CHECKING:
     from labkit.crashtest.blackbox.effects import Effect
+    from labkit.host.syscalls.calls import WatchedRun
+
+Watch = Callable[..., "WatchedRun"]
+"""A function like `labkit.host.syscalls.watching.watch`, which may take a command that was started ahead of time."""
 
 CHECKPOINT = "copied_checkpoint"
 """The id of the run that restores an older copy of the checkpoint; the crash test of a sink uses the same id."""
@@ -91,11 +95,21 @@ class PipelineSettings(SharedOptions):
     )
     folder: Path = field(default_factory=Path.cwd)
     """The folder in which every command of the user runs."""
+    unwatchable: str = ""
+    """The reason why system calls cannot be watched, so that the test kills between lines of Python; usually empty."""
 
     @property
     def subject(self) -> str:
         """Return the name of the pipeline under test, which is its command."""
         return self.pipeline
+
+    @property
+    def watch(self) -> Watch:
+        """Return the function that runs a command of this test and watches it."""
+        from labkit.host.line_watch import watch_lines
+        from labkit.host.syscalls.watching import watch
+
+        return watch_lines if self.unwatchable else watch
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:

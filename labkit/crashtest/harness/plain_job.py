@@ -3,8 +3,9 @@
     python -m labkit.crashtest.harness.plain_job run|reset JOB
     python -m labkit.crashtest.harness.plain_job wait JOB FOLDER
 
-The test observes the job's system calls instead. The job starts a session, reads the rows of a folder
-in batches, and ends with its query. When started again, it continues from its checkpoint, like any job.
+The test observes the job's system calls instead, or its lines where these cannot be watched. The job starts a session,
+reads the rows of a folder in batches, and ends with its query. When started again, it continues from its checkpoint,
+like any job.
 
 With `wait` the job starts its session ahead of time: it makes the file `ready` in FOLDER when Spark is warm, and
 touches nothing of the user's before it finds the file `go` there. That names the description of the job to run, which
@@ -32,10 +33,11 @@ import psutil
 from msgspec import Struct
 
 from labkit.crashtest.harness.leftovers import END_SECONDS, MARK, marked_processes, opened, threads
-from labkit.crashtest.project import package_root
+from labkit.crashtest.project import belongs, package_root
 from labkit.crashtest.rows import FILES, SCHEMA, generate
 from labkit.crashtest.spark_options import SparkOptions
 from labkit.crashtest.subject import BY_NAME, IN_JVM, Adapter, module_name
+from labkit.host.line_trace import connection
 from labkit.host.processes import wire
 
 if TYPE_CHECKING:
@@ -153,17 +155,15 @@ def wait(job: PlainJob, folder: Path) -> None:
 
 def _forget_project(file: str) -> None:
     """Remove the modules of the user's project, with all that they hold, so that the next job imports them anew."""
-    folders = (package_root(file), Path.cwd())
     for name, module in list(sys.modules.items()):
-        path = Path(getattr(module, "__file__", None) or "/")
-        if any(path.is_relative_to(folder) for folder in folders) and not _is_installed(name, path):
+        if belongs(getattr(module, "__file__", None) or "<none>", _folders(file)):
             del sys.modules[name]
     gc.collect()
 
 
-def _is_installed(name: str, path: Path) -> bool:
-    """Return whether a module belongs to an installed package, or to labkit, although it lies in the user's folder."""
-    return "site-packages" in path.parts or name.partition(".")[0] in ("labkit", "__main__")
+def _folders(file: str) -> tuple[Path, ...]:
+    """Return the folders of the user's project: the root of the file's package, and the working folder."""
+    return package_root(file), Path.cwd()
 
 
 class Traces:
@@ -296,7 +296,10 @@ def read(path: str) -> PlainJob:
 
 def main(verb: str, path: str, *more: str) -> None:
     """Run or reset the job that the file `path` describes; `verb` is `run`, `reset` or `wait`."""
-    job = read(path)
+    job, watcher = read(path), connection()
+    if watcher is not None and verb == "run":
+        folders = _folders(job.file)
+        watcher.trace(lambda file: belongs(file, folders))
     if verb == "wait":
         wait(job, Path(*more))
     else:

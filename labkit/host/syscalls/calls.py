@@ -29,6 +29,8 @@ class CallKind(StrEnum):
     """Changes the times, mode, owner or extended attributes of a file, a folder or a symbolic link."""
     SEND = "send"
     """Sends bytes to a server that is not part of the command."""
+    LINE = "line"
+    """Executes a line of Python, or returns from the user's code; no system call (`labkit.host.line_watch`)."""
     EXIT = "exit"
     """The command itself exits."""
 
@@ -44,9 +46,9 @@ class Call:
     process: int
     kind: CallKind
     name: str
-    """The name of the system call, for example `renameat2`."""
+    """The name of the system call, for example `renameat2`; for a LINE, `line` or `return`."""
     path: str
-    """The file's absolute path; for a rename or link the old name; empty for SEND and EXIT."""
+    """The file's absolute path; for a rename or link the old name; for a LINE its source; empty for SEND and EXIT."""
     target: str
     """For a rename or link the new name; for a SEND the receiver, such as `127.0.0.1:5432` or `unix:/path`."""
     size: int

@@ -1,0 +1,121 @@
+"""The traced side of a watch between lines: a Python program asks its watcher before it executes each of its lines.
+
+`labkit.host.line_watch` starts the program and answers. When that process dies, the connection closes, and the program
+kills its whole session, itself included.
+"""
+
+import atexit
+import functools
+import inspect
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from labkit.host.processes import wire
+from labkit.host.processes.sessions import empty_session
+
+CHANNEL = "LABKIT_LINES"
+"""The environment variable that gives a program the descriptor of its connection to the watcher."""
+END_SECONDS = 5.0
+"""The seconds within which the session's other processes must be dead before the program kills itself."""
+
+WITHIN_LINE = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+"""The names of code that belongs to a line of other code."""
+
+Tracer = Callable[[FrameType, str, Any], Any]
+
+
+class Held(Struct, frozen=True):
+    """The message that a program is about to execute a line, to return from its own code, or to exit."""
+
+    event: Literal["line", "return", "exit"]
+    process: int
+    thread: int
+    file: str = ""
+    number: int = 0
+    function: str = ""
+
+
+class Connection:
+    """The connection of this program to its watcher. When it closes, this program's session is killed."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        channel.set_inheritable(False)
+        self._channel, self._process = channel, os.getpid()
+        self._turn, self._answers = threading.Lock(), threading.Semaphore(0)
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def ask(self, event: Literal["line", "return", "exit"], frame: FrameType | None = None) -> None:
+        """Wait until the watcher lets this thread go on."""
+        process = os.getpid()
+        if process != self._process:  # a fork, which shares the connection
+            return
+        held = Held(event, process, threading.get_native_id())
+        if frame is not None:
+            code = frame.f_code
+            held = Held(event, process, held.thread, code.co_filename, frame.f_lineno, code.co_name)
+        with self._turn:
+            with suppress(OSError):  # the watcher is dead, so `_listen` kills this process
+                self._channel.sendall(wire.encode(held))
+            self._answers.acquire()
+
+    def trace(self, counts: Callable[[str], bool]) -> None:
+        """Ask from now on before each line of the functions in files that count, and before this program exits.
+
+        That holds for code that this thread calls, and for threads that begin later. The return from the outermost of
+        these functions is asked about like a line, because the last line has then been executed. The repetitions within
+        a line, as of a comprehension, are left out, and so is code that only defines something, as that of a module.
+        """
+        known = functools.cache(counts)
+
+        def is_ours(frame: FrameType) -> bool:
+            code = frame.f_code
+            defines = not code.co_flags & inspect.CO_OPTIMIZED
+            return not defines and code.co_name not in WITHIN_LINE and known(code.co_filename)
+
+        def called(frame: FrameType, _event: str, _argument: object) -> Tracer | None:
+            if not is_ours(frame):
+                return None
+            last = 0
+
+            def executed(frame: FrameType, event: str, _argument: object) -> Tracer:
+                nonlocal last
+                if event == "line" and frame.f_lineno != last:
+                    last = frame.f_lineno
+                    self.ask("line", frame)
+                elif event == "return" and not any(map(is_ours, _callers(frame))):
+                    self.ask("return", frame)
+                return executed
+
+            return executed
+
+        atexit.register(self.ask, "exit")
+        threading.settrace(called)
+        sys.settrace(called)
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while self._channel.recv(1):
+                self._answers.release()
+        empty_session(os.getsid(0), END_SECONDS, spare=self._process)
+        os.kill(self._process, signal.SIGKILL)
+
+
+def _callers(frame: FrameType) -> Iterator[FrameType]:
+    while (caller := frame.f_back) is not None:
+        yield caller
+        frame = caller
+
+
+def connection() -> Connection | None:
+    """Return the connection to the watcher that started this program; None if there is none."""
+    descriptor = os.environ.pop(CHANNEL, "")
+    return Connection(socket.socket(fileno=int(descriptor))) if descriptor else None

@@ -1,0 +1,141 @@
+"""Run a Python program, decide on each of its lines before it is executed, and kill everything at any time.
+
+This needs no kernel feature, but sees less than `labkit.host.syscalls`: only programs that connect themselves
+(`labkit.host.line_trace`), and nothing within a line. It was never tried on macOS.
+"""
+
+import math
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+from labkit.host.line_trace import CHANNEL, Held
+from labkit.host.processes import wire
+from labkit.host.processes.sessions import empty_session, session_members
+from labkit.host.python_line import Line
+from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.watching import EVERY_KIND, LINGER_SECONDS, TICK_SECONDS, go_on
+
+KILL_SECONDS = 40.0
+"""The seconds within which every process of a killed command must be dead."""
+
+
+def watch_lines(
+    command: Sequence[str],
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    output: Path,
+    decide: Callable[[Call], Answer],
+    tick: Callable[[], Answer] = go_on,
+    kinds: frozenset[CallKind] = EVERY_KIND,
+    contents: bool = False,  # noqa: ARG001  # as `labkit.host.syscalls.watching.watch`; a line writes no known bytes
+    linger: float = LINGER_SECONDS,
+) -> WatchedRun:
+    """Run a command and ask `decide` before each of its traced lines (LINE) and its exit (EXIT), while it waits.
+
+    The parameters, the result and the errors are those of `labkit.host.syscalls.watching.watch`. Everything that is
+    killed is in the session of the command; a process that left this session goes on.
+    """
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs, output.open("ab") as log:
+            try:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=folder,
+                    env={**environment, CHANNEL: str(theirs.fileno())},
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise InvalidInput(
+                    f"The command could not be started ({error.strerror}); name a program and a folder that exist."
+                ) from None
+        return _Watch(process, ours, decide, tick, kinds).run(linger)
+
+
+class _Watch:
+    """A command while it runs."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        channel: socket.socket,
+        decide: Callable[[Call], Answer],
+        tick: Callable[[], Answer],
+        kinds: frozenset[CallKind],
+    ) -> None:
+        channel.settimeout(TICK_SECONDS)
+        self._process, self._channel, self._lines = process, channel, wire.Lines()
+        self._decide, self._tick, self._kinds = decide, tick, kinds
+        self._began, self._zero, self._number = time.time(), time.monotonic(), 0
+
+    def run(self, linger: float) -> WatchedRun:
+        """Decide on the command's lines until its session is empty or was killed, and return how it ended."""
+        root, status = self._process.pid, None
+        try:
+            held = self._serve(linger)
+            status = self._process.poll()
+        finally:
+            emptied = empty_session(root, KILL_SECONDS)
+            self._process.wait()
+        killed = emptied.killed or emptied.left or held is not None
+        return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
+
+    def _serve(self, linger: float) -> Call | None:
+        """Decide until the session is empty, or should be killed; return the call that is then held, if any."""
+        tick_at, end_at = 0.0, math.inf
+        while True:
+            for message in self._messages():
+                call = self._call(message)
+                if call.kind in self._kinds and self._decide(call) is Answer.KILL:
+                    return call
+                with suppress(OSError):  # the program is dead
+                    self._channel.sendall(b"\n")
+            now = time.monotonic()
+            if now < tick_at:
+                continue
+            tick_at = now + TICK_SECONDS
+            if self._process.poll() is not None:
+                end_at = min(end_at, now + linger)
+                if now >= end_at or not session_members(self._process.pid):
+                    return None
+            if self._tick() is Answer.KILL:
+                return None
+
+    def _messages(self) -> list[Held]:
+        """Wait a moment for messages of the program, and return them."""
+        try:
+            if piece := self._channel.recv(65536):
+                return [wire.decode(line, Held) for line in self._lines.feed(piece)]
+        except TimeoutError:
+            return []
+        except ConnectionError:
+            pass
+        time.sleep(TICK_SECONDS)  # nobody will send any more
+        return []
+
+    def _call(self, held: Held) -> Call:
+        self._number += 1
+        path = os.path.realpath(held.file) if held.file else ""
+        return Call(
+            number=self._number,
+            pid=held.thread,
+            process=held.process,
+            kind=CallKind.LINE if path else CallKind.EXIT,
+            name=held.event,
+            path=path,
+            target="",
+            size=0,
+            seconds=time.monotonic() - self._zero,
+            line=Line(path, held.number, held.function) if path else None,
+        )
