@@ -17,6 +17,7 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.seeing import NOT_LINES
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.plain_job import PlainJob, read
@@ -26,7 +27,7 @@ from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.rows import LARGE, SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.sink_variants import COMMIT, SinkVariants
-from labkit.crashtest.subject import Adapter, examine
+from labkit.crashtest.subject import IN_JVM, Adapter, examine
 from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
@@ -84,6 +85,11 @@ class SinkPipeline(PipelineSettings):
     def patience(self) -> float:
         """Return 0: Spark ends well without an effect only when it has no rows left, so no more start helps."""
         return 0.0
+
+    @property
+    def unseen(self) -> str:
+        jvm = f"the sink may write in the JVM, and the reader is too slow to show when: {NOT_LINES}"
+        return jvm if self.interface in IN_JVM and self.unwatchable else ""
 
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
         sends = any(each.kind is CallKind.SEND for each in effects)

@@ -15,7 +15,7 @@ _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 @functools.cache
 def belongs(file: str, folders: tuple[Path, ...]) -> bool:
-    """Return whether a source file lies in one of the folders, and belongs neither to Python nor to a package or labkit."""
+    """Return whether a source file lies in one of the folders, and is neither Python's, a package's nor labkit's."""
     if file.startswith("<"):  # code that comes from no file: `<string>`, `<frozen importlib>`
         return False
     path = Path(os.path.realpath(file))

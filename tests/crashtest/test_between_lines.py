@@ -134,6 +134,39 @@ def test_a_right_sink_is_not_refuted_and_never_exactly_once(file: Path, tmp_path
     assert left_over() == []
 
 
+JVM = """
+import json, shutil, time
+from pathlib import Path
+STORE = Path("store")
+def sink(stream):
+    return stream.writeStream.format("json").option("path", str(STORE))
+def read():
+    return [json.loads(line) for path in sorted(STORE.glob("part-*.json")) for line in path.read_text().splitlines()]
+def reset():
+    shutil.rmtree(STORE, ignore_errors=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("slow", [False, True], ids=["fast reader", "slow reader"])
+def test_a_sink_in_the_jvm_is_unknown(file: Path, tmp_path: Path, slow: bool) -> None:
+    """Whether the reader shows that rows come when no line runs, or is too slow to show when they come."""
+    file.write_text(JVM.replace("def read():\n", f"def read():\n    time.sleep({0.6 if slow else 0})\n"))
+    with kernel_campaign(settings(f"{file}:sink", eyes="kernel", batches=1, seconds=900), tmp_path / "out") as running:
+        running.healthy()
+        for job in running.jobs():
+            if job.id == "line job.py:6 return #1":
+                running.run(job)
+        report = running.report()
+    (seeing,) = [each for each in report.summary.results if each.group is Group.SEEING]
+    assert ("too slow" in seeing.unknown, "writes unseen" in seeing.unknown) == (slow, not slow)
+    assert report.summary.coverage.tried == 1
+    assert report.claim.strength is Strength.UNKNOWN
+    assert report.code(None) == report.code(Goal.NOT_REFUTED) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")

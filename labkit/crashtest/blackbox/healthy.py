@@ -174,6 +174,8 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
     assert expectation is not None
     by_lines = bool(settings.unwatchable)
     reasons = doubts(glances_taken, effects, blind, settings.watched, harness.logs, by_lines=by_lines)
+    if len(glances_taken) == 2 and settings.unseen:  # the reader answered at no effect
+        reasons.append(settings.unseen)
     replacing = replaces(glances_taken)
     if replacing:
         notes = [*notes, "rows are replaced without a crash, too, so none is judged for having been there and gone"]

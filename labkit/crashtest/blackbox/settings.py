@@ -104,6 +104,14 @@ class PipelineSettings(SharedOptions):
         return self.pipeline
 
     @property
+    def unseen(self) -> str:
+        """Return the reason why rows may be written unseen if the reader is too slow to show when they appear.
+
+        It is usually empty.
+        """
+        return ""
+
+    @property
     def watch(self) -> Watch:
         """Return the function that runs a command of this test and watches it."""
         from labkit.host.line_watch import watch_lines
