@@ -43,17 +43,21 @@ lab.engines(killed=True)
 # Kafka, offsets in transaction: ✗ [rows + offsets]
 
 # %% [markdown]
-# The picture shows files and requests that outlive the process. A thick frame is the note: a restart goes on behind it. *rows*
+# The picture shows files and requests that outlive the process. A thick frame is the note: a restart goes on after it. *rows*
 # is what readers see. *rows, unseen* is a file that nobody reads yet. A plus joins two writes: both are there, or none.
 #
 # | job | the note | where it lies |
 # |---|---|---|
 # | Spark | `commits/N` | checkpoint folder |
-# | Flink | `_metadata` of checkpoint N | checkpoint storage |
+# | Flink | checkpoint N in the store of completed checkpoints | high-availability storage; here, without it, the program restores the newest `_metadata` |
 # | Kafka | the group's offset (`OffsetCommit`, or `TxnOffsetCommit` in a transaction) | a topic of the broker |
 #
 # The last two jobs do *consume-transform-produce*: a program reads from one topic and writes to another, with its progress in Kafka. One tells its
 # group the offset after the rows. The other puts the offset into the transaction of the rows.
+#
+# Flink writes `_metadata` first, and then its entry into that store. With high availability an automatic restart looks only into the
+# store. A JobManager that dies between the two leaves a `_metadata` whose transactions the restart *aborts*. Whoever later restores that file
+# by hand asks for commits that nobody can make any more ([09b](09b_timeouts.ipynb)).
 #
 # Each job is killed in its second step, at the red cross, and started again: Kafka's two here and now, the other three when they
 # were recorded.
@@ -77,14 +81,15 @@ lab.answer("12-twice", killed.doubled)
 assert [each.rows for each in killed.kills] == [12, 9, 9, 12, 9]
 
 # %% [markdown]
-# The card shows twelve rows instead of nine for two jobs. Spark and the plain Kafka consumer show rows first and write the
+# Two jobs have twelve rows instead of nine. Spark and the plain Kafka consumer show rows first and write the
 # note afterwards. The crash came between the two, so the step ran again and its three rows came twice.
 #
 # - *Delta* shows rows first, too. But the file that shows them also holds the batch number (`txnVersion`). The restarted job
 #   runs the batch again, finds the number, and writes nothing.
 # - *Flink* writes the note first. Its files are staged by then, and the checkpoint holds their names. The restart does not run
 #   the step again. It renames what is left. What the store forgets meanwhile is lost ([09c](09c_store_demands.ipynb)).
-# - *Kafka's transaction* makes rows and note one write. Before it nothing happened, behind it all is done.
+# - *Kafka's transaction* makes rows and note one *decision*, though not one write. Its markers come partition by partition, so a
+#   `read_committed` reader of two partitions may see half of it for a moment ([09](09_kafka.ipynb)).
 #
 # [Notebook 07](07_crash_spark.ipynb) has killed real Spark at this place: `offsets/0` was there, `commits/0` was not. With `kill_spark = True` above it is
 # killed here once more, with the lab's append sink:
@@ -131,17 +136,17 @@ read_again = {
 }
 
 # %% tags=["nbval-check-output"]
-lab.answer("12-again", sum(read_again.values()))
+lab.answer("12-again", read_again["Spark's design"])
 
 # %% [raw] tags=["expected"]
-# It was 4.
-# Flink's design read one record again, the one behind the barrier. Spark's design ran its whole batch again, all three.
+# It was 3.
+# Spark's design ran its whole batch again. Flink's design read one record again, the one after the barrier.
 
 # %% tags=["checked"]
 assert read_again == {"Flink's design": 1, "Spark's design": 3}
 
 # %% [markdown]
-# The card shows four: one and three. Each design repeats what came after its newest note; with another place of death the
+# Three records here, one in Flink's design. Each design repeats what came after its newest note; with another place of death the
 # numbers differ. Here is who starts again:
 #
 # | design | who starts again | what is read again |
@@ -152,8 +157,14 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 # | micro-batches (Spark) | after a driver's death: the whole query | one batch, with the same offsets |
 # | transactions (the Kafka program) | the dead program | everything behind the last commit |
 #
+# Why may a batch engine simply repeat? Because a batch ends everywhere before the next one begins, and everything that it needs is durable: the
+# plan `offsets/N`, the state of the batch before, and a source that can be read again. So a second run starts where the first one
+# did, whatever the first had done inside the engine. Flink has no such point at which all tasks are done, so it must all go back to a checkpoint. Neither can
+# take back what a *sink* has shown.
+#
 # If only a task of Spark fails, the task alone runs again. If its stored input is lost, the stage that made it runs again, too. That is safe only
-# where a repeated task gives the same rows.
+# where a repeated task gives the same rows. (In Spark's Real-Time Mode, since 4.1, offsets are logged at the *end* of a batch, so a repeated batch
+# may hold others.)
 #
 # ## One table for all
 #
@@ -180,14 +191,15 @@ table
 #  'kafka-streams': 'output with decision | nothing else'}
 
 # %% [markdown]
-# The list shows four squares for five designs. Spark's append is not exactly-once; the other four are. They differ in what they need:
+# Four squares for five designs. Spark's append is not exactly-once; the other four are. They differ in what they need:
 #
 # - *Output, then decision* needs a marker in the transaction of the rows. A marker in a second transaction behind them does not help; one before
 #   them loses rows.
 # - *Decision, then output* needs staged rows that survive, and a restart that finishes them.
 # - *Output with decision* needs a store that holds rows and note together.
 #
-# Rows that replace each other by key are right in the end without any of this. On the way a reader sees values go back.
+# Rows that replace each other by key are right in the end without any of this, if a repeat gives the same values and one writer
+# sends them in order. On the way a reader sees values go back.
 #
 # Where does Kafka Streams differ from the small program? It also keeps state, in a topic of its own. With
 # `processing.guarantee=exactly_once_v2` state, rows and offsets are one transaction. [Notebook 09](09_kafka.ipynb) has shown the other side: a job that
@@ -202,7 +214,7 @@ print(table["kafka-streams"].killing)
 # No schedule breaks the order.
 
 # %% [markdown]
-# The first line shows the gap of the plain consumer; its *notice* is the offset that it tells its group. The second shows that nothing is left to fall between. (Steps are counted from 0.)
+# The first line is the gap of the plain consumer; its *notice* is the offset that it tells its group. The second design has no gap for a crash to hit. (Steps are counted from 0.)
 #
 # **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). Behind the first semicolon stands how
 # rows come out (`append`, `upsert`, `transaction`), behind the second what a restart reads. Swap two writes, or join them with `+`, and run the next cell.
@@ -245,9 +257,71 @@ lab.answer("12-stopped", stopped.doubled)
 # Both old writers had looked before they were stopped, and saw nothing. The epoch is compared with the write itself, in the row's transaction or by the broker.
 
 # %% [markdown]
-# The card shows real processes: two stores hold six rows. To look first helps against a crash and not against a zombie, because
-# the look and the write are two moments. A store must compare the epoch *in* the write. An engine alone cannot fence: neither
-# Spark nor Flink can take back a write that is under way to a plain file.
+# Two stores hold six rows. A look before the write helps after a crash. It does not help against a zombie: in between, the
+# world can change. A store must compare the epoch *in* the write.
+#
+# And do engines not fence? They guard their own notes: a JobManager takes messages only with its own token (Flink 2, `JobMasterId`), and Spark refuses a log entry
+# that exists. That comes too late for the rows. Here two real Spark jobs share a checkpoint folder. The first stops itself by SIGSTOP in the middle of its batch, the
+# second finishes that batch, and the first goes on:
+
+
+# %%
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# %%
+JOB = """
+import os, signal, sys
+from labkit import lab
+
+def write_batch(rows, batch):
+    if sys.argv[1] == "first":
+        print("in its batch", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+    with open("rows.txt", "a") as file:
+        print(sys.argv[1], "writes", [row["value"] for row in rows.collect()], file=file)
+
+orders = lab.spark().readStream.text(os.path.abspath("orders")).writeStream.foreachBatch(write_batch)
+query = orders.option("checkpointLocation", os.path.abspath("checkpoint")).trigger(availableNow=True).start()
+try:
+    query.awaitTermination()
+    print("finished")
+except Exception as error:
+    print("CONCURRENT_STREAM_LOG_UPDATE" if "CONCURRENT_STREAM_LOG_UPDATE" in str(error) else error)
+"""
+
+
+# %%
+def job(name, folder):
+    return subprocess.Popen([sys.executable, "-c", JOB, name], cwd=folder, stdout=subprocess.PIPE, text=True)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    (Path(folder) / "orders").mkdir()
+    (Path(folder) / "orders" / "0.txt").write_text("pen")
+    first = job("first", folder)
+    first.stdout.readline()  # returns when the first job is in its batch
+    ended = {"second": job("second", folder).communicate()[0].strip()}
+    first.send_signal(signal.SIGCONT)
+    ended["first"] = first.communicate()[0].strip()
+    written = (Path(folder) / "rows.txt").read_text().splitlines()
+
+# %% tags=["nbval-check-output"]
+print(ended)
+print(written)
+
+# %% [raw] tags=["expected"]
+# {'second': 'finished', 'first': 'CONCURRENT_STREAM_LOG_UPDATE'}
+# ["second writes ['pen']", "first writes ['pen']"]
+
+# %% [markdown]
+# The first job learned that it was replaced when it came to write `commits/0`, which was there. Its row was out by then.
 #
 # ## When the note itself goes back
 #
@@ -255,12 +329,6 @@ lab.answer("12-stopped", stopped.doubled)
 # holds whatever orders have arrived. One sink appends. The other writes its rows and the batch number in one transaction.
 
 # %%
-import json
-import shutil
-import sqlite3
-import tempfile
-from pathlib import Path
-
 spark = lab.spark()
 
 
@@ -279,7 +347,7 @@ def shop(write_batch):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         db = sqlite3.connect(place / "rows.db", check_same_thread=False)
-        db.executescript("CREATE TABLE rows (id INTEGER); CREATE TABLE marker (batch INTEGER)")
+        db.executescript("CREATE TABLE rows (id INTEGER); CREATE TABLE marker (query TEXT, batch INTEGER)")
         arrives(place, 0, db, write_batch)
         arrives(place, 1, db, write_batch)
         shutil.copytree(place / "checkpoint", place / "copy")  # batches 0 and 1 are done
@@ -298,9 +366,9 @@ def append(db, rows, batch):
 
 def with_marker(db, rows, batch):
     with db:
-        if not db.execute("SELECT 1 FROM marker WHERE batch = ?", [batch]).fetchone():
+        if not db.execute("SELECT 1 FROM marker WHERE query = 'shop' AND batch = ?", [batch]).fetchone():
             db.executemany("INSERT INTO rows VALUES (?)", rows)
-            db.execute("INSERT INTO marker VALUES (?)", [batch])
+            db.execute("INSERT INTO marker VALUES ('shop', ?)", [batch])
 
 
 # %% tags=["nbval-check-output"]
@@ -310,10 +378,10 @@ def with_marker(db, rows, batch):
 # {'append': [0, 1, 2, 2, 3], 'with marker': [0, 1, 2]}
 
 # %% [markdown]
-# The first list shows order 2 twice: the restored folder knew nothing of batch 2. The second list shows that order 3 is **lost**. The new
-# batch 2 held orders 2 and 3. The marker said that batch 2 was done, so the sink skipped both.
+# *append* has order 2 twice: the restored folder knew nothing of batch 2. With the marker, order 3 is **lost**. The new
+# batch 2 held orders 2 and 3. The marker said that batch 2 of this query was done, so the sink skipped both.
 #
-# A batch number names the same rows only as long as `offsets/N` lasts, the plan of that batch. Flink's two-phase sink commits again what comes behind the older checkpoint, as
+# A batch number stands for the same records only as long as `offsets/N` lasts, the plan of that batch: the first condition of *batch_marker*. Flink's two-phase sink commits again what comes behind the older checkpoint, as
 # [09c](09c_store_demands.ipynb) has shown in the simulator. Offsets that lie with the rows, as in Kafka's transaction, stay when a
 # folder goes back. A batch number stays, too, but then it names a batch with other rows. Rows that are there twice can be found. An order that
 # is missing leaves no trace in the table.
@@ -369,7 +437,7 @@ def next_step(engine, left):
             return 0
         newest = max(planned)
         return newest + 1 if f"commits/{newest}" in left else newest
-    complete = [int(name[4:-10]) for name in left if name.endswith("/_metadata")]
+    complete = [int(name[3:]) for name in left if name.startswith("ha/")]
     return max(complete, default=0) + 1
 
 
@@ -400,7 +468,8 @@ lab.check("12-restart")
 # **4. A consumer commits its offset in a second transaction, right after the rows. Is that enough?**
 #
 # <details><summary>a) Yes, both are transactions.</summary>Two transactions have a gap between them, and a crash finds it.</details>
-# <details><summary>b) No, it must be the same transaction.</summary>Yes: <code>sendOffsetsToTransaction</code>.</details>
+# <details><summary>b) No, it must be the same transaction.</summary>Yes: <code>sendOffsetsToTransaction</code>, with <code>consumer.groupMetadata()</code>. A bare
+# group name does not refuse a consumer whose partitions were given to another one.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -408,7 +477,7 @@ lab.check("12-restart")
 # |---|---|---|---|
 # | what is repeated | a batch | everything behind a checkpoint | a transaction |
 # | progress is kept in | `offsets/N` | the source's state in the checkpoint | the group's offsets |
-# | the note | `commits/N` | `_metadata`, a completed checkpoint | the group's offset, which counts once its transaction is committed |
+# | the note | `commits/N` | an entry in the store of completed checkpoints | the group's offset, which counts once its transaction is committed |
 # | known again by | `batchId`; Delta's `txnAppId` and `txnVersion` | the checkpoint's number | transactional id and epoch |
 # | state lives in | state store, and the checkpoint | state backend, and the checkpoint | a local store, and a changelog topic |
 # | the sink's contract | `foreachBatch`; `StreamingWrite` | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction` | `sendOffsetsToTransaction` |
@@ -422,7 +491,7 @@ lab.check("12-restart")
 #
 # ## Sources
 #
-# Records and kills: `data/pipelines/engines` in the lab, with versions. Apache Spark: `MicroBatchExecution`. Apache Flink: `CheckpointCoordinator`, `CommitterOperator`. Kafka: [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics).
+# Records and kills: `data/pipelines/engines` in the lab, with versions. Apache Spark 4.2: `MicroBatchExecution`. Apache Flink 2: `CheckpointCoordinator.completePendingCheckpoint`, `CommitterOperator`. Kafka: [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics).
 # [MillWheel](https://doi.org/10.14778/2536222.2536229), VLDB 2013.
 #
 # Back: [05, who decides?](05_two_phase_commit.ipynb) and [09c, what must a store be able to do?](09c_store_demands.ipynb)

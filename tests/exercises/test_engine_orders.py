@@ -54,8 +54,9 @@ def test_what_was_predicted_by_hand_of_each_store() -> None:
         ("spark", ["commits/10", "offsets/9", "offsets/10"], 11),
         ("spark", ["offsets/3", "commits/.3.tmp"], 3),
         ("spark", [], 0),
-        ("flink", ["chk-10/_metadata", "chk-9/_metadata"], 11),
-        ("flink", ["chk-9/_metadata", "chk-10/._metadata.inprogress"], 10),
+        ("flink", ["ha/10", "chk-10/_metadata", "chk-9/_metadata", "ha/9"], 11),
+        ("flink", ["chk-9/_metadata", "ha/9", "chk-10/._metadata.inprogress"], 10),
+        ("flink", ["chk-9/_metadata", "ha/9", "chk-10/_metadata"], 10),
         ("flink", [], 1),
     ],
 )

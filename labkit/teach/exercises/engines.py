@@ -153,7 +153,8 @@ def _set(ask: Asker, text: Plain) -> AtomicSet:
 def really_next(engine: str, left: list[str]) -> int:
     """Return the number of the step that an engine runs next after a crash that left the files `left`.
 
-    Spark repeats a planned batch without a commit; Flink continues after its newest complete checkpoint.
+    Spark repeats a planned batch without a commit; Flink continues after the newest entry of its store of completed
+    checkpoints, into which it writes after `_metadata` (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
     """
     return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
 
@@ -167,12 +168,7 @@ def _next_of_spark(left: list[str]) -> int:
 
 
 def _next_of_flink(left: list[str]) -> int:
-    complete = [
-        int(each.removeprefix("chk-").partition("/")[0])
-        for each in left
-        if each.startswith("chk-") and each.endswith("/_metadata")
-    ]
-    return 1 + max([0, *complete])
+    return 1 + max([0, *(int(each.removeprefix("ha/")) for each in left if each.startswith("ha/"))])
 
 
 def _is(name: str, folder: str) -> bool:
@@ -201,12 +197,14 @@ def _of_spark(first: int, newest: int) -> Iterator[list[str]]:
 
 
 def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
-    complete = [f"chk-{newest}/_metadata"]
+    complete = [f"chk-{newest}/_metadata", f"ha/{newest}"]
     yield complete
-    yield [f"chk-{first}/_metadata", *complete] if newest > first else complete
+    yield [f"chk-{first}/_metadata", f"ha/{first}", *complete] if newest > first else complete
     yield [*complete, f"chk-{newest + 1}/state"]
     yield [*complete, f"chk-{newest + 1}/state", f"chk-{newest + 1}/._metadata.inprogress"]
+    yield [*complete, f"chk-{newest + 1}/state", f"chk-{newest + 1}/_metadata"]
     yield [f"chk-{first}/._metadata.inprogress"]
+    yield [f"chk-{first}/_metadata"]
 
 
 def judge_restart(answer: Answer, variant: Variant) -> Finding:

@@ -5,5 +5,7 @@ def next_step(engine, left):
         planned = [int(each[8:]) for each in left if each.startswith("offsets/") and "." not in each]
         newest = max(planned, default=-1)
         return newest + 1 if f"commits/{newest}" in left or newest < 0 else newest
-    begun = [int(each.partition("/")[0][4:]) for each in left if not each.endswith(".inprogress")]
+    begun = [
+        int(each.partition("/")[0][4:]) for each in left if each.startswith("chk-") and not each.endswith(".inprogress")
+    ]
     return max(begun, default=0) + 1

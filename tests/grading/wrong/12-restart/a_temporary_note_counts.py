@@ -10,5 +10,5 @@ def next_step(engine, left):
         if not planned:
             return 0
         return max(planned) + (max(planned) in numbers("commits"))
-    done = [int(each.partition("/")[0][4:]) for each in left if each.endswith("/_metadata")]
+    done = [int(each[3:]) for each in left if each.startswith("ha/")]
     return max(done, default=0) + 1

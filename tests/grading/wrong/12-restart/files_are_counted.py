@@ -3,4 +3,4 @@
 def next_step(engine, left):
     if engine == "spark":
         return len([each for each in left if each.startswith("offsets/")])
-    return len([each for each in left if each.endswith("_metadata")]) + 1
+    return len([each for each in left if each.startswith("ha/")]) + 1

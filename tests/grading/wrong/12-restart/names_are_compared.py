@@ -7,5 +7,5 @@ def next_step(engine, left):
             return 0
         newest = int(planned[-1].partition("/")[2])
         return newest + (f"commits/{newest}" in left)
-    done = sorted(each for each in left if each.endswith("/_metadata"))
-    return int(done[-1].partition("/")[0][4:]) + 1 if done else 1
+    done = sorted(each for each in left if each.startswith("ha/"))
+    return int(done[-1][3:]) + 1 if done else 1
