@@ -42,8 +42,8 @@ lab.pieces()
 # - The **checkpoint** is a folder in which the driver notes how far the job has come.
 # - The **outside reader** looks at the store at any time, also in the middle of a crash.
 #
-# A crash of the job leaves what is green, because it is on disk: log, store, checkpoint. A crash takes what is dashed,
-# because it is in memory: driver, tasks, and the counts in their memory.
+# What is green is on disk and survives a crash: log, store, checkpoint. What is dashed is in memory and is lost: driver,
+# tasks, and their counts.
 #
 # ## The whole job
 #
@@ -107,8 +107,8 @@ results.read_text().splitlines()
 # **batch** for short: the few records that Spark takes at a time. Batches are numbered from 0. Here each held one record.
 #
 # `foreachBatch` calls your function for each batch. It hands over two things: the batch's rows, as a table (DataFrame), and
-# the batch's number. A batch that runs a second time has the same number again. So a sink that wants to recognise such a
-# batch stores the number.
+# the batch's number. A batch that runs a second time has the same number again. So a sink that wants to recognise it
+# stores the number, with the query's name.
 #
 # **Try it.** Change the words in the last cell and run it again: the count goes on. Then run the cell with the job again,
 # and the last cell after it. Spark stops the old job, and the new one goes on counting. Where did it look up the counts?
@@ -127,12 +127,12 @@ logs = {"offsets": shop / "checkpoint/offsets", "commits": shop / "checkpoint/co
 #
 # - `offsets/N`, an entry of the **offset log**, is written *before* batch N runs. It says up to which offset the batch
 #   reads.
-# - `commits/N`, an entry of the **commit log**, is written *after* the sink has reported batch N as done. It says that,
-#   for Spark, batch N is finished.
+# - `commits/N`, an entry of the **commit log**, is written *after* the sink has reported batch N as done. It says that
+#   Spark will not run batch N again. It makes no row visible.
 #
 # The rule for a restart is short. Take the newest batch in `offsets`. If it is in `commits`, go on with the next batch. If
-# it is not, run it again, with the same offsets. The counts so far, which are the job's **state**, have a copy in
-# the checkpoint after each batch. A batch that runs again starts from the counts before it.
+# it is not, run it again, with the same offsets. The checkpoint can also restore the counts after each batch, which are the job's
+# **state**. A batch that runs again starts from the counts before it.
 #
 # ## One batch, and where it can die
 #
@@ -214,10 +214,10 @@ outcome.simulated
 # hidden. Later comes the **commit**: the rows become visible. Here the store is a folder, and the hidden rows wait in
 # its subfolder `staging`, where no reader looks.
 #
-# After the pre-commit the sink reports the batch as done. It commits only when `commits/0` is on disk. That file is the
-# **decision** that the batch counts. A restarted driver starts with the **recovery**: it commits every transaction that was
-# decided, and deletes every other one. This is its batch, killed at the same moment. Moment 9 (noted) now comes before 6
-# (half is committed) and 8 (all is committed).
+# After the pre-commit the sink reports the batch as done. It commits only when `commits/0` is on disk. For this sink, that
+# file is the **decision**: from then on the batch counts. A restarted driver starts with the **recovery**: it commits what was
+# decided, and deletes the rest. That is Flink's order, and here the lab's sink imitates it; Spark's own sinks commit first
+# ([01](01_guarantees.ipynb)). So moment 9 (noted) comes before 6 (half is committed) and 8 (all is committed).
 
 # %%
 lab.strip(killed=failpoint, sink="two_phase")
@@ -259,8 +259,8 @@ assert outcome.verdict.guarantee == "at-least-once"
 # record is missing and none counts twice, as if nothing had failed. That is called **exactly-once**.
 #
 # > **What popular notes get wrong.** "Exactly once means that every record is processed exactly once." In both runs every
-# > record was processed twice. What can be guaranteed is the **effect**: what a reader finds in the end. The sink has its
-# > part in that.
+# > record was processed twice. No engine promises that code runs once. The **effect**, what a reader finds in the end, can
+# > count once, if the sink helps.
 #
 # ## One moment later
 #
@@ -318,24 +318,24 @@ lab.compare(
 # | driver | driver | JobManager | your own process |
 # | task | task, in an executor | subtask, in a TaskManager | your own process |
 # | plan of batch N | `offsets/N` | the sources' offsets, inside checkpoint N | - |
-# | batch N counts | `commits/N` | checkpoint N is stored as completed | the transaction is committed |
+# | batch N is finished | `commits/N` | checkpoint N is stored as completed | the transaction is committed |
 # | where the checkpoint lies | option `checkpointLocation` of each query | set for each job or cluster | consumer group offsets |
 # | how often | `trigger(...)` | `execution.checkpointing.interval`; default: never | chosen by your code |
-# | a sink with pre-commit and commit | `DataWriter.commit`, then `StreamingWrite.commit`; no handle stored | `SupportsCommitter`, `Committer`; in Flink 1.x `TwoPhaseCommitSinkFunction` | a transactional producer |
+# | a sink with pre-commit and commit | `DataWriter.commit`, then `StreamingWrite.commit` | `SupportsCommitter`, `Committer`; in Flink 1.x `TwoPhaseCommitSinkFunction` | none: no pre-commit |
 #
 # ## On Monday
 #
 # **Look at** the checkpoint folder of a Spark job. While the job is down, compare the newest number in `offsets` with the
 # newest in `commits`. If `offsets` is one ahead, that batch will run again. When the job is up again, compare the times of
-# both files of the newest batches. Without a crash they are as far apart as one batch takes. If `commits/N` is younger than
-# `offsets/N` by the whole downtime, batch N was finished by a second run, and a sink like *append* may have its rows twice.
+# both files of the newest batches. Without a crash they are as far apart as one batch takes. If `offsets/N` is from before
+# the outage and `commits/N` from after it, batch N ran twice, and a sink like *append* may have its rows twice.
 #
-# **Set** `checkpointLocation` to a place that survives the machine. Never share or delete it. In `foreachBatch`, store the
-# batch's number together with its rows.
+# **Set** `checkpointLocation` to a place that survives the machine. Never share or delete it. In `foreachBatch`, store query
+# name and batch number in the transaction of the rows.
 #
 # ## Sources, and what comes next
 #
-# The order of Spark's two logs is that of class `MicroBatchExecution` of Apache Spark 4. Armbrust and
+# The order of Spark's two logs is that of class `MicroBatchExecution` of Apache Spark 4.2. Armbrust and
 # others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018. Carbone and others, [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
 # The order holds for ordinary micro-batches. Asynchronous progress tracking and real-time mode (Spark 4.1 and newer) differ.
 #

@@ -77,7 +77,7 @@ lab.explore("pipeline", strategy="append")
 # `no_duplicate`: no row is there twice. `no_fractured_read`: while the job is dead, nobody reads a part of a batch.
 # `no_regression`: no value jumps back.
 #
-# These are all runs of a *small* job: what holds here was not seen to break.
+# These are all runs of a *small* job. For larger ones, that is evidence and no proof.
 #
 # ## A weak source
 #
@@ -143,8 +143,8 @@ lab.answer("01-orders", doubled[0])
 lab.show(first.trace, beside=second.trace)
 
 # %% [markdown]
-# In commit-then-log every row is there twice; in log-then-commit, once. The sink is the same. So the *order* of commit and
-# note decides, and the order belongs to engine and sink together.
+# In commit-then-log every row is there twice; in log-then-commit, once. The sink is the same, so here the *order* decides.
+# (Spark asks a sink to recognise a batch that it has committed. Delta's and Iceberg's do; *two_phase* does not.)
 #
 # An engine can also break its own state. Flink copies its counts while records flow
 # ([notebook 04](04_barriers.ipynb)), and a setting allows it to copy carelessly. With it, a search finds a schedule in
@@ -163,8 +163,8 @@ lab.compare(
 # careless  at-least-once  5,810   no_orphan, conserved, exact, counted_once, no_duplicate
 
 # %% [markdown]
-# The second row breaks `counted_once`: the engine's state is wrong. (Notebook 04 explains the other names.) The best sink
-# hands on whatever it is given, also a wrong count.
+# The second row breaks `counted_once`: the engine's state is wrong. (Notebook 04 explains the other names.) Even the best
+# sink faithfully writes a wrong count.
 #
 # ## A sink that repairs
 #
@@ -209,12 +209,12 @@ assert "no_regression" in without["idempotent"].violated
 # %% [markdown]
 # Only *idempotent* is still exactly-once. A sink can **raise** the level of what stands before it: the engine repeats, and
 # writing the same value to the same key again changes nothing. This has a price. While the log is read again, a reader
-# sees old values: a value jumps back. And it has a condition: the repeated run must produce the same keys and values.
-# A sink that does `n = n + 1` is not idempotent. (`no_orphan` here: no transaction is left unfinished.)
+# sees old values: a value jumps back. And it has conditions: the repeated run must produce the same keys and values, in
+# order, from one writer. `n = n + 1` is not idempotent. (`no_orphan` here: no transaction is left unfinished.)
 #
 # *batch_marker* fails here only because the checkpoint is gone. With its checkpoint it is exactly-once in both orders,
-# on two conditions. A batch that runs again must have the same rows under the same number. And the number must be
-# stored together with the query's name, because a new query begins at 0 again. Without the name, this happens:
+# on two conditions. A number must always stand for the same records. And the marker must name the query, too, because
+# a new query begins at 0 again. Without the name, this happens:
 
 # %% tags=["nbval-check-output"]
 lab.replay("pipeline.deleted_checkpoint_and_markers")
@@ -300,8 +300,7 @@ assert chains["log", "commit-then-log", "batch_marker"].broken == "nothing"
 # %% [markdown]
 # No square in the socket's half says exactly-once. Why do only two say *none*? *append* doubles what the source gives
 # again, and a socket gives nothing again. *wal* repeats from a log of its own, once the batch was decided. In
-# commit-then-log the copy comes before the decision. There only a batch that runs again is copied again, and behind a socket
-# that batch is empty.
+# commit-then-log nothing is copied twice unless the batch runs again, and behind a socket it is empty then.
 #
 # *append*, *idempotent* and *batch_marker* write before the note in either order. The third engine is log-then-commit on a
 # disk that can be lost.
@@ -382,12 +381,12 @@ lab.check("01-weakest")
 # %% [markdown]
 # ## Check yourself
 #
-# **1. A message queue deletes a message when it is delivered. Your engine has checkpoints, your sink two-phase commit.**
+# **1. A message queue deletes a message when it is delivered, and never sends it again. Your engine has checkpoints, your sink two-phase commit.**
 #
 # <details><summary>a) Exactly-once: engine and sink are the best there are.</summary>No. What was delivered and not yet
 # committed dies with the engine, and the queue cannot give it again.</details>
-# <details><summary>b) At-most-once.</summary>Right. It gets better only if the queue keeps a message until somebody
-# acknowledges it, and that happens after the result is on disk.</details>
+# <details><summary>b) At-most-once.</summary>Right. It gets better only if the queue keeps a message until it is
+# acknowledged, after the result is on disk.</details>
 # <details><summary>c) At-least-once: the engine runs the batch again.</summary>No. It does run the batch again, and finds
 # it empty.</details>
 #
@@ -405,7 +404,7 @@ lab.check("01-weakest")
 # | order of commit and note | commit-then-log | log-then-commit | with `exactly_once_v2`: one Kafka transaction holds output and offsets |
 # | promise for the state | exactly-once with a checkpoint and a replayable source | `execution.checkpointing.mode`; default `EXACTLY_ONCE` | `processing.guarantee`; default `at_least_once` |
 # | promise of a sink of your own | `foreachBatch`: at-least-once; with the batch's number you can do better | `SupportsCommitter`; in Flink 1.x `TwoPhaseCommitSinkFunction` | - |
-# | promise of its Kafka sink | at-least-once | `DeliveryGuarantee`; default `NONE` | `exactly_once_v2` |
+# | promise of its Kafka sink | at-least-once | `DeliveryGuarantee`; default `NONE`, in SQL at-least-once | `exactly_once_v2` |
 # | *batch_marker* | Delta's options `txnAppId` and `txnVersion` | - | - |
 #
 # ## On Monday
@@ -417,8 +416,8 @@ lab.check("01-weakest")
 # store query name and batch number in the same transaction as the rows, or give every row a key and set its value.
 #
 # ---
-# Sources: Spark's order is that of `MicroBatchExecution`, see the
-# [Structured Streaming guide](https://spark.apache.org/docs/latest/streaming); Flink's is that of `CheckpointCoordinator`,
+# Sources: Spark 4.2's `MicroBatchExecution` and `StreamingWrite.commit`, see the
+# [Structured Streaming guide](https://spark.apache.org/docs/latest/streaming); Flink 2's `CheckpointCoordinator`,
 # see [Stateful Stream Processing](https://nightlies.apache.org/flink/flink-docs-stable/docs/concepts/stateful-stream-processing/).
 # Why the ends have to help: Saltzer, Reed and Clark,
 # [End-to-End Arguments in System Design](https://doi.org/10.1145/357401.357402), 1984.

@@ -43,8 +43,7 @@ lab.explore("delivery", retry=False, dedup="none", duplicates=0, processes=2, re
 #   BROKEN no_loss, 2 steps: record 0 has not come out, and nobody has anything left to do.
 
 # %% [markdown]
-# Sending once is at-most-once, in a network that doubles no message: the record may be missing, and never counts twice. So the
-# receiver answers with an
+# If neither sender nor network repeats, a record can get lost and never counts twice: at-most-once. So the receiver answers with an
 # **acknowledgement**, and the sender repeats until it hears one. Now one message may be lost and one may be doubled,
 # and one process may die.
 
@@ -127,8 +126,8 @@ assert durable.broken == "nothing"
 lab.show("delivery.table_in_memory", beside="delivery.table_in_the_store")
 
 # %% [markdown]
-# > **What popular notes get wrong.** "TCP takes care of duplicates." TCP does, *within one connection*. After a crash the
-# > sender repeats on a new connection, which knows nothing of the old one.
+# > **What popular notes get wrong.** "TCP takes care of duplicates." TCP does, *within one connection*. After a crash a
+# > new connection knows nothing of the old one.
 
 # %% tags=["nbval-check-output"]
 lab.compare(
@@ -185,9 +184,8 @@ lab.compare(**{rule: lab.explore("delivery", broken=rule, processes=2, records=2
 # collect_early  at-least-once  16,300  no_duplicate, no_regression
 
 # %% [markdown]
-# `kept` says that every record is durable somewhere, or out. An acknowledgement or id that is early loses records. An id
-# that is late, or forgotten early, doubles them. If the id is noted first and a crash follows, the repeated record is taken
-# for a duplicate, and its result never comes. If the id is noted second and a crash comes between, the result comes again.
+# `kept` says that every record is durable somewhere, or out. Acknowledge or note too early, and a crash loses the record:
+# the repeat is taken for a duplicate. Note too late, or forget too soon, and it counts twice.
 # *highest_only* loses without any crash: record 0 is lost on the way, record 1 arrives, and when record 0 comes at last,
 # its id is smaller.
 #
@@ -205,7 +203,8 @@ lab.compare(**{rule: lab.explore("delivery", broken=rule, processes=2, records=2
 #    are written in one durable step. Then the sender is told. After a crash the process sends the written productions
 #    again, with the same ids.
 # 3. **Weak productions** (MillWheel, too). As in design 1, the production is sent on without being written, and the
-#    process waits. Here it keeps ids: it notes the id in its store when everything after it is done.
+#    process waits. Here it notes the id in its store when everything after it is done. That is late, and does no harm
+#    where the next process recognises a repeat; the last one puts out and notes in one step.
 #
 # With weak productions a crashed process makes its production again. Its id may be derived from the record, and so is the
 # same again. Or the id is fresh, as from a counter.
@@ -417,8 +416,8 @@ lab.replay("delivery.retry_reorders")
 # |---|---|---|---|
 # | acknowledgement | Storm: `ack`, when the whole *tuple tree* is processed | Flink, between tasks: that of TCP | producer `acks` |
 # | repeat | Storm: the spout replays. MillWheel, Dataflow: *upstream backup* | Flink: the connected tasks go back together. Spark: the failed task runs again | producer retries |
-# | list of ids | Dataflow, by default: a catalog in each receiver; MillWheel: a Bloom filter and a store | - | producer id and sequence number, kept by the broker |
-# | fencing | MillWheel: sequencer token | only what a store itself does | producer epoch; refusal `PRODUCER_FENCED` |
+# | list of ids | Dataflow, by default: a catalog in each receiver; MillWheel: a Bloom filter and a store | - | the last five batches of each producer id; a restarted producer without transactional id gets a new one |
+# | fencing | MillWheel: sequencer token | of their own notes ([12](12_engines.ipynb)); of rows, only the store | producer epoch; refusal `PRODUCER_FENCED` |
 #
 # ## On Monday
 #

@@ -92,11 +92,11 @@ assert set(walk.violated) == {"reachable"}
 # %% [markdown]
 # The copies hold 200 + 200 = 400: the right sum. The claim `reachable` is broken all the same: no run leads to this state.
 # The transfer of process 1 (12.1 on the card) is received in the copy of process 2 and not sent in that
-# of process 1. The transfer of process 2 is sent and nowhere received. The right sum is necessary, and no
-# proof.
+# of process 1. The transfer of process 2 is sent and nowhere received. A wrong sum proves a copy bad; a right
+# sum proves nothing.
 #
-# A snapshot is right if it is a **consistent cut**. Whatever is received in it was sent in it. Whatever was sent and not
-# received lies in one of its channels. So a snapshot has two parts: the accounts, and what is in the channels.
+# The accounts must form a **consistent cut**: whatever is received in it was sent in it. And whatever was sent and not
+# received must be saved with its channel. So a snapshot has two parts: the accounts, and what is in the channels.
 #
 # ## First way: stop everybody
 #
@@ -217,7 +217,7 @@ assert {name: search.violated["conserved"].split("100 ")[1].split(":")[0] for na
 # Money under way that nobody saves *vanishes* (`forget_channels`, `forget_drain`). Money that leaves after one copy and
 # arrives before the other *appears* (`late_markers`, `forget_pause`).
 #
-# The order in a channel is needed, too: a marker parts what was sent before it from what was sent after it. In the first run
+# The order in a channel is needed: a marker is the line between what was sent before the copy and after it. In the first run
 # process 1 pays and copies, and its marker overtakes the 100. In the second it copies and pays, and the 100 overtake its marker.
 
 # %% tags=["nbval-check-output"]
@@ -295,8 +295,8 @@ assert sum(process.account.balance for process in together.state.processes) == 4
 assert not together.violated
 
 # %% [markdown]
-# Flink goes back in this way. A broken connection fails the job, and all tasks return to the same checkpoint. So no task need
-# keep a list of what it has received, as in [notebook 02](02_delivery.ipynb): none remembers more than the others.
+# Flink goes back in this way. When a connection breaks, all connected tasks return to the same checkpoint. So no task need
+# keep a list of ids, as in [notebook 02](02_delivery.ipynb): none remembers more than the others.
 #
 # ## Try it yourself: a state that never was
 #
@@ -365,12 +365,12 @@ lab.check("03-moment")
 # %% [markdown]
 # ## What remains true
 #
-# - A copy is right if it is a consistent cut: received means sent, and what is under way is saved.
+# - A copy is right if received means sent (a consistent cut), and what is under way is saved.
 # - Markers stop nobody. They need channels that lose nothing and keep the order.
 # - A snapshot need not have been a moment. Everybody must go back to it together.
 #
-# A bank has no input that it could read again. A stream has one, so its copies also hold how far the sources have read. That
-# is the next notebook.
+# A streaming job can read its input again, so its copies also hold how far the sources have read. They fit if
+# they belong to the same point of the *input*, not of the clock: the next notebook.
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -396,8 +396,7 @@ lab.check("03-moment")
 #
 # **1. Each night at 0:00, by its own clock, each branch writes its account to a file. When is the sum of the files right?**
 #
-# <details><summary>a) If the clocks agree.</summary>Even with perfect clocks, a transfer under way at midnight is in
-# no file.</details>
+# <details><summary>a) If the clocks agree.</summary>A transfer under way at midnight is still in no file.</details>
 # <details><summary>b) If nothing is under way at midnight, and the clocks agree.</summary>Yes. That is stop the world, with
 # the clock as the signal.</details>
 # <details><summary>c) Always, since transfers are atomic.</summary>They are not: taking and giving are two steps in two

@@ -80,10 +80,10 @@ assert job.state.sources[0].position == 2
 
 # %% [markdown]
 # The checkpoint holds offset 1 and *hello=1*, and the running job has counted *hello=2*. Each task copies at its own
-# time. The copies fit all the same: they hold the records before the barrier and no other. A checkpoint is a consistent cut
-# ([notebook 03](03_snapshots.ipynb)).
+# time. The copies fit all the same, because the barrier is one point of the *input*: each holds the records before it and no
+# other. A checkpoint is a consistent cut ([notebook 03](03_snapshots.ipynb)).
 #
-# A simpler way? Copy all states at once, with the offset behind the last row that the *sink* has put out. Two jobs do
+# A simpler way? Copy all states at the same moment, and read on after the last row of the *sink*. Two jobs do
 # so, crash, and go back. One task counts *hello*, one *world*. `first` reads *hello*, *hello*, *world*; `second` reads
 # *hello*, *world*, *hello*.
 
@@ -117,15 +117,15 @@ assert lab.explore("barriers", words=words, sources=1, broken="sink_offset").vio
 # 1. The JobManager asks the sources for a barrier.
 # 2. With a directory set, each task writes its state there, and its acknowledgement carries the *location*. (By default, and
 #    for state under 20 kB, it carries the state.)
-# 3. With all acknowledgements the JobManager writes a small file of locations, and puts its address into the store of
-#    completed checkpoints. *Now the checkpoint is complete. This is the decision.*
+# 3. With all acknowledgements the JobManager writes a small file of locations (`_metadata`), and then its address into the
+#    store of completed checkpoints. *Only now the checkpoint is complete. This is the decision.*
 # 4. Only then it sends the **notification**, which tells the sink to make its rows visible.
 #
 # The sink here keeps its rows in a transaction, one row a record. At the barrier it pre-commits (*seals*) the transaction, at the
 # notification it commits. `visible`: the rows of each word that a reader finds.
 #
-# A restarted job loads the latest *complete* checkpoint. It commits what that checkpoint had decided, and aborts every other
-# transaction it can find. It sets the sources back and reads on. Three jobs die: `third` at the third record, behind checkpoint 1; `incomplete`
+# A restarted job loads the latest *complete* checkpoint. It commits what that had decided, aborts every other
+# transaction it can find, sets the sources back and reads on. Three jobs die: `third` at the third record, behind checkpoint 1; `incomplete`
 # before checkpoint 1 is complete. `not_told` dies when the checkpoint is stored and the sink has not heard of it. `third` reads
 # *hello*, *world*, *hello*.
 
@@ -152,7 +152,7 @@ for run in (third, incomplete, not_told):
 # All three are right. `third` began again at offset 2 with *hello=1*, *world=1*. `incomplete` began from nothing. `not_told` shows
 # that a lost notification costs time and no data.
 #
-# Why must step 4 come last? A JobManager tells the sink *before* it stores the checkpoint, and the job dies in between. The
+# Now steps 3 and 4 change places: a JobManager tells the sink *before* it stores the checkpoint, and dies in between. The
 # input is *hello*, *hello*, *world*, with barrier 1 behind the first *hello*.
 
 # %%
@@ -205,9 +205,8 @@ assert naive.until("complete").facts["checkpoint_offsets"] == [1, 1]
 assert naive.facts["counts"] == naive.facts["visible"] == "hello=4 world=1"
 
 # %% [markdown]
-# Four *hello* instead of three, behind a two-phase sink: no sink can repair a wrong *count*. A sink decides when a row becomes
-# visible; how often its record was counted, the sink cannot see. Flink calls this mode *at-least-once*:
-# a task only counts barriers and blocks nothing.
+# Four *hello* instead of three, behind a two-phase sink: no sink can repair a wrong *count*. Flink calls this mode
+# *at-least-once*: a task only counts barriers and blocks nothing.
 #
 # The remedy is **alignment**: a task *blocks* a channel whose barrier has come, reads the others until their barriers come,
 # copies, and passes the barrier on. A source that has ended sends no barrier any more; its end counts as one
@@ -243,7 +242,7 @@ assert not ended.violated
 
 # %% [markdown]
 # `exact`, `no_orphan` and `conserved` speak of the checkpoint, the others of the result. Without
-# alignment the checkpoint is wrong even if no job crashes, but only a job that *restores* it counts twice. With one input there is
+# alignment every checkpoint may be wrong, and you notice only when you *restore* one. With one input there is
 # nothing to align.
 #
 # ## What alignment costs
@@ -276,10 +275,10 @@ copied = ("copied_standing", "copied_in_the_background")
 assert [lab.replay(f"barriers.{name}").facts["standing_steps"] for name in copied] == [4, 0]
 
 # %% [markdown]
-# On the left one record waited; on the right three were stored. The searches show that unaligned checkpoints are right, and need
-# the records in flight. They help where alignment takes long, and cost space and writing.
+# On the left one record waited; on the right three were stored. The searches show that unaligned counts are right, and need
+# the records in flight. Results that go by the records' own times may differ after a restart (Flink's page on back pressure).
 #
-# Writing the copy itself need not stop a task: it can go on, and write in the background (`barriers.copied_in_the_background`).
+# A task can write its copy in the background (`barriers.copied_in_the_background`).
 #
 # > **What popular notes get wrong**
 # >
@@ -321,10 +320,10 @@ assert [list(run.violated) for run in ends.values()] == [[], ["no_loss"], ["no_d
 # Both *expired* jobs tolerate one failure. Their sources do not go back, so nobody sends the row again: the sealed
 # transaction must wait and commit with the next checkpoint. Only a *restart* aborts; then the sources go back.
 #
-# The cancelled job had shown one row. Without its checkpoint it starts from nothing and shows that row again.
+# Without its checkpoint the cancelled job starts from nothing and shows its row again.
 #
-# **Retention** says what is left when a job has *ended*: finished, cancelled, or failed for good. A restart is no end; it uses the
-# checkpoint under any retention.
+# **Retention** says what is left when a job was *cancelled*, or has failed for good; one that finishes keeps nothing. A restart uses
+# the checkpoint under any retention. For a planned stop, use *stop with savepoint*.
 #
 # All names begin with `execution.checkpointing.`; the defaults are those of Flink 1.20.
 #
@@ -408,17 +407,17 @@ lab.check("04-settings")
 # | barrier | checkpoint barrier | none: a micro-batch ends in all tasks |
 # | checkpoint coordinator | `CheckpointCoordinator` | driver |
 # | where the parts lie | `execution.checkpointing.dir` (before 1.20: `state.checkpoints.dir`); default: JobManager's memory | `checkpointLocation` |
-# | who keeps the address | JobManager; with high availability ZooKeeper or Kubernetes | you: the folder's name |
-# | decision | the store of completed checkpoints | `commits/N` |
+# | who keeps the address | JobManager, and it dies with it; with high availability ZooKeeper or Kubernetes | you: the folder's name |
+# | decision | the store of completed checkpoints | the sink's own commit; `commits/N` says only that batch N is finished |
 # | notification | `notifyCheckpointComplete` | - |
 # | unaligned only after a while | `aligned-checkpoint-timeout`, default 0: at once, where enabled | - |
 #
 # ## On Monday
 #
 # - Is checkpointing on? Set a directory that outlives the machines, and `RETAIN_ON_CANCELLATION`.
-# - Look at the alignment time. If it is long, find the slow task first.
-# - Tolerate a few failures and alert on each. With 0 one slow write restarts the job. Raise `timeout` only for checkpoints
-#   that would end.
+# - If the alignment time is long, find the slow task first.
+# - With 0 tolerated failures one slow write restarts the job. Tolerate a few only after raising the transaction timeout
+#   ([09b](09b_timeouts.ipynb)): each adds an interval. Alert on each.
 #
 # ## Check yourself
 #

@@ -151,7 +151,7 @@ lab.answer("05-rules", [name for name, search in changed.items() if "atomic" in 
 assert all(search.exhausted for search in changed.values())
 
 # %% [markdown]
-# The table shows `atomic` in the first three lines. Mistakes tear a transfer, and crashes alone do not.
+# `atomic` breaks in the first three lines. Mistakes tear a transfer; crashes alone do not.
 #
 # ## The price
 #
@@ -191,7 +191,7 @@ lab.show("two_phase_commit.aborts_alone")
 
 # %% [markdown]
 # The commit was decided, so half of the transfer happened. Such an abort by a timeout is called a *heuristic* decision. A
-# silence may end in an abort before the yes (participant) or before the record (coordinator), never later.
+# participant may give up until its yes, the coordinator until its record; after that, neither may.
 #
 # > **What popular notes get wrong**
 # >
@@ -302,8 +302,8 @@ lab.check("05-blocked")
 # | write | `invoke` | `SinkWriter.write` | the sink's task, for each record |
 # | open the next transaction | `beginTransaction` | up to the writer | the sink's task, after each pre-commit |
 # | vote yes | `preCommit` | `prepareCommit` of the writer | the sink's task, at the barrier |
-# | commit | `commit` | `Committer.commit` | the sink's task, at `notifyCheckpointComplete` |
-# | commit again after a restart | `recoverAndCommit` | `Committer.commit` | the sink's task, when it starts from a checkpoint |
+# | commit | `commit` | `Committer.commit` | at `notifyCheckpointComplete`, today in a committer operator of its own |
+# | commit again after a restart | `recoverAndCommit` | `Committer.commit` | the same, when it starts from a checkpoint |
 # | abort after a restart | `recoverAndAbort` | up to the writer | the sink's task, when it starts |
 #
 # Flink 2.0 took the old class out of its public interface. Notebooks 08 and 09 explain the last two columns of the next table.
@@ -311,15 +311,15 @@ lab.check("05-blocked")
 # | here | Spark | Kafka | PostgreSQL |
 # |---|---|---|---|
 # | vote yes | `DataWriter.commit`, a *yes* by another name | none: a producer only flushes | `PREPARE TRANSACTION` |
-# | decision | `commits/N`: *after* the sink's commit, so it decides only whether batch N runs again | `PrepareCommit` in the transaction log | it is a participant only |
-# | commit | `StreamingWrite.commit`, on the driver, before `commits/N` | `EndTxn` | `COMMIT PREPARED` |
+# | decision | the sink's own commit; `commits/N` comes after it, and only ends batch N | `PrepareCommit` in the transaction log | it is a participant only |
+# | commit | `StreamingWrite.commit`, on the driver, before `commits/N`; may come twice for a batch | `EndTxn` | `COMMIT PREPARED` |
 # | handle | not stored by Spark | transactional id, producer id, epoch | the name given to `PREPARE` |
 #
 # ## On Monday
 #
 # - Ask of each sink: where is its decision record, and who reads it after a crash?
-# - Look for transactions in doubt, such as rows in PostgreSQL's `pg_prepared_xacts`. They hold locks. Find out which job
-#   they wait for before you end one by hand: that is a heuristic decision.
+# - Look for transactions in doubt, such as rows in PostgreSQL's `pg_prepared_xacts`. They hold locks. Before you end one
+#   by hand, look up what its job has decided.
 #
 # ## Check yourself
 #

@@ -82,7 +82,7 @@ assert upsert.verdict.guarantee == "exactly-once"
 assert upsert.verdict.regression == (0,)
 
 # %% [markdown]
-# The answer shows a jump back. Here are both sinks after the same kill.
+# A jump back. Here are both sinks after the same kill.
 
 # %% tags=["nbval-check-output"]
 append = lab.simulate(failpoint, sink="append")
@@ -118,8 +118,8 @@ assert "no_regression" not in one.violated
 assert "no_regression" in three.violated
 
 # %% [markdown]
-# The last column names the claims that some order of steps breaks. `no_regression` says that no value jumps back, and
-# `no_fractured_read` that nobody sees a part of a batch while the job is down. With small batches nothing jumps back. Spark repeats one batch at most, so it takes two updates of a
+# The last column names the claims that some order of steps breaks: `no_regression`, that no value jumps back, and
+# `no_fractured_read`, that nobody sees a part of a batch while the job is down. With small batches nothing jumps back. Spark repeats one batch at most, so it takes two updates of a
 # key in one batch. (Asynchronous progress tracking and the real-time mode are exceptions.) Flink repeats everything since its last checkpoint.
 #
 # An upsert is idempotent under conditions. The value must be the same when the batch runs again. Here a batch of one
@@ -139,7 +139,7 @@ store.execute("SELECT added, replaced FROM counts").fetchone()
 # (2, 1)
 
 # %% [markdown]
-# The result shows that adding twice counts twice. The key must be the same, too: a random key makes a new row each time. And
+# Adding twice counts twice. The key must be the same, too: a random key makes a new row each time. And
 # there must be one writer. Now the input is *hello* three times, two in a batch. The first driver writes 1 and falls silent. A second
 # driver takes over and writes 1, 2 and 3. Then the first wakes up and writes its 2: it is a zombie.
 
@@ -158,9 +158,9 @@ print("in the end:", zombie.verdict.final["hello"], "- lost offsets:", list(zomb
 # ## Second: keep the rows, and copy them later
 #
 # The sink *wal* keeps a write-ahead log: the rows of a batch go into a file that no reader looks at. When Spark has noted the
-# batch (`commits/0`), the sink copies the log into the table. That copy is the **flush**. At last the sink notes that the
+# batch (`commits/0`), the sink copies the log into the table. That copy is the **flush**. Finally the sink notes that the
 # batch is flushed: the **second confirmation**. A restarted driver flushes every log that is noted and not confirmed.
-# So moment 9 comes before 6 here, and 8 lies behind the second confirmation.
+# In this order the moments are 5, 9, 6, 7, 8.
 
 # %%
 lab.ask("06-log")
@@ -196,8 +196,8 @@ assert [point for point, run in logged.items() if run.verdict.duplicate] == [
 assert not any(run.verdict.lost for run in logged.values())
 
 # %% [markdown]
-# The table shows two bad moments of nine: 6 and 7. Both lie between the first copied row and the second confirmation, and this
-# window grows with the batch. Nobody noted how far the flush had come. So recovery flushes the whole log again, and the sink is
+# Two moments of nine are bad. Both lie between the first copied row and the second confirmation, and this
+# window grows with the batch. Nobody noted how far the flush had come, so recovery flushes the whole log again: the sink is
 # at-least-once. This is the code that flushes and confirms:
 
 # %%
@@ -215,7 +215,7 @@ lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=
 # delete_the_log  at-most-once   2     0      0           1
 
 # %% [markdown]
-# The second line shows a loss: one row was out, two rows were in the log only. A log must stay until the second
+# One row was out; two were in the log only, and are lost. A log must stay until the second
 # confirmation is on disk.
 #
 # > **What popular notes get wrong.** "*A write-ahead log is exactly-once.*" It doubled rows at two of nine moments. "*The log is
@@ -230,7 +230,7 @@ lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=
 # BEGIN;
 # SELECT 1 FROM batches WHERE query = 'shop' AND batch = 0;  -- there already? Then ROLLBACK: nothing to do
 # INSERT INTO counts VALUES ('world', 1), ('hello', 1), ('hello', 2);
-# INSERT INTO batches VALUES ('shop', 0);                    -- the batch marker
+# INSERT INTO batches VALUES ('shop', 0);                    -- the marker; its key (query, batch) refuses a second writer
 # COMMIT;
 # ```
 #
@@ -257,9 +257,10 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 #   87 states, all there are
 
 # %% [markdown]
-# Both cards show that nothing breaks: exactly-once, without two-phase commit and without a jump back. There are two conditions. A
-# repeated batch must hold the same rows, as for *idempotent*. And the marker must name the query, with a new name for a new checkpoint
-# folder, where the numbers begin at 0 again. Here the marker holds the number alone. Batch 0 had one record when the folder was
+# Nothing breaks: exactly-once, without two-phase commit and without a jump back. There are two conditions. A number must always
+# stand for the same records. (Their values may differ, as only one execution shows; but see [11](11_side_effects.ipynb)
+# for state.) And the marker must name the query, with a new name for a new checkpoint
+# folder, where the numbers begin at 0 again. Here it holds the number alone. Batch 0 had one record when the folder was
 # deleted; the new batch 0 has all three:
 
 # %% tags=["nbval-check-output"]
@@ -272,7 +273,7 @@ lab.replay("pipeline.deleted_checkpoint_and_markers")
 #   BROKEN no_loss, no_fractured_read
 
 # %% [markdown]
-# The card shows a loss: the new batch 0 found the old marker, and the sink skipped two new rows.
+# The new batch 0 found the old marker, and two new rows are lost.
 #
 # ## Fourth: a transaction for each task
 #
@@ -310,7 +311,7 @@ lab.answer("06-order", spark_order.verdict.rows)
 # Three rows were committed, and nothing on disk said that batch 0 is finished. So the batch ran again and committed three more.
 
 # %% [markdown]
-# The answer shows that the order decides. Here is every moment in both orders:
+# So for this sink the order decides. Here is every moment in both orders:
 
 # %% tags=["nbval-check-output"]
 points = lab.points("two_phase", "engine")
@@ -351,7 +352,7 @@ undecided = lab.simulate("coordinator.after_handles", sink="two_phase")
 assert "abort(1)" in [str(action) for action in undecided.trace.actions]
 
 # %% [markdown]
-# The first table shows two bad moments in Spark's order, the second none in Flink's. There the restarted driver finds the decision
+# For this sink Spark's order has two bad moments, Flink's none. There the restarted driver finds the decision
 # and the handles of the transactions, and finishes the commits (`lab.show("pipeline.decide_then_commit")`). Votes are not the
 # decision: where the job dies between votes and note (moment 5), recovery aborts, and the batch runs again.
 #
@@ -367,12 +368,12 @@ print(half.seen)
 # world=1 | crash 1 | hello=1 hello=2
 
 # %% [markdown]
-# One row of three is there while the job is down. This is a **fractured read**: a reader sees a part of a batch while nobody is there to complete
-# it. Recovery completes the batch. In a folder it is the same: one rename shows one file, and several renames are several steps.
+# One row of three is there while the job is down. This is a **fractured read**: a reader sees a part of a batch. (Between two commits of a living job there is
+# one, too; the lab counts those while it is down.) Recovery completes the batch. In a folder it is the same: each rename shows one file.
 #
 # ## Which one, and what does it cost?
 #
-# What is held back is seen later. This is the step of an undisturbed run after which the first row can be read:
+# Hiding rows makes readers wait. After how many steps of an undisturbed run can they read the first row?
 
 
 # %% tags=["nbval-check-output"]
@@ -389,8 +390,8 @@ found | {"idempotent": first_seen("idempotent", "sqlite")}  # a file cannot repl
 # {'append': 4, 'batch_marker': 8, 'two_phase': 12, 'wal': 13, 'idempotent': 4}
 
 # %% [markdown]
-# The output shows that two sinks hold nothing back. The other three show a row when its batch is complete. With a batch
-# (in Flink, a checkpoint) every ten seconds a row waits for the next one, five seconds on average.
+# Two sinks hold nothing back. The other three show a row when its batch is complete. With a batch
+# (in Flink, a checkpoint) every ten seconds a row waits for the next one ([13](13_price.ipynb) measures how long).
 # The checkpoint's own time and the commit come on top.
 #
 # | sink | a batch that comes again | guarantee | on the way | what it demands, and costs |
@@ -559,19 +560,19 @@ lab.check("06-jump")
 # | idempotent | a sink that upserts by key | an upsert in `foreachBatch` | `INSERT ... ON CONFLICT ... DO UPDATE` |
 # | wal | 1.x: `GenericWriteAheadSink`; after a restart it flushes with the next completed checkpoint only | - | - |
 # | batch_marker | - | `foreachBatch(rows, batchId)` with a table of batches; Delta's `txnAppId` and `txnVersion`; the file sink's `_spark_metadata` | one ordinary transaction |
-# | two_phase | 1.x: `TwoPhaseCommitSinkFunction` (2.0: internal); today `Sink`, `SupportsCommitter`, `Committer` | `DataWriter.commit`, then `StreamingWrite.commit`; no handle stored | `transactional.id`; `PREPARE TRANSACTION` |
+# | two_phase | 1.x: `TwoPhaseCommitSinkFunction` (2.0: internal); today `Sink`, `SupportsCommitter`, `Committer` | `DataWriter.commit`, then `StreamingWrite.commit`, which must recognise a batch that it committed (Delta, Iceberg) | Kafka: no vote; `PREPARE TRANSACTION` |
 #
 # ## On Monday
 #
 # - Look at the line with which your job writes. Without a key, a batch number or a commit it is *append*. Derive a key from the
 #   record, never from clock or chance.
 # - In `foreachBatch`: write the query's name and `batchId` into the transaction of the rows, and skip what is there.
-# - In Flink: look up each `KafkaSink`. Its `DeliveryGuarantee` is `NONE` by default; `EXACTLY_ONCE` needs `setTransactionalIdPrefix`.
+# - In Flink: look up each `KafkaSink`. Its `DeliveryGuarantee` is `NONE` by default, in SQL at-least-once; `EXACTLY_ONCE` needs a prefix of transactional ids.
 #
 # ## Sources
 #
-# Apache Spark: `MicroBatchExecution` and `foreachBatch`. Apache Flink: `GenericWriteAheadSink`, `CheckpointCommitter`, the release
-# notes of 2.0, `KafkaSinkBuilder`. Kafka:
+# Apache Spark 4.2: `MicroBatchExecution`, `StreamingWrite`. Apache Flink: `GenericWriteAheadSink` (1.x), the release
+# notes of 2.0, `KafkaSinkBuilder` and `KafkaConnectorOptions` (5.0). Kafka:
 # [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging).
 #
 # Next: [07, the same on real Spark](07_crash_spark.ipynb)

@@ -82,8 +82,8 @@ reader.run(total)
 #
 # ## Prepare, then decide
 #
-# `PREPARE TRANSACTION 'name'` is PostgreSQL's vote *yes*. It takes the transaction away from its session and writes it to disk under that name.
-# The result is a **prepared transaction**: neither committed nor rolled back. Readers do not see its rows yet. The session is free for other work.
+# `PREPARE TRANSACTION 'name'` is PostgreSQL's vote *yes*. It stores the open transaction on disk under that name.
+# The result is a **prepared transaction**. The session is free for other work.
 # The name is called **gid**, for global identifier.
 
 # %% tags=["nbval-check-output"]
@@ -117,7 +117,7 @@ lab.answer("08-prepared", f"{len(waiting.rows)} waiting, total {reader.run(total
 # PREPARE TRANSACTION had taken both transactions away from their sessions, so both outlived them. Neither was committed, so a reader still saw 500 and 500.
 
 # %% [markdown]
-# The view `pg_prepared_xacts` lists what waits. Now SIGKILL for **every process of the server**, and a new start (only if it is the private one):
+# Both are prepared still: neither committed nor rolled back, so readers do not see their rows. The view `pg_prepared_xacts` lists what waits. Now SIGKILL for **every process of the server**, and a new start (only if it is the private one):
 
 # %% tags=["nbval-check-output"]
 killed = server.kill()
@@ -173,7 +173,7 @@ lab.said(between, reader.run(total))
 assert (between.value, reader.run(total).value) == (900, 1000)
 
 # %% [markdown]
-# The first total shows a fractured read: part of the transfer without the rest. If the session that commits dies in between, this lasts until
+# The first total is a fractured read: part of the transfer without the rest. If the committing session dies in between, it lasts until
 # somebody recovers. Two-phase commit promises all or nothing *in the end*, and not that both parts become visible at once.
 #
 # ### May a commit come twice?
@@ -209,7 +209,7 @@ reader.run("SELECT name FROM done")
 # %% [markdown]
 # ### One database needs no two-phase commit
 #
-# If all rows of a batch go to **one** database, and a repeated batch has the same rows, the marker row is enough.
+# If all rows of a batch go to **one** database, the marker row is enough, on the two conditions of [06](06_sinks.ipynb).
 # Rows and marker travel in one plain transaction.
 # Spark would call this function for each micro-batch, through `foreachBatch`. The key of the marker is (query, batch):
 
@@ -335,10 +335,11 @@ other.run("ROLLBACK PREPARED 'orphan'", "UPDATE north SET balance = balance - 1"
 # The writer gets through.
 #
 # > **What popular notes get wrong.** "*Two-phase commit is perfect.*" The orphan blocked everybody who wanted to write that
-# > row, and would have done so for a year. It also keeps PostgreSQL from cleaning up old rows. That is why prepared
-# > transactions are **off** by default: `max_prepared_transactions = 0`, and `PREPARE TRANSACTION` fails with error 55000.
-# > For recovery it means: *first* finish your own orphans, *then* write the batch again, or the new write waits
-# > for its own dead predecessor. Both change one row, or insert one key.
+# > row, and would have done so for a year. It also keeps PostgreSQL from cleaning up old rows; in the end the server refuses new
+# > transactions, lest their numbers wrap around. So the manual means `PREPARE TRANSACTION` for transaction managers only, and it is **off** by
+# > default: `max_prepared_transactions = 0`, error 55000.
+# > Recovery must *first* finish its orphans, *then* write the batch again, or the write waits for ever
+# > for its own dead predecessor.
 #
 # ## A transaction that may not stay open
 #
@@ -419,7 +420,7 @@ assert [run.crashes[0]["commit_log"] for run in runs.values()] == [[], [], [], [
 # %% [markdown]
 # The first two rows show the same crash without and with a marker: visible rows, no `commits/0`, so the batch ran again. *batch_marker* found its marker and skipped it.
 #
-# The last two rows show the rule of recovery. Without `commits/0` nothing was decided: both are rolled back, and the batch runs again.
+# Without `commits/0` nothing was decided: both are rolled back, and the batch runs again.
 # With `commits/0` recovery commits both by name. One was committed already, and its marker row says so.
 #
 # This is what a reader saw in the last run, each row as word=count:
@@ -565,7 +566,7 @@ lab.check("08-orphan")
 #
 # | here | PostgreSQL | Flink | Spark | Kafka |
 # |---|---|---|---|---|
-# | pre-commit, the vote | `PREPARE TRANSACTION` | `prepareCommit` (up to 1.x `preCommit`) | `DataWriter.commit` in the task | a flush; there is no vote |
+# | pre-commit, the vote | `PREPARE TRANSACTION` | `prepareCommit` (up to 1.x `preCommit`); to databases, the JDBC connector by XA | `DataWriter.commit` in the task | a flush; there is no vote |
 # | the name by which it is finished | gid, under 200 bytes | committable | `WriterCommitMessage`, which Spark does not store | transactional id, producer id, epoch |
 # | commit | `COMMIT PREPARED` | `Committer.commit` | `StreamingWrite.commit` | `EndTxn` |
 # | list of what waits | `pg_prepared_xacts` | state of the committer | - | `ListTransactions` |

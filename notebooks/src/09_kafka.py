@@ -71,7 +71,7 @@ def read(isolation_level, start="earliest"):
 # {'read_uncommitted': ['hello'], 'read_committed': []}
 
 # %% [markdown]
-# The first reader has *hello*, although nobody has decided anything. Now the producer aborts, and both read again from the beginning:
+# The first reader has *hello*, although nothing is decided. Now the producer aborts, and both read again from the beginning:
 
 # %% tags=["nbval-check-output"]
 producer.abort_transaction()
@@ -82,7 +82,7 @@ producer.abort_transaction()
 
 # %% [markdown]
 # The default reader still gets *hello*. An abort removes nothing from the log: it adds a **transaction marker**, a small entry that says "aborted", and `read_committed`
-# skips what it covers. A commit adds one, too, and `read_committed` goes by the markers alone. Each takes an offset.
+# skips what it covers. A commit adds one, too. Each takes an offset.
 # The record takes up space until Kafka clears that part of the log, by age (retention) or by key (compaction).
 #
 # A second producer takes the same transactional id, as a restarted program would. The first one has written *world* and then wants to commit:
@@ -122,7 +122,7 @@ read("read_committed")
 # | 6 | it initialises the next id, and writes *world* into transaction 1 | sink's writer |
 # | 7 | it stores its checkpoint: the next offset, and the handle of transaction 0. **The decision** | JobManager |
 # | 8 | it asks for the commit; the coordinator notes it in its own log, and answers | sink's committer, after the JobManager's notice |
-# | 9 | the coordinator writes the transaction marker "committed" into the topic | Kafka |
+# | 9 | the coordinator writes the transaction marker into the topic | Kafka |
 # | 10 | the job tells Kafka how far it has read | source |
 #
 # The **transaction coordinator** is the part of the broker that keeps account of transactions.
@@ -196,11 +196,11 @@ assert copy.look().committed == ["hello"]
 # Both answers are `NoError`: the second commit changes nothing. (PostgreSQL gave an error.)
 #
 # Any Kafka takes this request. But **no public producer API offers it**: a producer can commit only what it has begun itself. Flink sets the three private values by reflection, in `FlinkKafkaInternalProducer.resumeTransaction`.
-# The lab sends `EndTxn` itself. An official way, KIP-939, is not finished.
+# The lab sends `EndTxn` itself. An official way, KIP-939, is not finished in Kafka 4.3.
 #
 # ## Who waits for whom?
 #
-# A reader at `read_committed` gets records in the order of their offsets, and it never skips an undecided one. It stops at the **last stable offset**: the place where the first open transaction of the partition begins, or the end if none is open.
+# A reader at `read_committed` gets records in the order of their offsets. How far may it read while a transaction is open?
 #
 # Three writers share a partition. *slow* writes *one* into a transaction and goes away. Somebody writes *two* without
 # any transaction. *quick* writes *three*, and commits.
@@ -243,7 +243,7 @@ lab.answer("09-waits", len(waiting.committed))
 # The first open transaction begins at offset 0, with slow's record. The reader stops there, and the two other records lie behind it.
 
 # %% [markdown]
-# The look shows a last stable offset of 0: *slow* holds up everybody. Behind its record waits what is committed, and also what never was in a transaction.
+# A reader at `read_committed` stops at the **last stable offset**: where the first open transaction of the partition begins, or at the end if none is open. Here that is 0: *slow* holds up everybody. Even what never was in a transaction waits behind its record.
 # A dead writer holds up all such readers of the partition until somebody aborts its transaction:
 
 # %% tags=["nbval-check-output"]
@@ -260,16 +260,15 @@ lab.said(shared.abort("slow"), shared.look())
 assert shared.look().committed == ["two", "three"]
 
 # %% [markdown]
-# So an empty topic is not yet a lost record: look for open transactions first.
+# So if a reader gets nothing, nothing need be lost. Look for an open transaction first.
 #
-# The broker does not wait for ever. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not. Three timeouts must fit, the shortest first:
+# The broker does not wait for ever. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not. Three timeouts must fit:
 # the checkpoint's, the transaction's (`transaction.timeout.ms`, the producer's), the broker's maximum (`transaction.max.timeout.ms`).
-# [Notebook 09b](09b_timeouts.ipynb) works them out.
+# With the defaults they cannot: see [09b](09b_timeouts.ipynb).
 #
 # ## Where does a restarted job read on?
 #
 # A **consumer group** is a name under which Kafka stores offsets: how far the consumers of that name have read. The copy job told its group the offset in step 10.
-# Let us falsify it.
 #
 # The job copies two of four records and stops. Somebody sets the group's offset back to 0, or forward to 4. Then the job starts again.
 # Once it looks into its checkpoint for where to read on; once it asks the group.
@@ -385,8 +384,8 @@ assert [len(run.crashes[0].get("server", {}).get("aborted", [])) for run in runs
 # Spark and Flink's `KafkaSource` do so by themselves.
 #
 # The last two rows had the same timeout. With `commits/0` written (log-then-commit, the default here), nobody ran the batch again, and what Kafka had aborted was **lost**.
-# The lab's recovery reported that and went on, as Flink's does in its log. Without `commits/0` nothing was decided, and the batch ran again. That does not make commit-then-log better:
-# there, a crash just *after* the commit doubles rows ([07](07_crash_spark.ipynb)).
+# The lab's recovery reported that and went on, as Flink's sink does. Without `commits/0` nothing was decided, and the batch ran again. That does not make commit-then-log better:
+# there, a crash just *after* the commit doubles this sink's rows ([07](07_crash_spark.ipynb)).
 #
 # These sinks are the lab's. Spark's own `format("kafka")` is at-least-once. If readers must not count a record twice, give every record an id of its own, such as its partition and offset in the input.
 # Readers then drop what they have seen. Or write with transactions, as Flink's `KafkaSink` can.
@@ -471,11 +470,12 @@ lab.check("09-offsets")
 # wrote it.</details>
 # <details><summary>b) Whether the records were lost.</summary>Not yet. They may lie behind the last stable offset.</details>
 #
-# **2. The commit of a decided transaction is refused, because Kafka has aborted it. What should a job do?**
+# **2. The commit of a decided transaction is refused, because Kafka has aborted it. What brings its records back?**
 #
-# <details><summary>a) Log the error and go on.</summary>No. Flink's connector does so: the records are lost, and only its log knows.</details>
-# <details><summary>b) Restart from the checkpoint.</summary>No. It meets the same refusal again and again.</details>
-# <details><summary>c) Nothing brings them back.</summary>Yes. Report it loudly, and choose a longer timeout.</details>
+# <details><summary>a) A restart from that checkpoint.</summary>No. It meets the same refusal.</details>
+# <details><summary>b) Nothing; they are gone.</summary>From the topic, yes. But the input log still has them.</details>
+# <details><summary>c) A person, who replays the lost offsets.</summary>Yes: they lie between the two checkpoints ([09b](09b_timeouts.ipynb)). Flink's sink goes
+# on, and counts the loss in its metric <code>failedCommittables</code>.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -487,13 +487,13 @@ lab.check("09-offsets")
 # | transactional id | `transactional.id`; the producer's | `setTransactionalIdPrefix`, needed for exactly-once | - |
 # | handle | id, producer id, epoch | committable of `KafkaCommitter` | - |
 # | commit | `EndTxn` | `FlinkKafkaInternalProducer.commitTransaction` | - |
-# | guarantee of the sink | - | `KafkaSink`, default none; `EXACTLY_ONCE` by `setDeliveryGuarantee` | at-least-once |
+# | guarantee of the sink | - | `KafkaSink`, default none (in SQL at-least-once); `EXACTLY_ONCE` by `setDeliveryGuarantee` | at-least-once |
 #
 # ## On Monday
 #
 # - Look for `isolation.level` in **every** reader of a transactional topic.
-# - If a reader stands still, list the open transactions of the partition: `kafka-transactions.sh list` and `describe`.
-# - A group's lag is for dashboards. The checkpoint has the truth.
+# - If a reader stands still: `kafka-transactions.sh describe-producers --topic T --partition P` shows who holds it up; then `describe`, or `abort`.
+# - A group's lag is for dashboards; the checkpoint is the truth.
 # - Set `startingOffsets` or `auto.offset.reset` on purpose, before the first start.
 #
 # Sources: [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging)

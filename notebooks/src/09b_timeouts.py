@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What do three timeouts cost?
 #
-# The shop's job writes its orders to Kafka. One night three orders go missing. No machine has crashed, no job has restarted, and
+# The shop's job writes its orders to Kafka. One night orders go missing. No machine has crashed, and
 # every checkpoint is complete. A broker has ended a transaction that was open for too long.
 #
 # {head}
@@ -38,7 +38,7 @@ timeout = 5  # seconds that a transaction may be open, in the sample configurati
 # settings of the job come into it as well. One is `execution.checkpointing.interval`, which is off by default. The other is
 # `execution.checkpointing.min-pause`, the least time from the end of a checkpoint to the start of the next (0 by default).
 #
-# Look at the defaults: Flink's sink asks for an hour, the broker allows a quarter of an hour. This producer asks a real
+# Look at the defaults: Flink's sink asks for an hour, the broker allows a quarter of one. This producer asks a real
 # broker for an hour:
 
 # %% tags=["nbval-check-output"]
@@ -61,10 +61,10 @@ kafka.topic(timeout=3600).begin("orders")
 #
 # - The clock of a transaction starts with its **first record**, not with its beginning and not with its pre-commit.
 # - A write into an aborted transaction is refused. The job then starts again from its last checkpoint.
-# - A commit of an aborted transaction is refused, too. Flink's connector logs that error and goes on.
+# - A commit of an aborted transaction is refused, too. Flink's sink logs that error, counts it (`failedCommittables`) and goes on.
 #
-# The same job gets three kinds of traffic between two barriers. *steady* has a record all the time. *burst* has three records right
-# behind the barrier, then silence. *late* has three records just before the next barrier.
+# The same job gets three kinds of traffic between two barriers. *steady* has a record all the time. *burst* has a few right
+# after the barrier, then silence. *late* has as many just before the next barrier.
 
 # %%
 lab.ask("09b-traffic")
@@ -87,7 +87,7 @@ lab.answer("09b-traffic", [kind for kind, trial in trials.items() if trial.verdi
 # After the burst nobody wrote, so nobody met a refusal. The checkpoint was complete, and only the commit was refused.
 
 # %% [markdown]
-# The table shows three outcomes of one mistake:
+# One mistake, three outcomes:
 #
 # - *steady*: the next write was refused. The job started again from its checkpoint, and again. Nothing is lost, and nothing gets done,
 #   until somebody gives the job a longer timeout.
@@ -110,8 +110,8 @@ trials.steps("burst")
 
 # %% [markdown]
 # A broker looks for such transactions every 10 s by default (`transaction.abort.timed.out.transaction.cleanup.interval.ms`), and the
-# lab's private one every second. So a timeout is a time after which the broker *may* abort. The trial leaves nothing to that chance: a job whose
-# transaction is too old waits until the broker has aborted it, and only then goes on. A job in production does not wait: there the broker's next look decides.
+# lab's private one every second. So a timeout is a time after which the broker *may* abort. To be repeatable, the trial's job
+# waits until the broker has aborted the old transaction. In production the broker's next look decides.
 #
 # The same three **simulated**, with two records and a **tick** of five seconds (one step of the simulator's clock). In *steady*
 # the clock stops after one tick, so that the run ends: the job's second attempt has time enough.
@@ -133,8 +133,9 @@ assert (steady.state.failures, burst.state.failures, late.state.failures) == (1,
 # %% [markdown]
 # ## Is an error better than a line in the log?
 #
-# The job could take the refused commit as an error. (Flink's older class `TwoPhaseCommitSinkFunction` does that.) Or the sink could commit before
-# the decision: that is commit-then-log, Spark's order. Log-then-commit is Flink's. A simulated store may drop one transaction, and nobody
+# The job could take the refused commit as an error, as Flink's older class `TwoPhaseCommitSinkFunction` does by default. (The *Kafka* sink on that class, up to
+# connector 3.4, raised it once; after the restart it only logged it, and records were lost all the same.) Or the sink could commit before
+# the decision: commit-then-log, Spark's order. Log-then-commit is Flink's. A simulated store may drop one transaction, and nobody
 # crashes. We search every schedule, for both orders and both reactions.
 
 # %%
@@ -170,11 +171,10 @@ assert [list(search.violated) for search in searches.values()] == [
 ]
 
 # %% [markdown]
-# The table shows four lines, and none is clean. An error that is only logged loses rows in both orders (`no_loss`): the batch
-# counts as done. In log-then-commit a raised error comes back at every restart: the claim that a run `ends` is broken. Such a run has no
-# result, so *exactly-once* speaks of the other schedules, for example those in which nothing is dropped. In commit-then-log a raised error
-# makes the batch run again: nothing is lost. But each of a batch's two tasks has a transaction of its own, and what the one had
-# committed before the other was refused comes twice (`no_duplicate`).
+# None of the four is clean. If the sink only logs the refused commit, rows are lost in either order, because the batch counts
+# as done. If it raises the error, the orders part ways. In Flink's every restart meets the same refusal, for ever. (Such a run delivers
+# nothing more, so *exactly-once* is about the runs that end.) In Spark's the batch simply runs again, and nothing is lost. But what one
+# of its two tasks had committed before the other was refused comes twice.
 #
 # Here are two single runs. In the first the drop comes after the decision, and the sink logs the error. In the second it comes
 # before the first commit, in Spark's order, and the sink raises the error:
@@ -191,8 +191,9 @@ lab.compare(
 # commit_then_log  exactly-once  0     0      0           3
 
 # %% [markdown]
-# The first line shows a loss: nobody runs a batch again that counts as done. The second line shows none: nothing was decided or
-# committed yet, so the batch ran again. In Flink's order no reaction repairs a timeout that is too short. It must be long enough.
+# The first loses a row: nobody runs a batch again that counts as done. In the second nothing was decided or
+# committed yet, so the batch ran again. In Flink's order no *automatic* reaction repairs a timeout that is too short. A person can: the input log
+# still has the records, between the offsets of two checkpoints. Replay that range once, with ids by which readers drop what survived.
 #
 # ## How long is long enough?
 #
@@ -227,7 +228,7 @@ jobs = {
 #  'interval 1, checkpoint 3': 7}
 
 # %% [markdown]
-# The result shows four sums, and each timeout must be longer than its sum:
+# Each timeout must be longer than a sum:
 #
 # - 2 + 1 = 3, so 4 is enough.
 # - 2 + 1 + 2 = 5, so 6.
@@ -250,7 +251,7 @@ lab.compare(rides_along=lab.replay("pipeline.expired_checkpoint"), aborted=lab.r
 # aborted      at-most-once  1     0      0           2
 
 # %% [markdown]
-# The second line shows the lost row. Now back to the sample: interval 10 s, checkpoint timeout 5 s, no checkpoint
+# Back to the sample: interval 10 s, checkpoint timeout 5 s, no checkpoint
 # tolerated, no downtime. The pause of 15 s counts from the end of a checkpoint. So the next checkpoint starts after the
 # interval, or after checkpoint and pause, whichever is longer.
 
@@ -269,7 +270,7 @@ lab.answer("09b-needed", sample.needed)
 # The next checkpoint starts 5 + 15 = 20 s after the one before, which is more than 10 s. It takes up to 5 s more.
 
 # %% [markdown]
-# The card shows that 5 s are too few, as in the real trial. The pause decides: without it the sum would be 10 + 5 = 15 s. With 60 s the job is
+# So 5 s are too few, as in the real trial. The pause decides: without it the sum would be 10 + 5 = 15 s. With 60 s the job is
 # safe. Does it stay safe if a restart may take 60 s?
 
 # %%
@@ -280,10 +281,15 @@ restart
 assert (sample.fit, sample.needed) == ("can lose data", 25)
 assert (restart.fit, restart.needed) == ("can lose data", 85)
 assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=60).fit == "safe"
+defaults = lab.timeouts(interval=60, checkpoint=600, transaction=900)  # Flink 1.20 and Kafka 4, whatever the interval
+assert (defaults.fit, defaults.needed) == ("can lose data", 1200)
 assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit == "refused at start"
 
 # %% [markdown]
-# The card shows that the restart counts in full: 20 + 5 + 60 = 85 s.
+# The restart counts in full: 20 + 5 + 60 = 85 s.
+#
+# And the defaults? A checkpoint may take 10 minutes, so 10 + 10 = 20 minutes are needed, and the broker allows 15. **Flink's default checkpoint timeout
+# and Kafka's default maximum cannot be safe together**: shorten the one or raise the other.
 #
 # > **What popular notes get wrong.** "*Set the transaction timeout to 5 s, with a checkpoint every 10 s and a pause of 15 s.*" That can
 # > lose data without a crash. The timeout must be longer than *needed*, and there the pause makes that 25 s.
@@ -311,9 +317,9 @@ lab.explore("barriers", sources=1, counts=1, crashes=2)
 #   1,887 states, all there are
 
 # %% [markdown]
-# The first table shows the row before the barrier: it was committed with checkpoint 1. The row behind the barrier was in the next transaction,
-# which recovery aborts; its record is read again. The card shows that this holds for every order of steps with two crashes. Every record
-# belongs to one stream epoch, before or behind a barrier, and none is left out.
+# The row before the barrier was committed with checkpoint 1. The one after it was in the next transaction,
+# which recovery aborts; its record is read again. This holds for every order of steps with two crashes: every record
+# belongs to one stream epoch, and none is left out.
 #
 # ## The end of the input
 #
@@ -329,7 +335,7 @@ lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_firs
 # tells_the_sink_first  exactly-once  0     0      0           3
 
 # %% [markdown]
-# The first line shows no row and the guarantee *unknown*. The transactions are prepared, and nobody has ended them: the rows are
+# No row, and *unknown*: the transactions are prepared, and nobody has ended them. The rows are
 # not lost yet, and nobody can say whether they will come. In Kafka they are lost when the transaction timeout is over. Flink takes a final checkpoint when its input ends, and its tasks
 # wait for it (since 1.14, by default since 1.15). A job that stops without it, or is killed then and never restarted, leaves its
 # last transaction behind.
@@ -377,13 +383,11 @@ lab.check("09b-timeout")
 # old.</details>
 # <details><summary>b) It is committed.</summary>Yes, as <i>late</i> above.</details>
 #
-# **2. The commit of a decided transaction is refused, because Kafka has aborted it. What should a job do?**
+# **2. The metric `failedCommittables` says 1. What do you do? (Two are right.)**
 #
-# <details><summary>a) Log the error and go on.</summary>Then the records are lost and nobody knows.</details>
-# <details><summary>b) Restart from the checkpoint.</summary>The checkpoint says that they are done. The job meets the same refusal
-# again and again.</details>
-# <details><summary>c) Nothing helps any more; it should have been prevented.</summary>Yes. Report it loudly, and choose a
-# timeout that is long enough.</details>
+# <details><summary>a) Replay the lost offsets from the input log.</summary>Yes: they lie between that checkpoint and the one before.</details>
+# <details><summary>b) Restart from the newest checkpoint.</summary>It says that the records are done.</details>
+# <details><summary>c) Restart from an older, retained checkpoint.</summary>Yes, if readers can bear the rest twice. Then choose a longer timeout.</details>
 #
 # **3. The broker allows 15 minutes. The job is down for an hour, after its checkpoint was stored. What happens to the rows of that
 # checkpoint?**
@@ -411,23 +415,23 @@ lab.check("09b-timeout")
 # | tolerated | `execution.checkpointing.tolerable-failed-checkpoints` (0) | - (a failed batch fails the query) | - |
 # | transaction timeout | property `transaction.timeout.ms` of `KafkaSink` (1 h) | - (Spark's Kafka sink has no transactions) | `transaction.timeout.ms` of the producer (60 s) |
 # | broker's maximum | - | - | `transaction.max.timeout.ms` (15 min) |
-# | a refused commit is logged | `KafkaCommitter`, `signalFailedWithKnownReason` | - | `PRODUCER_FENCED` |
-# | a refused commit raises | 1.x `TwoPhaseCommitSinkFunction`, unless `ignoreFailuresAfterTransactionTimeout()` is set | - | - |
+# | a refused commit is logged and counted | `KafkaCommitter` (5.0): `signalFailedWithKnownReason` | - | `PRODUCER_FENCED`, `INVALID_TXN_STATE` |
+# | a refused commit raises | 1.x `TwoPhaseCommitSinkFunction`; on recovery `ignoreFailuresAfterTransactionTimeout()` swallows it | - | - |
 # | the final checkpoint | since 1.14, by default since 1.15 | - (the last batch commits before its `commits/N`) | - |
 #
 # ## On Monday
 #
 # - Write down six numbers of your job: interval, pause, checkpoint timeout, tolerated failures, longest restart, transaction
 #   timeout. Then ask: `labkit timeouts --interval 10 --checkpoint 5 --transaction 60`.
-# - Look up `transaction.max.timeout.ms` on the broker, before you raise the sink's timeout.
-# - Search the job's log for commits that failed with *fenced* (`ProducerFencedException`): behind each of them may lie lost
-#   records. The same error also comes from a zombie, so compare the counts.
+# - Look up the broker's `transaction.max.timeout.ms` before you raise the sink's.
+# - Alert on `failedCommittables` above 0 (Flink 1.19 and newer), and read the job's log then. Records may be lost, and the errors have several names: fenced,
+#   invalid state, unknown producer id. A zombie, or a recovery with pooled ids, causes the first one, too, so compare the counts.
 # - Agree with operations how long a job may be down. That time is in the sum.
 #
 # ## Sources
 #
 # Apache Flink: `CheckpointingOptions` (the defaults) and `CheckpointFailureManager` (which failures count). Its Kafka connector:
-# `KafkaSinkBuilder` (one hour) and `KafkaCommitter` (what is only logged). Apache Kafka: `TransactionCoordinator` (when the clock
+# `KafkaSinkBuilder` (one hour), `KafkaCommitter` (5.0), and `FlinkKafkaProducer.recoverAndCommit` (3.4). Apache Kafka: `TransactionCoordinator` (when the clock
 # starts, how often the broker looks) and
 # [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging).
 #

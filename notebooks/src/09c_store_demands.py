@@ -114,7 +114,7 @@ lab.show("pipeline.transaction_timeout")
 
 # %% [markdown]
 # The second line shows one lost row: the checkpoint says that it is done, so nobody writes it again. The third job meets the
-# same error at every restart; its run never ends and is judged as it stands, with one row gone for good. A yes is a promise, and a store with a timeout breaks the promise. How long the timeout must be
+# same error at every restart, for ever. (The lab judges such a run as it stands; what [09b](09b_timeouts.ipynb) calls exactly-once there is only the runs that end.) One row is gone for good. A yes is a promise, and a store with a timeout breaks the promise. How long the timeout must be
 # stands in [notebook 09b](09b_timeouts.ipynb). PostgreSQL has no timeout for prepared transactions. It keeps them, and their locks, for ever.
 #
 # ## Finished by somebody else
@@ -124,8 +124,8 @@ lab.show("pipeline.transaction_timeout")
 # PostgreSQL the handle is the name in `PREPARE TRANSACTION 'name'`. In Kafka it is three things: transactional id, producer id and epoch.
 #
 # A plain `BEGIN` has no handle. It belongs to its connection, and ends with it. In Kafka there is another trap. Every
-# fresh producer first initialises its transactional id (`init_transactions`), and that aborts what is open under this id. Record 0 is in
-# a decided transaction, record 1 comes after the restart. The new job initialises first, and commits then.
+# fresh producer first calls `init_transactions` for its transactional id. Record 0 is in
+# a decided transaction, record 1 comes after the restart. One new job commits first, the other one calls `init_transactions` first.
 
 # %%
 lab.ask("09c-first")
@@ -148,16 +148,16 @@ lab.answer("09c-first", len(initialises_first.verdict.lost))
 # Record 0 was in the transaction that the new job aborted itself. Record 1 came after the restart.
 
 # %% [markdown]
-# The second line shows the loss. Recovery must commit what is decided *before* it initialises any id. (On the wire that is one request,
+# `init_transactions` aborts what is open under its id, decided or not. So recovery must commit what is decided *before* it initialises any id. (On the wire that is one request,
 # `EndTxn`. No public producer API sends it for another producer's transaction: Flink's connector sets the producer's private fields, and the
-# lab sends the request itself. KIP-939 is the official way, and not finished in Kafka 4.3.)
+# lab sends the request itself. KIP-939 is the official way, and not finished in Kafka 4.3. With it a transaction never expires, so Kafka gets PostgreSQL's orphans.)
 #
 # **Demand 5: a commit may come twice.** Somebody dies half-way through the commits. The next recovery cannot know how far they
 # got, so it commits **all** again. Three stores:
 #
 # - *first* takes a second commit as done;
 # - *second* answers it with an error;
-# - *third* is a Kafka with one transactional id for all transactions. The commit is sent twice, and the second arrives late. It meets
+# - *third* is a Kafka with one transactional id for all transactions, as every ordinary producer has it. The commit is sent twice, and the second arrives late. It meets
 #   whatever is open under that id by then.
 
 # %%
@@ -195,9 +195,10 @@ assert not {"ends", "no_duplicate", "no_loss"} & set(first.violated)
 assert lab.replay("kafka_log.reused_id_with_new_epochs").verdict.guarantee == "exactly-once"
 
 # %% [markdown]
-# The first line of the card is clean. The second store stops every new job; *unknown*, because two rows still wait in a prepared
-# transaction. The third store commits the *next* transaction, which
-# nobody has decided; the job dies, and its record comes twice. The remedy is an id for each checkpoint. Kafka has another one since
+# The first store is clean. The second stops every new job; *unknown*, because two rows still wait in a prepared
+# transaction. The third commits the *next* transaction, which
+# nobody has decided; the job dies, and its record comes twice. That is no exotic case: Jepsen found it in
+# [Bufstream 0.1](https://jepsen.io/analyses/bufstream-0.1.0) and in Kafka itself (2024). The remedy is an id for each checkpoint. Kafka has another one since
 # KIP-890, `transaction.version=2`, the default since 4.0 with clients of 4.0. Each transaction has an epoch of its own, and the
 # late commit is refused. Older clients, and the lab's Python client, do not have it.
 #
@@ -347,12 +348,10 @@ lab.check("09c-early")
 # it. So what was promised by the yes is gone, too.</details>
 # <details><summary>c) Demand 5, a commit may come twice.</summary>After a crash there is nothing left to commit even once.</details>
 #
-# **2. Why must recovery commit again what may have been committed already?**
+# **2. A store drops a sealed transaction after 15 minutes. Your job is never down for longer than five. Is that enough?**
 #
-# <details><summary>a) Because it cannot know how far the dead job had come.</summary>Yes; hence the demand that a second commit
-# changes nothing.</details>
-# <details><summary>b) Because the first commits were undone by the crash.</summary>A commit in the outside store outlives the
-# job.</details>
+# <details><summary>a) Yes, 15 is more than five.</summary>The transaction is also open for the interval and the checkpoint before.</details>
+# <details><summary>b) Only if interval, checkpoint and downtime together are shorter.</summary>Yes, see [09b](09b_timeouts.ipynb).</details>
 #
 # **3. In PostgreSQL, `COMMIT PREPARED 'orders-7'` answers that there is no such transaction. What does that mean?**
 #
@@ -373,8 +372,8 @@ lab.check("09c-early")
 # | handle | committable, in the state of the `Committer`'s operator | `WriterCommitMessage`, kept nowhere after a crash | transactional id, producer id, epoch | the name (`gid`) in `pg_prepared_xacts` |
 # | finish after a restart | re-commit at restore; 1.x `recoverAndCommit` | the batch runs again | `EndTxn` | `COMMIT PREPARED` |
 # | a commit that comes twice | `Committer`: must be idempotent; `signalAlreadyCommitted` | `commit` may be called twice for one batch | no error for the same epoch | error 42704, no such transaction |
-# | orphans | names by prefix, subtask and checkpoint; since connector 4 also by listing | - | `ListTransactions` | `SELECT * FROM pg_prepared_xacts` |
-# | fencing | only what a store itself does | only what a store itself does | the producer's epoch, `PRODUCER_FENCED` | a row with an epoch, in your own transaction |
+# | orphans | names by prefix, subtask and checkpoint; since connector 4 also by listing, where ids are pooled and used again | - | `ListTransactions` | `SELECT * FROM pg_prepared_xacts` |
+# | fencing | of its own messages (`JobMasterId`); of rows, only the store | of its own logs (`CONCURRENT_STREAM_LOG_UPDATE`); of rows, only the store | the producer's epoch, `PRODUCER_FENCED` | a row with an epoch, in your own transaction |
 # | the limit of demand 3 | - | - | `transaction.timeout.ms` | no time limit; `max_prepared_transactions` is 0 by default: raise it, or nothing can be prepared |
 #
 # ## On Monday
@@ -389,7 +388,7 @@ lab.check("09c-early")
 # Apache Flink: `Committer`, `CommitterOperator` and `CheckpointListener`; in its Kafka connector `FlinkKafkaInternalProducer`. Kafka:
 # [KIP-890](https://cwiki.apache.org/confluence/display/KAFKA/KIP-890%3A+Transactions+Server-Side+Defense) on late commits, and
 # [KIP-939](https://cwiki.apache.org/confluence/display/KAFKA/KIP-939%3A+Support+Participation+in+2PC) on taking part in two-phase commit.
-# PostgreSQL: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html).
+# PostgreSQL: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html). Apache Spark 4.2, Flink 2.
 #
 # Back: [05, who decides?](05_two_phase_commit.ipynb) and [06, what does a reader see?](06_sinks.ipynb).
 # Next: [10, what does a query answer that never ends?](10_dynamic_tables.ipynb)

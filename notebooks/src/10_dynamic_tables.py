@@ -131,7 +131,7 @@ assert handed["append"] == []
 assert sum(map(len, handed["update"])) == 3
 
 # %% [markdown]
-# The first line shows that Spark refuses `append` at the start. The row `hello, 1` is not final: the next *hello* would change it, and an
+# Spark refuses `append` at the start. The row `hello, 1` is not final: the next *hello* would change it, and an
 # appended row cannot be taken back. `update` hands over three rows, one for each change. `complete` hands over one row, then two,
 # then two. Its price grows with the table.
 #
@@ -152,9 +152,9 @@ for n, changes in enumerate(handed["update"], start=1):
 # first 3 {'hello': 2, 'world': 1} equal
 
 # %% [markdown]
-# Each line shows two equal tables. That is what a continuous query promises: after **each** record its table equals the
-# batch query over all records so far. The rest of this notebook shows how a copy,
-# a combination of two tables, or forgetting loses that.
+# The tables are equal each time. That is what Spark promises after each *batch*, here one record: its table equals the
+# batch query over the input so far, a prefix. (Flink SQL may show other answers on the way, and is right in the end.) The rest of
+# this notebook shows how a copy, a combination of two tables, or forgetting loses that.
 #
 # ## A change as a message
 #
@@ -260,10 +260,10 @@ print(lab.columns(lines))
 # the receiver dies      right    right
 
 # %% [markdown]
-# The table shows three *right* for upsert and one for retract.
+# Upsert is right three times, retract once.
 #
 # - *Lost*: both are wrong. The upsert stream is wrong until the next change of that key, which may never come.
-# - *Twice*: a copy right behind its upsert changes nothing. A second `+ hello 2` is a second row.
+# - *Twice*: a second copy right after its upsert changes nothing. A second `+ hello 2` is a second row.
 # - *Overtaken*: the older upsert replaces the newer one. So all changes of a key must keep their order, for example in one
 #   partition of Kafka.
 # - *The query dies*: it goes back to its checkpoint and sends its messages again. For upserts a reader sees a jump back,
@@ -280,7 +280,7 @@ print(lab.replay("changelog.replayed_retractions").violated["equals_batch"])
 # after 2 records hello = 2 (2 times) is in the table: it has hello = 2 (2 times), the batch query hello = 2.
 
 # %% [markdown]
-# The sentence shows two rows: the repeated `- hello 1` found no row, and the repeated `+ hello 2` added one.
+# Two rows: the repeated `- hello 1` found no row, and the repeated `+ hello 2` added one.
 #
 # ## Two queries, and a total that never was
 #
@@ -358,8 +358,8 @@ assert found["credits"] == dict(spark.sql(got, moved=moved).collect()) == {"anna
 assert found["debits"] == dict(spark.sql(gave, moved=moved).collect()) == {"anna": 50, "bert": 20, "carl": 30}
 
 # %% [markdown]
-# The list shows two totals that were never true: 10 and 30. Nothing crashed, and nothing was lost. Each side **alone** equals the
-# batch query over the transfers that it has read. But credits stood at three transfers and debits at two, and no batch query mixes two times. Such tables are not *internally consistent*.
+# Two totals were never true: 10 and 30. Nothing crashed, and nothing was lost. Each side **alone** equals the
+# batch query over the transfers that it has read. But credits had seen three transfers and debits two, so the total mixes two moments. Such tables are not *internally consistent*.
 #
 # The cure is **one** query, whose batch changes both sides in one transaction:
 
@@ -380,7 +380,7 @@ totals
 # [0, 0, 0, 0]
 
 # %% [markdown]
-# The list shows 0 after each transfer. `stack` makes two rows of each transfer, one for the taker and one for the giver. Both are in
+# 0 after each transfer. `stack` makes two rows of each transfer, one for the taker and one for the giver. Both are in
 # the same batch, so in the same transaction: a reader in the middle of a batch sees neither.
 #
 # ## A query that forgets
@@ -573,8 +573,8 @@ lab.check("10-prefix")
 #
 # **4. A query with a watermark shows lower counts than a report made at night. Which of them is broken?**
 #
-# <details><summary>a) Neither.</summary>Yes. The report counts late records too. Spark says how many it dropped:
-# <code>numRowsDroppedByWatermark</code>.</details>
+# <details><summary>a) Neither.</summary>Yes. The report counts late records too. Spark says that it dropped some, not how many:
+# <code>numRowsDroppedByWatermark</code> counts after a first aggregation.</details>
 # <details><summary>b) The query: it must equal the batch query.</summary>It did, until it was allowed to forget.</details>
 #
 # ## What this is called in Flink, Spark and Kafka
@@ -593,13 +593,13 @@ lab.check("10-prefix")
 #
 # - Look up the output mode of each Spark query. With `update`, does the sink upsert by the query's own key? With `append`, is a crash between two
 #   batches harmless ([06](06_sinks.ipynb))?
-# - Look at `numRowsDroppedByWatermark` in the `stateOperators` of `query.lastProgress`, and raise an alarm if it grows.
+# - Alert if `numRowsDroppedByWatermark` in the `stateOperators` of `query.lastProgress` is not 0.
 # - List the reports that combine tables of two jobs. Join them in one job.
 # - In Flink: look up `table.exec.state.ttl`. What does your report show when a key comes back after that time?
 #
 # ## Sources
 #
-# Spark's guide to Structured Streaming (*Output Modes*, *Handling Late Data and Watermarking*). Flink's pages *Dynamic Tables* and *Configuration*.
+# Spark 4's guide to Structured Streaming (*Output Modes*, *Watermarking*); prefix consistency: [SIGMOD 2018](https://doi.org/10.1145/3183713.3190664). Flink's pages *Dynamic Tables* and *Configuration*.
 # Jamie Brandon, [Internal consistency in streaming systems](https://www.scattered-thoughts.net/writing/internal-consistency-in-streaming-systems/), 2021.
 #
 # Back: [06, what does a reader of your sink see?](06_sinks.ipynb)

@@ -84,8 +84,8 @@ assert all(each.done == 2 * each.left == 2 for each in counted["batch_marker, mo
 
 # %% [markdown]
 # The figure shows mails beside rows; the last output adds them up. All four tables are exactly-once. Three of the four jobs
-# sent every mail twice. Exactly-once is a word about effects that a sink controls. It is no word about *executions*, which
-# is how often the code ran. At moment 9 the batch was noted as finished, so its code did not run again.
+# sent every mail twice. *Exactly-once* is about effects that a sink controls. It says nothing about *executions*: how often
+# the code ran. At moment 9 the batch was noted as finished, so its code did not run again.
 #
 # ### A task that fails alone
 #
@@ -203,6 +203,9 @@ priced["idempotent"]
 # A batch is **deterministic** if it gives the same rows whenever it runs. *batch_marker* hides a batch that is not, for it shows
 # one execution only. So did *two_phase*, killed at moment 4. *idempotent*, and *wal* in commit-then-log order, showed both executions.
 #
+# What *batch_marker* does need is that a number always stands for the same *records* ([06](06_sinks.ipynb)). And a job that keeps
+# state must be deterministic all the same: its table shows the first execution, and the next batch goes on from the state of the second.
+#
 # ### What else differs
 #
 # A look into a file is not the only danger. We run one batch with six columns, remove `commits/0` by hand, and run the job
@@ -256,7 +259,7 @@ len({row["uuid()"] for rows in ran for row in rows})
 # ### Who is late?
 #
 # A watermark is the time up to which Spark assumes that it has seen everything: here the newest time so far, minus five
-# seconds. An order is late if its window ended before the watermark, and Spark drops it. Spark moves the watermark *between* batches.
+# seconds. In a count by windows, an order is late if its window ended before the watermark, and Spark drops it. Spark moves the watermark *between* batches.
 # Four orders come, of the seconds 14, 27, 28 and 12. We count them in windows of ten seconds: one order a batch, then all
 # four in one batch.
 
@@ -347,7 +350,7 @@ print(ended[-1])
 # The logs show batch 0 planned and never finished: the fourth start would run it again. `book two` is a
 # **poison record**: the job dies of it whenever it comes, and it comes again because its batch is never noted as finished. Neither
 # a restart nor an exactly-once sink helps. The record must get past, without a trace being lost. So we put it aside as a **dead letter**: a row in a table
-# of its own, with the reason. Rows, dead letters and the batch's number go into **one** transaction:
+# of its own, with the reason. Rows, dead letters and the marker (query and number) go into **one** transaction:
 
 # %%
 import sqlite3
@@ -355,12 +358,14 @@ import sqlite3
 with sqlite3.connect(shop / "sold.db") as database:
     database.execute("CREATE TABLE sold (item, count)")
     database.execute("CREATE TABLE dead_letters (line, reason)")
-    database.execute("CREATE TABLE batches (number PRIMARY KEY)")
+    database.execute("CREATE TABLE batches (query, number, PRIMARY KEY (query, number))")
 
 
+# %%
 def write_batch(rows, number):
     with sqlite3.connect(shop / "sold.db") as database:  # one transaction: all of it, or nothing
-        if database.execute("SELECT 1 FROM batches WHERE number = ?", [number]).fetchone():
+        marker = ["shop", number]  # a new checkpoint counts from 0 again, and needs a new name
+        if database.execute("SELECT 1 FROM batches WHERE query = ? AND number = ?", marker).fetchone():
             return
         for row in rows.collect():
             try:
@@ -368,7 +373,7 @@ def write_batch(rows, number):
                 database.execute("INSERT INTO sold VALUES (?, ?)", [item, int(count)])
             except ValueError as reason:
                 database.execute("INSERT INTO dead_letters VALUES (?, ?)", [row["value"], str(reason)])
-        database.execute("INSERT INTO batches VALUES (?)", [number])
+        database.execute("INSERT INTO batches VALUES (?, ?)", marker)
 
 
 start(write_batch)
@@ -414,8 +419,8 @@ sent = mailed["batch_marker, moment 4"].mails()
 # for its customers it is at-least-once or at-most-once. No job can do better for an outside that remembers nothing.
 #
 # > **What popular notes get wrong.** "*Exactly-once: each record is processed once.*" It may be processed many times, and its
-# > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number and rows are in one transaction. Then one
-# > execution shows, whether the batch is deterministic or not.
+# > effect counts once. "*foreachBatch with a batch number is exactly-once.*" Only if number, query name and rows are in one transaction. Then one
+# > execution shows, even of a batch that is not deterministic.
 
 
 # %% tags=["exercise"]

@@ -133,10 +133,10 @@ assert rates[1].a_second < rates[100].a_second
 assert rates[1].seconds > rates[100].seconds
 
 # %% [markdown]
-# The last column shows many more rows a second with ten or a hundred rows in a transaction than with one. For the rows are the same, and the
-# syncs are fewer. A hundred rows in one commit take nowhere near a hundred times as long as one. So a synced *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
+# Many more rows a second with ten or a hundred rows in a transaction than with one: the same rows, fewer
+# syncs. A hundred rows in one commit take nowhere near a hundred times as long as one. So a synced *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
 #
-# Is a stronger promise dearer, in syncs? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
+# Does a stronger guarantee need more syncs? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
 # and count files that it makes, syncs, renames and bytes. *wal* and *two_phase* are in log-then-commit order. (Where system calls cannot be watched, the card says so, and shows counts of another machine.) First the table for 4 rows:
 
 # %% tags=["nbval-check-output"]
@@ -220,9 +220,9 @@ lab.compare(crashed)
 
 # %% [markdown]
 # The numbers of *append* show how much was read again: a whole batch, 6 and 12 records. *two_phase* read its twelve again, too, and no reader saw it. A batch that is planned is repeated whole. A job that
-# reads all the time, as in Flink, repeats about half an interval on average. At most it repeats an interval and the checkpoint that was not finished.
+# reads all the time, as in Flink, repeats about half an interval on average, and then catches up on what came meanwhile. At most it repeats an interval and the checkpoint that was not finished.
 #
-# What did readers have of it? Two times belong together: for how long somebody could have read a wrong value, and for how long right rows were kept back.
+# What did the readers get? Two times belong together: for how long somebody could have read a wrong value, and for how long right rows were kept back.
 
 # %%
 {name: run.exposure.sentence() for name, run in crashed.items() if name.endswith("12")}
@@ -237,8 +237,8 @@ assert worst["two_phase, 12"].held.most > 0
 # The first line shows a wrong value up to the end, and no waiting. The second shows no wrong value, and waiting through the whole restart. That is the trade: *append* pays with wrong values,
 # *two_phase* with latency.
 #
-# > **What popular notes get wrong.** "*Exactly-once is slow.*" It costs latency, about half an interval, and syncs and messages that depend on the number of tasks and not on
-# > the rows. Larger transactions raise the throughput. And "*a write-ahead log costs nothing, since the sink would write the rows anyway*": it writes each row twice.
+# > **What popular notes get wrong.** "*Exactly-once makes every row slow to write.*" It costs latency, about half an interval, and syncs and messages for each interval and task, not for
+# > each row. Larger transactions raise the throughput. And "*a write-ahead log costs nothing, since the sink would write the rows anyway*": it writes each row twice.
 #
 # ## The settings, with a number in each row
 #
@@ -363,7 +363,7 @@ lab.check("13-best")
 # %% [markdown]
 # ## Check yourself
 #
-# **1. Readers of an exactly-once sink get rows 5 s late, typically. The interval is 10 s. What helps?**
+# **1. Readers of an exactly-once sink get rows 5 s late, typically. The interval is 10 s. What helps, if they may see nothing undecided?**
 #
 # <details><summary>a) A sink without two-phase commit, with one transaction an interval.</summary>It shows its rows at the same moment: <i>gathered</i> waited as long as <i>open</i>.</details>
 # <details><summary>b) A shorter interval.</summary>Yes. The typical wait is half of it. The price is more commits.</details>
@@ -405,6 +405,6 @@ lab.check("13-best")
 #
 # ---
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:
-# [Write-Ahead Logging](https://www.sqlite.org/wal.html), on one writer at a time and on synced commits; Apache Flink: [Checkpointing](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/dev/datastream/fault-tolerance/checkpointing/).
+# [Write-Ahead Logging](https://www.sqlite.org/wal.html), on one writer at a time and on synced commits; Apache Flink: [Checkpointing](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/dev/datastream/fault-tolerance/checkpointing/) (1.20).
 #
 # Back: [09c, what must a store be able to do?](09c_store_demands.ipynb)

@@ -271,9 +271,9 @@ short.violated
 # ['lost']
 
 # %% [markdown]
-# What still breaks: ten rows are lost. So the order of two commits chooses the harm: behind the rows the marker lets them come
-# twice, before them it lets them get lost. To try again does not help, and neither does a look at the marker: behind the kill
-# it says nothing of the rows. To look for the rows themselves is a key by another name.
+# What still breaks: ten rows are lost. So the order of two commits chooses the harm: a crash between them doubles the batch if the
+# marker comes second, and loses it if the marker comes first. No retry helps, because a marker that is there does not say whether
+# the rows made it. To look for the rows themselves is a key by another name.
 #
 # ## One commit for both
 #
@@ -341,8 +341,8 @@ assert not any(each.violated or each.unknown for each in kills)
 # A test of your own must kill the process: an exception runs `finally`, and leaves what is in memory. And it must compare the rows, not
 # their number. One lost and one twice are as many as before.
 #
-# Whatever a certificate claims has conditions. The engine repeats an unfinished batch with the same rows. One commit of the
-# store is all or nothing. And nobody writes but the newest writer. It speaks of this file, this store and these versions, and
+# Whatever a certificate claims has conditions: those of *batch_marker* in [06](06_sinks.ipynb) (a number stands for the same records), a
+# store whose commit is all or nothing, and one writer. It speaks of this file, this store and these versions, and
 # of rows in the store: a mail that the function sends is sent again.
 #
 # **Your turn.** Write a sink that survives. Below `14-table` a cell makes the whole test of your own file. Print its

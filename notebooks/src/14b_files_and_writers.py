@@ -260,18 +260,58 @@ assert writers.kills == ["exactly-once"] * 4 + ["at-least-once"] * 2 + ["exactly
 # place, let it go on with its next batch, and ask what it was told: `"fenced"`, or `"written"`. And give the newer one other rows, or the
 # rows of both are the same and nobody sees whose they are.
 #
-# BEGIN alone helps nothing, since in SQLite it takes no lock until the first change. From the first INSERT on, the lock makes
-# the newer writer wait. So the look belongs behind the lock: `BEGIN IMMEDIATE` takes it at once. The newer writer stores
+# With a plain BEGIN before the look, rows never come twice. In SQLite the look then keeps a lock for readers (or, with a write-ahead
+# log, a snapshot), and one of the two writers gets *database is locked* at its INSERT or COMMIT. But it does not learn why, and
+# nobody tells it `"fenced"`. `BEGIN IMMEDIATE` takes the lock for writers before the look, so the second one waits, and then sees what is true. The newer writer stores
 # its epoch in the same way, in its first transaction and before it does anything else, whether it has rows to write or not. Also before it cleans up: what nobody names yet may
 # belong to a writer that is only stopped.
 #
 # Why is a lock alone not enough? The lock of a killed process ends with it. That of a stopped one stays, and everybody waits. If it is
 # taken away after some time, the stopped writer does not know, and goes on. The epoch is for that case: the store itself compares it, in the
-# transaction of the rows. A folder has no such transaction. A look and a rename are two moments, however near to each other they
-# stand. Two writers of a folder need somebody who compares. That may be a store that replaces the manifest, with the epoch in it, only if it
-# still is the one that was read. A plain folder does not offer that. Or one process does all renames, and then it is the one that must not be there twice.
+# transaction of the rows.
 #
-# The sentence on the card tells another harm; 9 and 12 are the epochs of its writers. Behind three requests the older one has looked for a
+# And in a folder? Our `folder.rename` replaces what is there: a look and a rename are two moments, however near to each other they
+# stand. But a file system can *create a name only if nobody has it*: `link` and `open(..., "x")` fail otherwise, in the write itself. So number
+# the manifests. A writer that has read manifest 7 creates manifest 8. Say that two writers have read manifest 7, and the older one comes
+# second, because it was stopped before its write. First with `rename`, then with `link`:
+
+
+# %%
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+
+def commit(folder, writer, publish):
+    staged = folder / f".{writer}"
+    staged.write_text(writer)
+    publish(staged, folder / "manifest.8")
+
+
+# %% tags=["nbval-check-output"]
+with TemporaryDirectory() as name:
+    place = Path(name)
+    for publish in (os.rename, os.link):
+        commit(place, "newer", publish)
+        try:
+            commit(place, "older", publish)
+        except FileExistsError as error:
+            print(type(error).__name__)
+        print(publish.__name__, (place / "manifest.8").read_text())
+        (place / "manifest.8").unlink()
+
+# %% [raw] tags=["expected"]
+# rename older
+# FileExistsError
+# link newer
+
+# %% [markdown]
+# With `rename` the older manifest replaces the newer one, whose rows are lost. With `link` the file system refuses the older writer. It must read
+# manifest 8 before it may try again, and finds there that its batch is done, and by a newer epoch. Delta's log works like this
+# (`_delta_log/N.json`), so Delta demands of a store that only one writer can create a name. S3 can since 2024 (`If-None-Match`). Where no store can, one
+# process does all renames, and that process must never be there twice.
+#
+# The sentence on the card of *looks_first* tells another harm; 9 and 12 are the epochs of its writers. Behind three requests the older one has looked for a
 # newer one, and not for the marker. It then finds the newer one's marker, writes nothing, and returns `"written"`. So it goes on with its
 # next batch.
 #
