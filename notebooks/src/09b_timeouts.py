@@ -228,7 +228,7 @@ jobs = {
 #  'interval 1, checkpoint 3': 7}
 
 # %% [markdown]
-# Each timeout must be longer than a sum:
+# Each timeout must be longer than its sum:
 #
 # - 2 + 1 = 3, so 4 is enough.
 # - 2 + 1 + 2 = 5, so 6.

@@ -159,7 +159,7 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 #
 # Why may a batch engine simply repeat? Because a batch ends everywhere before the next one begins, and everything that it needs is durable: the
 # plan `offsets/N`, the state of the batch before, and a source that can be read again. So a second run starts where the first one
-# did, whatever the first had done inside the engine. Flink has no such point at which all tasks are done, so it must all go back to a checkpoint. Neither can
+# did, whatever the first had done inside the engine. Flink has no such point at which all tasks are done, so all its tasks go back to a checkpoint. Neither can
 # take back what a *sink* has shown.
 #
 # If only a task of Spark fails, the task alone runs again. If its stored input is lost, the stage that made it runs again, too. That is safe only
