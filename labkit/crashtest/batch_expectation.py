@@ -6,8 +6,9 @@ from typing import Any
 
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.expectation import Expectation, some, text
-from labkit.crashtest.harness.reader import plain
 from labkit.crashtest.rows import Rows, Seen, Shape, shape_of, tokens
+
+_LIMIT = 2**63
 
 
 class BatchExpectation(Expectation):
@@ -56,3 +57,33 @@ def _seen(value: Any) -> Seen:
         return plain(value)
     except (TypeError, ValueError):
         return Seen(None, text(value), None)
+
+
+def plain(row: Any) -> Seen:
+    """Return the id, key and amount of a row that the user's reader returned, given as plain data.
+
+    Raises `TypeError` or `ValueError` if the value is not such a row.
+    """
+    if isinstance(row, Mapping):
+        return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
+    if isinstance(row, int):
+        return Seen(_whole(row), None, None)
+    if isinstance(row, list) and len(row) in (1, 2, 3):
+        if isinstance(row[0], str):
+            return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
+        return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
+    raise TypeError(f"a value of type {type(row).__name__} is not a row")
+
+
+def _whole(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or int(value) != value:
+        raise TypeError(f"{value!r:.40} is not a whole number")
+    if not -_LIMIT <= value < _LIMIT:
+        raise TypeError(f"{value!r:.40} does not fit into 64 bits")
+    return int(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

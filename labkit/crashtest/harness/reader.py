@@ -11,19 +11,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date
 from datetime import time as time_of_day
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from msgspec import Struct
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.crashtest.rows import Seen
 from labkit.crashtest.subject import LOAD_SECONDS, Subject, load
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
@@ -40,18 +39,13 @@ MOST_ROWS = 1_000_000
 """The most rows that a reader may return at once; a test writes a few dozen."""
 
 
-_LIMIT = 2**63
-
-Row = TypeVar("Row")
-
-
 class ReaderFailed(LabError):
     """Raised because the reader gave no usable answer this time; a later question may get one."""
 
     exit_code = 64
 
 
-Verb = Literal["describe", "read", "values", "reset"]
+Verb = Literal["describe", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
@@ -65,10 +59,8 @@ class Answer(Struct, frozen=True):
 
     resets: bool = False
     """Whether the user's file has a function `reset`."""
-    rows: list[Seen] = []
-    """The rows that the user's reader returned, each as id, key and amount."""
     values: list[Any] = []
-    """The rows as plain data, if they may have any columns."""
+    """The rows that the user's reader returned, as plain data."""
     because: str = ""
     """The reason why there is no answer; empty if there is one."""
     fatal: bool = False
@@ -106,34 +98,14 @@ class Reader:
         with self._lock:
             self._end()
 
-    def read(self) -> list[Seen]:
-        """Return the rows that can be read now, each as id, key and amount.
-
-        Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer.
-        """
-        return self._ask("read").rows
-
     def values(self, seconds: float | None = None, *, waits: bool = True) -> list[Any]:
         """Return the rows that can be read now as plain data with any columns, within `seconds` (default
         `READ_SECONDS`).
 
         Without `waits`, a reader that sleeps, as one does that tries a lock again and again, is given up much earlier.
-        Raises the same errors as `read`.
+        Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer.
         """
         return self._ask("values", seconds, waits=waits).values
-
-    def read_surely(self, seconds: float = READ_SECONDS) -> list[Seen]:
-        """Return the rows that `read` returns; call a failing reader again for `seconds`, as a dying process may hold a
-        lock.
-        """
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                return self.read()
-            except ReaderFailed:
-                if time.monotonic() > end:
-                    raise
-            time.sleep(0.1)
 
     def reset(self) -> None:
         """Empty the store with the user's `reset` function. Raises `ReaderFailed` if it fails."""
@@ -210,8 +182,7 @@ def _sleeps(pid: int) -> bool:
         return False
 
 
-_WORDS = {"values": "read"}
-_WORDS |= {verb: verb for verb in ("describe", "read", "reset")}
+_WORDS = {"values": "read", "describe": "describe", "reset": "reset"}
 
 
 def _as_mapping(row: Any) -> Any:
@@ -246,37 +217,6 @@ def value(row: Any) -> Any:
     raise TypeError(f"a value of type {type(row).__name__} is neither text nor a number")
 
 
-def plain(row: Any) -> Seen:
-    """Return the id, key and amount of a row that the user's reader returned.
-
-    Raises `TypeError` if the value is not such a row.
-    """
-    row = _as_mapping(row)
-    if isinstance(row, Mapping):
-        return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
-    if isinstance(row, int):
-        return Seen(_whole(row), None, None)
-    if isinstance(row, tuple | list) and len(row) in (1, 2, 3):
-        if isinstance(row[0], str):
-            return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
-        return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
-    raise TypeError(f"a value of type {type(row).__name__} is not a row")
-
-
-def _whole(value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or int(value) != value:
-        raise TypeError(f"{value!r:.40} is not a whole number")
-    if not -_LIMIT <= value < _LIMIT:
-        raise TypeError(f"{value!r:.40} does not fit into 64 bits")
-    return int(value)
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
 def answer(module: Any, name: str, verb: Verb) -> Answer:
     """Return the answer to one question, by calling the user's function. An error of the user's code becomes an answer
     too.
@@ -299,27 +239,22 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
     if verb == "reset":
         module.reset()
         return Answer()
-    returned = getattr(module, name)()
-    if verb == "values":
-        return Answer(values=_rows(returned, where, value))
-    return Answer(rows=_rows(returned, where, plain))
+    return Answer(values=_rows(getattr(module, name)(), where))
 
 
 class _Refused(Exception):
     """Raised because the user's reader returned a value that can never be accepted as rows."""
 
 
-def _rows(returned: Any, where: str, convert: Callable[[Any], Row]) -> list[Row]:
-    """Return the rows that the user's function returned, each converted by `convert`. Raises `_Refused` for other
-    values.
-    """
+def _rows(returned: Any, where: str) -> list[Any]:
+    """Return the rows that the user's function returned, as plain data. Raises `_Refused` for other values."""
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if returned is None or isinstance(returned, str | bytes | Mapping) or not hasattr(returned, "__iter__"):
         raise _Refused(f"{where} returned {_what(returned)}; {remedy}.")
-    rows: list[Row] = []
+    rows: list[Any] = []
     for row in returned:
         try:
-            rows.append(convert(row))
+            rows.append(value(row))
         except (TypeError, ValueError) as error:
             raise _Refused(f"{where} returned something that is not a row ({error}); {remedy}.") from None
         if len(rows) > MOST_ROWS:

@@ -67,28 +67,6 @@ def empty_session(session: int, seconds: float, *, spare: int | None = None) -> 
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)
 
 
-def signal_session(session: int, number: signal.Signals) -> None:
-    """Send a signal, such as SIGSTOP or SIGCONT, to every process of a session."""
-    for pid in session_members(session):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-
-
-def await_stopped(pid: int, seconds: float) -> bool:
-    """Wait at most `seconds` until a process has stopped itself by SIGSTOP, and return whether it has.
-
-    Call this before sending SIGCONT: if SIGCONT arrived first, the process would stop afterwards and never continue.
-    """
-    end = time.monotonic() + seconds
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process = psutil.Process(pid)
-        while time.monotonic() < end:
-            if process.status() == psutil.STATUS_STOPPED:
-                return True
-            time.sleep(_PAUSE)
-    return False
-
-
 def _kill(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
