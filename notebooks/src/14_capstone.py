@@ -96,9 +96,8 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` is `labkit crashtest`:
 # real Spark runs that file, the whole job is killed and started again, and a reader looks from outside.
 #
-# A whole test takes minutes. A **short test** tries the places that you name, and takes about half a minute. A place is a moment
-# before something that lasts. Spark notes that batch 0 is done by renaming a file to `commits/0`, and a name with `<n> #1` is the
-# first such rename. The kill comes before it, when the sink has returned.
+# A whole test takes minutes. A **short test** tries the places that you name, in about half a minute. A place is the moment before
+# something lasting: here before Spark renames a file to `commits/0`, its note that batch 0 is done. By then the sink has returned.
 
 # %%
 short = lab.crash_test(lab.save_sink(append, "my_sink.py"), only=["rename checkpoint/commits/<n> #1"])
@@ -148,8 +147,8 @@ assert keyed["a second query"]
 assert not keyed["a second crash, in the recovery"]
 
 # %% [markdown]
-# On real Spark: SQLite begins each transaction by creating a journal file, and ends it by removing that file. Journal 1 is that of
-# CREATE, journal 2 that of the first row. The kill comes before the third.
+# On real Spark: SQLite creates a journal for each transaction, the first for CREATE, the second for the first row. The kill comes
+# before the third.
 
 # %%
 short = lab.crash_test(lab.save_sink(by_key), only=["create my_sink.db-journal #3"])
@@ -212,9 +211,8 @@ assert second["an older checkpoint"]
 assert second["a second query"]
 
 # %% [markdown]
-# On real Spark a place may also be a line of the file: `my_sink.py:10` is the moment before line 10, the marker's INSERT, has any
-# effect. By then the COMMIT of line 9 is over. An effect is **durable** if it outlives its process. A COMMIT is, and an INSERT within a
-# transaction is not. Without BEGIN each INSERT is.
+# On real Spark a place may also be a line: `my_sink.py:10` is the moment before the marker's INSERT has any effect, behind the COMMIT.
+# An effect is **durable** if it outlives its process. A COMMIT is, and an INSERT within a transaction is not.
 
 # %%
 short = lab.crash_test(lab.save_sink(marker_behind), only=["my_sink.py:10", "rename checkpoint/commits/<n> #1"])
@@ -273,7 +271,7 @@ short.violated
 # %% [markdown]
 # What still breaks: ten rows are lost. So the order of two commits chooses the harm: a crash between them doubles the batch if the
 # marker comes second, and loses it if the marker comes first. No retry helps, because a marker that is there does not say whether
-# the rows made it. To look for the rows themselves is a key by another name.
+# the rows made it.
 #
 # ## One commit for both
 #
@@ -294,9 +292,9 @@ def marker_of_the_batch(db, query, batch, rows):
 
 
 # %% [markdown]
-# This time the whole test, of two to four minutes. It kills before what lasts, the sink's writes and Spark's own, and once more in a
+# This time the whole test, of two to four minutes. It kills before the writes of the sink and of Spark, and once more in a
 # recovery. It adds a large batch, an older checkpoint, and a second query. Two **conditions** are tried
-# apart, and no sink has to bear them. A source gives other rows for the same batch. A job is held while a second one does its work.
+# apart, and no sink has to bear them: a source gives other rows for the same batch, and a second job does the work of one that is held.
 
 # %%
 tested = lab.crash_test(lab.save_sink(marker_of_the_batch))
