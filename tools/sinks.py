@@ -106,7 +106,12 @@ def compare(names: Sequence[str], *, whole: bool) -> int:
             (Path(folder) / "data").mkdir()
             os.environ["SINK_STORE"] = str(Path(folder) / "data" / "store")
             os.environ["SINK_TOPIC"] = new_topic(os.environ["SINK_KAFKA"])
-            report = report_on(name, Path(folder), whole=whole)
+            try:
+                report = report_on(name, Path(folder), whole=whole)
+            except LabError as error:
+                print(f"{name}: {error}", flush=True)
+                differing += 1
+                continue
         result = differences(name, report)
         differing += bool(result)
         message = "; ".join(result) or f"{report.summary.guarantee}, as expected"

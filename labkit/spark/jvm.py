@@ -115,6 +115,12 @@ Hadoop starts a readlink and a chmod for every file that it creates, and those f
 small run. Files are renamed, and an existing name is refused, as with Spark's own choice.
 """
 
+_EMPTY_ON_START = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
+"""Whether Spark (since 4.2, MicroBatchExecution.verifyNewCheckpointDirectory) refuses a checkpoint without `offsets/0`
+that contains other files. A crash just before the rename to `offsets/0` leaves its temporary file, and then no restart
+works.
+"""
+
 PROFILES = {
     "small": Profile(("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"), _SMALL | _NO_CHECKSUMS, forks=True),
     "bulk": Profile(("-Xmx2g",), {}),
@@ -122,14 +128,14 @@ PROFILES = {
 }
 PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
 PROFILES["crashtest"] = replace(
-    PROFILES["small"], configuration=_SMALL | {"spark.sql.files.minPartitionNum": "2"}
+    PROFILES["small"], configuration=_SMALL | {"spark.sql.files.minPartitionNum": "2", _EMPTY_ON_START: "false"}
 ).without_forks()
 """The JVM setups by name.
 
 `small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: like `bulk`, for a few
 records on separate executors, which would inherit the settings of `small`. `kafka`: `small` with Spark's Kafka source.
 `crashtest`: `small` for a user's own sink: its workers are Spark's own, two small files are two partitions, and
-checkpoints have their checksums.
+checkpoints have their checksums. Spark does not refuse a checkpoint whose first batch was never planned.
 """
 
 

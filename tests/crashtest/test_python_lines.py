@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,10 @@ import pytest
 from bench.lines import MARK, PROGRAMS, measure
 from labkit.cli import execute
 from labkit.crashtest.blackbox import lines
+from labkit.crashtest.blackbox.effects import Effect
 from labkit.host import python_line
 from labkit.host.python_line import Line, is_python, line_of
+from labkit.host.syscalls.calls import Call, CallKind
 from labkit.host.syscalls.support import supported
 
 pytestmark = pytest.mark.skipif(bool(supported()), reason=supported())
@@ -106,6 +109,15 @@ def test_without_the_package_a_note_says_how_to_get_it(tmp_path: Path, monkeypat
     assert lines.MISSING in capsys.readouterr().out
     assert execute(["effects", "--command", "echo 1 > out"]) == 0
     assert lines.MISSING not in capsys.readouterr().out
+
+
+def test_a_start_behind_a_crash_has_lines_of_its_own(tmp_path: Path) -> None:
+    numbers = iter(range(1, 9))
+    known = lines.Lines(lambda _thread, _process: Line("job.py", next(numbers), "put"))
+    call = Call(1, os.getpid(), os.getpid(), CallKind.CREATE, "openat", "out", "", 0, 0.0)
+    effect = Effect(call, "out", 1)
+    starts = [known, known, known.of_another_start(), known]
+    assert [str(each.added(effect, tmp_path).line) for each in starts] == [f"job.py:{n} in put" for n in (1, 1, 2, 1)]
 
 
 def test_a_process_that_cannot_be_read_has_no_line() -> None:

@@ -1,7 +1,8 @@
 """Add to a pipeline's effects the line of Python that makes each of them.
 
-A line is read from outside while the kernel holds the effect's call, which takes about ten milliseconds, so each
-effect's line is read only once in a test. Other languages have no lines here; for them the path of the file says most.
+A line is read from outside while the kernel holds the effect's call, in about ten milliseconds. So the lines of
+first starts, which are alike, are read only once in a test. Other languages have no lines here; for them the path of
+the file says most.
 """
 
 from collections.abc import Callable
@@ -25,6 +26,10 @@ class Lines:
         self._known: dict[str, Line | None] = {}
         self._can_read = can_read()
         self._missed = False
+
+    def of_another_start(self) -> "Lines":
+        """Return those of a start that follows a crash, in which effects of the same name come from other lines."""
+        return Lines(self._read)
 
     def added(self, effect: Effect, folder: Path) -> Effect:
         """Return an effect with its line. Its call must be held by the kernel at the moment.

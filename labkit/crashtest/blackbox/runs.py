@@ -235,7 +235,7 @@ class Harness:
                 ask,
                 beside=self.beside,
                 note=changes,
-                lines=self.lines,
+                lines=self.lines.of_another_start() if run.starts else self.lines,
                 begin=self.starter(is_first=not run.starts, exits=exits),
             )
             ending.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
@@ -411,7 +411,8 @@ class Harness:
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         settings = replace(self.settings, limit=WAITS_SECONDS)
         begin = self.starter(is_first=False, exits=True)
-        execution = Execution(settings, self.namer(run), expected, beside=self.beside, lines=self.lines, begin=begin)
+        lines = self.lines.of_another_start()
+        execution = Execution(settings, self.namer(run), expected, beside=self.beside, lines=lines, begin=begin)
         log = run.folder / "beside.log"
         log.touch()
         start = execution.run({MARK: self.mark}, log)
