@@ -6,6 +6,7 @@ answer to the same question before.
 
 import socket
 import time
+from collections.abc import Mapping
 
 import msgspec
 
@@ -15,8 +16,12 @@ from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
+VALUE = b'{"do":"value"}'
+"""The question for the value of an answer that is no function."""
 AGAIN = 16
 """About how many questions are asked again after a judge has accepted an answer, to see whether it replies the same."""
+AFTER_RESTART = 64
+"""About how many questions are asked again in another process."""
 
 
 class Unanswered(AnswerFailed):
@@ -45,7 +50,8 @@ class RemoteAnswer:
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
         self._deadline, self._begun = deadline, time.monotonic()
-        self._replies: dict[bytes, bytes] = {}
+        self.replies: dict[bytes, bytes] = {}
+        """Every different question so far with its reply, both as JSON."""
         self._received = 0
         self._repeated = 0
         self.calls = 0
@@ -58,7 +64,7 @@ class RemoteAnswer:
         """Return the value of the learner's answer if that is a constant. Raises `MissingSolution` or
         `AnswerFailed`.
         """
-        return self._answer(b'{"do":"value"}')
+        return self._answer(VALUE)
 
     def call(self, *arguments: Plain) -> Plain:
         """Return the value of the learner's function for these arguments. Raises `MissingSolution` or
@@ -82,25 +88,38 @@ class RemoteAnswer:
 
     def repeat(self) -> None:
         """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply now differs."""
-        step = max(1, len(self._replies) // AGAIN)
-        for question in list(self._replies)[::step]:
+        step = max(1, len(self.replies) // AGAIN)
+        for question in list(self.replies)[::step]:
             self._compare(question)
+
+    def repeat_after_restart(self, replies: Mapping[bytes, bytes]) -> None:
+        """Ask some questions that another process with the same notebook has answered, whose `replies` these are.
+
+        Raises `AnswerFailed` if a reply is another one here, as it is with Python's `hash` of a text.
+        """
+        for question in list(replies)[:: max(1, len(replies) // AFTER_RESTART)]:
+            if self._ask(question) != replies[question]:
+                raise Unanswered(
+                    "it gave another answer to the same question in another process; Python's hash() and the order of "
+                    "a set change with every restart, as does whatever a cell draws at random",
+                    "gave another answer after a restart",
+                )
 
     def _answer(self, question: bytes) -> Plain:
         if time.monotonic() > self._begun + self._patience.search_seconds:
             raise Unanswered("testing its answers took too long", "made the search too long")
-        if question in self._replies:
+        if question in self.replies:
             self._repeated += 1
             # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.
             if self._repeated & (self._repeated - 1) == 0:
                 self._compare(question)
         else:
-            self._replies[question] = self._ask(question)
+            self.replies[question] = self._ask(question)
         # Decoded again each time, so that no judge can change the stored reply.
-        return _plain(self._replies[question])
+        return _plain(self.replies[question])
 
     def _compare(self, question: bytes) -> None:
-        if self._ask(question) != self._replies[question]:
+        if self._ask(question) != self.replies[question]:
             raise Unanswered(
                 "it gave two different answers to the same question; an answer must depend on its arguments only",
                 "gave two different answers to the same question",

@@ -5,11 +5,11 @@ again in a new sandbox without that cell, and the other exercises are asked.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labkit.core.errors import GradingError, MissingSolution
-from labkit.grading.asking import RemoteAnswer
+from labkit.grading.asking import VALUE, RemoteAnswer, Unanswered
 from labkit.grading.marking import JudgeOf, KnownAnswer, failed, judge_here, mark, not_attempted, not_graded
 from labkit.grading.order import Patience
 from labkit.grading.preparing import PreparedNotebook
@@ -52,11 +52,15 @@ class Examination:
     patience: Patience
     spark: SparkJudge
     """The judge of the exercises that need Spark."""
+    restarted: Callable[[], Sandbox]
+    """Returns a second sandbox, whose Python salts the hashes of text in another way."""
     result: ExaminationResult = field(default_factory=ExaminationResult)
     without: set[int] = field(default_factory=set)
     """The numbers of the cells that are left out of the next run."""
     later: dict[str, KnownAnswer] = field(default_factory=dict)
     """Constants that the sandbox has already returned; they are judged on Spark after the last sandbox has ended."""
+    replies: dict[str, Mapping[bytes, bytes]] = field(default_factory=dict)
+    """The replies of each function that has got points, by exercise; a second run has to give the same."""
     deadline: float = 0.0
     """The time (of `time.monotonic`) by which the submission must have answered; judges' own time extends it."""
 
@@ -71,6 +75,7 @@ class Examination:
                     self._blame(ended, left)
                 else:
                     self._ask(run, left)
+        self._restart()
         for exercise in self.prepared.attempted:
             if exercise.name in self.later:
                 answer = self.later[exercise.name]
@@ -78,6 +83,33 @@ class Examination:
                 self.spark.together(exercise, answer, variants)
                 self._mark(exercise, answer, self.spark)
         return self.result
+
+    def _restart(self) -> None:
+        """Run the notebook once more in another sandbox, and take the points of functions that reply otherwise there.
+
+        A crash restarts a job in another process. There a key from Python's `hash` is another one.
+        """
+        asked = [one for one in self.prepared.attempted if one.name in self.replies]
+        if not asked:
+            return
+        sandbox, names = self.restarted(), [exercise.answer for exercise in asked]
+        deadline = time.monotonic() + sandbox.limits.total_seconds
+        with sandbox.run(self.prepared.notebook(self.without), names, deadline) as run:
+            ended = run.until_cell(len(self.prepared.cells) - len(self.without))
+            if ended is not None and ended.how in _OURS:
+                raise GradingError(f"The second sandbox did not start: {ended.because or ended.how}.")
+            for exercise, connection in zip(asked, run.answers, strict=True):
+                try:
+                    if ended is not None:
+                        raise Unanswered(f"the second run of its notebook {_SHOWN[ended.how]}", _SHOWN[ended.how])
+                    answer = RemoteAnswer(connection, deadline, self.patience)
+                    answer.repeat_after_restart(self.replies[exercise.name])
+                except (AnswerFailed, MissingSolution) as error:
+                    item = self.result.items[exercise.name]
+                    failed(
+                        item, f"{exercise.answer}: {error}", getattr(error, "kind", "gave no answer after a restart")
+                    )
+                connection.close()
 
     def _left(self) -> list[Exercise]:
         """Return the exercises without a result yet: free texts first, then constants, and functions last.
@@ -162,6 +194,8 @@ class Examination:
         except GradingError as error:
             item = ItemRecord(exercise.name, exercise.points)
             not_graded(item, str(error))
+        if item.points and isinstance(answer, RemoteAnswer) and VALUE not in answer.replies:
+            self.replies[exercise.name] = answer.replies
         trouble = self.prepared.troubles.get(exercise.name, "")
         if trouble and item.status == "failed":
             # The trouble comes from the learner's own text, so it reveals nothing hidden and may be shown.

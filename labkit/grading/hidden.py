@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from labkit.sim.models.snapshot.state import ends
-from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, moved, rows
+from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY
@@ -37,6 +37,11 @@ THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
 """Inputs of three different words, which three tasks write."""
 ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-word-world-word-wall")
 """Inputs of five words with the same initial, in which some words are repeated."""
+MANY_WORDS = (
+    *("hello", "Hello", "hell", "world", "word", "stream", "streams", "spark", "Spark", "flink", "table", "tables"),
+    *("checkpoint", "checkpointed", "a", "A"),
+)
+"""Words of which some are alike: in all but the case, in their first letters, or in all letters but the last."""
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
 BATCHES = ("world-hello", "stream-table", "spark-spark")
@@ -102,6 +107,13 @@ def _cut(c: Chance) -> Iterator[Variant]:
     four: Parameters = {"processes": 4, "transfers": 3, "crashes": 0}
     yield _assembled(four, "to one process", any=inward[:1], usual=inward[1:])
     yield _assembled(four, "from one process", any=outward[:1], usual=outward[1:], done=inward[:1])
+    # Numbers with equal sums; and with equal sums of squares as well, and equal bits when they are combined by XOR.
+    two_each = c.pick(((0, 11), (5, 6)), ((3, 8), (1, 10)), ((2, 9), (4, 7)))
+    four_each = ((0, 3, 5, 6), (1, 2, 4, 7))
+    for first, second in (two_each, four_each):
+        gone, come = c.sample((first, second), 2)
+        done = c.sample(sorted({*range(12)} - {*gone, *come}), 2)
+        yield _assembled(four, f"{len(gone)} gone and as many come", gone=gone, come=come, done=done)
 
 
 def _atomic(c: Chance) -> Iterator[Variant]:
@@ -138,6 +150,20 @@ def _jump(c: Chance) -> Iterator[Variant]:
     between = c.pick(5, 6)
     yield from _systems(c, good, bad)
     yield _assembled({"words": "-".join([one] * 4 + [other] * 3)}, between=between)
+    for first, second in ((one, one.title()), (f"{other}s", other), ("checkpoint", "checkpointed")):
+        many = "-".join([first] * 12 + [second] * 13)
+        yield _assembled({"words": one}, f"many counts of {first} and {second}", input=many, between=0, long=200)
+
+
+def _long_input(c: Chance) -> tuple[str, ...]:
+    """Return some 2,000 words, so many that keys of 16 bits collide.
+
+    Among them are words that are alike, and words that a learner's key may glue to a number: *a1* with the count 1
+    resembles *a* with the count 11, and a word of 11 letters at offset 1 resembles one of one letter at offset 11.
+    """
+    letter = c.choice("abcde")
+    glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
+    return (*glued, *c.choices((*MANY_WORDS, letter, f"{letter}1", f"{letter}-1", "word "), k=1_990))
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
@@ -272,7 +298,9 @@ def _prefix(c: Chance) -> Iterator[Variant]:
     ]
     yield from _systems(c, good, bad)
     for words in (c.pick(*WORDS), "hello-world"):
-        yield _assembled({"words": words}, others=("other",), counts=(1, 2), rows=2, twice=True)
+        yield _assembled({"words": words}, others=("other",), counts=(0, 1, 2), rows=2, twice=True)
+    many = [*MANY_WORDS, *c.sample(MANY_WORDS, 4), c.choice(MANY_WORDS)]
+    yield _assembled({"words": "hello"}, "many words", input="-".join(c.sample(many, len(many))), near=True)
 
 
 def _prices(c: Chance) -> Iterator[Variant]:
@@ -302,6 +330,27 @@ def _calls(c: Chance) -> Iterator[Variant]:
     yield drawn("names that end in a digit", orders, tens, (0, c.randrange(20, 90)), 3)
     topics, partitions = (c.choice(names),), (c.randrange(4),)
     yield drawn("one topic, one partition", topics, partitions, tuple(range(c.randrange(4, 12))), 1)
+    # With one of these between the fields, a call's key is also that of another call: a-1, 2, 3, d and a, 1, 2, 3-d.
+    one, two, three = c.sample("abcdefgh", 3)
+    for mark in ("-", "_", "."):
+        glued_topics = (one, f"{one}{mark}1", f"{one}{mark}{two}")
+        glued_calls = (three, f"3{mark}{three}", f"{two}{mark}{three}")
+        yield v(f"names with {mark}", topics=glued_topics, partitions=(1, 2, 3), offsets=(1, 2, 3), calls=glued_calls)
+    alike = ("orders-of-the-North", "orders-of-the-north", "South-orders-of-the-week", "south-orders-of-the-week")
+    said = (
+        "charge the customer now",
+        "charge the customer Now",
+        "charge ",
+        " charge",
+        "Refund it now",
+        "refund it now",
+    )
+    yield v("names alike", topics=alike, partitions=(0, 1), offsets=(0, 1), calls=said)
+    many = sorted(
+        {*range(2_000), *(base**power + step for base in (2, 10) for power in range(4, 13) for step in (0, 1))}
+    )
+    for numbers in ({"partitions": (0,), "offsets": tuple(many)}, {"partitions": tuple(range(200)), "offsets": (0,)}):
+        yield v("many numbers", topics=(c.choice(names),), calls=(c.choice(kinds),), **numbers)
 
 
 def _order(c: Chance) -> list[Variant]:
@@ -369,6 +418,9 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
         if axis in (OLDER, QUERY):
             pairs = QUERIES if axis == QUERY else [c.choice(QUERIES)]
             each_of = [_one_draw(c, MANY, pair, epochs) for pair in pairs]
+        if axis == QUERY:
+            names = alike(c.pick("sums-per-hour-and-shop", "clicks-by-page-and-day"), blanks=parts is not FOLDER)
+            each_of[0]["alike"] = names
         for given in each_of:
             yield v(f"drawn rows: {axis}, {given['query'][-1]} and {given['other'][-1]}", axis=axis, **given)
 
@@ -386,13 +438,14 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 
 def _words(c: Chance, batches: int) -> list[list[str]]:
     """Return random words for each batch: every item occurs, and each of the first two batches contains a word
-    twice.
+    twice. The last of many batches is large.
     """
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)
     words = [f"{item}:{c.randrange(1, 4)}" for item in items]
     first, second, *others = words[:2], words[2:4], *([word] for word in words[4:])
-    return [[*first, first[0]], [*second, second[0]], *others][:batches]
+    drawn = [[*first, first[0]], [*second, second[0]], *others][:batches]
+    return [*drawn[:-1], words[:10]] if batches == MANY else drawn
 
 
 _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] = {
@@ -406,6 +459,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("doubled, and a crash", records=2, drops=0, duplicates=c.pick(1, 2), crashes=1),
         v("two under way, one overtakes", records=2, window=2, duplicates=0, reorders=c.pick(0, 1), crashes=0, drops=1),
         v("a late answer", records=1, delays=1, duplicates=c.pick(0, 1), drops=1, crashes=1),
+        v("many ids in the table", known=tuple(c.sample(range(300), c.randrange(60, 90)))),
     ],
     "02-chain": lambda c: [
         v("a loss, a crash", processes=3, records=c.pick(1, 2), duplicates=0),
@@ -418,6 +472,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("one source is longer", sources=2, counts=1, words=c.pick(*WORDS), crashes=0, checkpoints=1),
         v("three sources", sources=3, counts=1, words=short, crashes=0, sink="append"),
         v("many inputs", inputs=c.pick(4, 5)),
+        v("more inputs", inputs=c.randrange(11, 15)),
     ],
     "04-settings": lambda c: [
         v("cancelled", words=c.pick(*PAIRS), sources=2, counts=1, crashes=0, cancels=1),
@@ -435,6 +490,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("batches", words=c.pick(*WORDS), records_per_batch=c.pick(1, 2), crashes=2),
         v("the folder is deleted", words=c.pick(*TOGETHER), records_per_batch=1, crashes=1, deletions=1),
         v("alike", words=c.pick(*ALIKE), crashes=c.pick(0, 1)),
+        v("a long input", words=_long_input(c)),
     ],
     "06-wal": lambda c: [
         v("two batches", words=c.pick(*WORDS), records_per_batch=2, crashes=c.pick(1, 2)),

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from random import Random
 
 from labkit import __version__
 from labkit.core.errors import LabError
@@ -61,7 +62,7 @@ class Grader:
         self.course = courses.load(file)
         self._hidden: dict[str, Sequence[Variant]] = {}
         self._released: dict[str, Notebook] = {}
-        self._sandbox: Sandbox | None = None
+        self._sandboxes: dict[int, Sandbox] = {}
         root = Path(setting.place.root)
         self._spark = SparkJudge(
             file, root.with_name(f"spark-{setting.place.user}"), shared=root.with_name("spark-findings")
@@ -81,7 +82,7 @@ class Grader:
                 record.executed = f"{name}.ipynb"
                 durable.replace(self.out / "executed" / record.executed, executed)
         except Exception as error:  # noqa: BLE001 - the batch continues after any error
-            self._close_sandbox()
+            self._close_sandboxes()
             why = str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}"
             none_graded(record, self.course.of_notebook(submission.notebook), why)
         settle(record, before, self.setting.exercises)
@@ -119,7 +120,9 @@ class Grader:
         record.notes += _versions(notebook) + prepared.notes
         if not prepared.attempted and not kept:
             record.notes.append("It contains no answer.")
-        examination = Examination(prepared, self._variants, self.sandbox, self.setting.patience, self._spark)
+        examination = Examination(
+            prepared, self._variants, self.sandbox, self.setting.patience, self._spark, self._restarted
+        )
         examined = examination.run()
         items = unattempted(prepared, exercises) | examined.items | dict(kept)
         record.items = [items[exercise.name] for exercise in exercises]
@@ -132,7 +135,7 @@ class Grader:
         try:
             explain(examined.items, prepared, examination.without, self.sandbox)
         except Exception:  # noqa: BLE001 - the grade is valid without an explanation
-            self._close_sandbox()
+            self._close_sandboxes()
         return examined.executed
 
     def _variants(self, exercise: Exercise) -> Sequence[Variant]:
@@ -152,21 +155,29 @@ class Grader:
     @property
     def sandbox(self) -> Sandbox:
         """The process that forks sandboxes for this worker; the first access starts it."""
-        if self._sandbox is None:
-            setting = self.setting
-            self._sandbox = Sandbox(setting.level, setting.place, Path(setting.lab), setting.limits)
-        return self._sandbox
+        return self._salted(0)
 
-    def _close_sandbox(self) -> None:
-        if self._sandbox is not None:
-            self._sandbox.close()
-            self._sandbox = None
+    def _restarted(self) -> Sandbox:
+        """Return another process that forks sandboxes, in which Python salts the hashes of text in another way."""
+        return self._salted(1)
+
+    def _salted(self, number: int) -> Sandbox:
+        if number not in self._sandboxes:
+            setting = self.setting
+            # Drawn from the seed, so that a grade can be repeated.
+            salt = Random(f"salt {number} {setting.seed}").randrange(1, 2**32)
+            self._sandboxes[number] = Sandbox(setting.level, setting.place, Path(setting.lab), setting.limits, salt)
+        return self._sandboxes[number]
+
+    def _close_sandboxes(self) -> None:
+        while self._sandboxes:
+            self._sandboxes.popitem()[1].close()
 
     def __enter__(self) -> "Grader":  # noqa: PYI034 - nobody inherits from it
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close_sandbox()
+        self._close_sandboxes()
         self._spark.close()
 
 

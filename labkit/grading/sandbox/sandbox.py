@@ -55,17 +55,20 @@ class RunEnd(NamedTuple):
 
 
 class Sandbox:
-    """Starts a process that forks sandboxes, one at a time, until `close`. Raises `GradingError` if it cannot start."""
+    """Starts a process that forks sandboxes, one at a time, until `close`. Raises `GradingError` if it cannot start.
 
-    def __init__(self, level: Level, place: Place, lab: Path, limits: Limits) -> None:
-        self.level, self.place, self.limits = level, place, limits
+    `salt` is the number with which Python salts the hashes of text in all these sandboxes (PYTHONHASHSEED).
+    """
+
+    def __init__(self, level: Level, place: Place, lab: Path, limits: Limits, salt: int = 0) -> None:
+        self.level, self.place, self.limits, self._salt = level, place, limits, salt
         self._control, child_end = socket.socketpair()
         self._server = subprocess.Popen(
             own_python("-m", "labkit.grading.sandbox.inside.forkserver"),
             stdin=child_end.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            env=environment(str(lab), lab),
+            env=environment(str(lab), lab, salt),
             cwd=lab,
             start_new_session=True,
         )
@@ -90,7 +93,7 @@ class Sandbox:
         """
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
         home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
-        job = Job(self.level, self.place, self.limits, tuple(names), environment(home))
+        job = Job(self.level, self.place, self.limits, tuple(names), environment(home, salt=self._salt))
         try:
             send(self._control, json.dumps(asdict(job)).encode())
             socket.send_fds(self._control, [b"."], [child_end.fileno() for _, child_end in pairs])
@@ -185,7 +188,7 @@ class Run:
         return RunEnd(self._watch.breach or how, self.cell)
 
 
-def environment(home: str, lab: Path | None = None) -> dict[str, str]:
+def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
     """Return all environment variables of a sandbox; with `lab` also those that let Python import the lab's copy
     there.
     """
@@ -196,7 +199,7 @@ def environment(home: str, lab: Path | None = None) -> dict[str, str]:
         "LOGNAME": "learner",
         "LANG": "C.UTF-8",
         "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
-        "PYTHONHASHSEED": "0",
+        "PYTHONHASHSEED": str(salt),
         "PYTHONDONTWRITEBYTECODE": "1",
         "IPYTHONDIR": f"{home}/.ipython",
         "JUPYTER_RUNTIME_DIR": f"{home}/.runtime",

@@ -21,6 +21,8 @@ class Alone(NamedTuple):
     """An answer that ran in a fresh namespace."""
 
     namespace: dict[str, Any]
+    sources: Sequence[str]
+    """The cells that ran, in this order."""
     trouble: str = ""
     """Sentences on what prevents the answer from running in a fresh namespace; empty if nothing does."""
 
@@ -48,7 +50,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     report = demonstrated(cells[place].source, names, released)
     namespace = fresh()
     trouble = [f"{message}." for source in sources if (message := execute(source, namespace))]
-    return Alone(namespace, " ".join(trouble[-1:] + report))
+    return Alone(namespace, sources, " ".join(trouble[-1:] + report))
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:

@@ -53,6 +53,12 @@ def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -
     return read, copies
 
 
+FEW = 5
+"""The largest number of inputs with which a task is asked about all combinations of their states."""
+BOTH = -1
+"""The state of an input that has ended after its barrier has arrived."""
+
+
 class Waiting(NamedTuple):
     """The inputs of a task before its next step, and the decision of the simulator's own rules.
 
@@ -66,17 +72,25 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield every combination of inputs whose barrier has arrived, that have ended, or that are still awaited.
+    """Yield combinations of inputs whose barrier has arrived, that have ended, both, or that are still awaited.
 
+    Up to `FEW` inputs these are all combinations, with more inputs those in which at most one input differs.
     Each comes with the right decision, which the simulator's own rules for aligned checkpoints make when the last
-    barrier arrives.
+    barrier arrives. For the copy it makes no difference whether an input ends after its barrier.
     """
     model = make("barriers", {})
     assert isinstance(model, Barriers)
     rules = model.settings.rules
-    for at in product((0, 1, ENDED), repeat=inputs):
-        at_barrier = [place for place, number in enumerate(at) if number == 1]
-        ended = [place for place, number in enumerate(at) if number == ENDED]
+    states = (0, 1, ENDED, BOTH)
+    alike = (
+        (*[one] * place, other, *[one] * (inputs - 1 - place))
+        for one, other in product(states, repeat=2)
+        for place in range(inputs)
+    )
+    for facts in product(states, repeat=inputs) if inputs <= FEW else alike:
+        at_barrier = [place for place, number in enumerate(facts) if number in (1, BOTH)]
+        ended = [place for place, number in enumerate(facts) if number in (ENDED, BOTH)]
+        at = [1 if number == BOTH else number for number in facts]
         operator, copies = Operator((b"",) * inputs, bytes(at), 0, 0, 0), False
         if at_barrier:
             last = at_barrier[-1]
@@ -84,7 +98,7 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
             before = Operator(tuple(queues), bytes((*at[:last], 0, *at[last + 1 :])), 0, 0, 0)
             taken = take(rules, before, last, is_sink=False)
             operator, copies = taken.operator, taken.copied == 1
-        blocked = [place for place in range(inputs) if is_blocked(rules, operator, place)]
+        blocked = [each for each in range(inputs) if each not in ended and is_blocked(rules, operator, each)]
         yield Waiting(at_barrier, ended, blocked, copies)
 
 
@@ -94,8 +108,9 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
         read, copied = _decided(ask, inputs, at_barrier, ended)
         still = set(range(inputs)) - {*at_barrier, *ended}
         wrong = ""
-        if at_barrier and copied and not copies:
-            wrong = "it copies its state, although a barrier has not arrived yet"
+        if copied and not copies:
+            none = "no barrier has arrived" if not at_barrier else "a barrier has not arrived yet"
+            wrong = f"it copies its state, although {none}"
         elif copies and not copied:
             wrong = "all barriers have arrived, but it does not copy its state"
         elif not copies and set(read) & set(blocked):

@@ -64,6 +64,17 @@ A sink that keeps one largest number for all queries loses them.
 """
 QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2"))
 """Pairs of queries whose names, or names with batch numbers, are easily confused."""
+
+
+def alike(name: str, *, blanks: bool = True) -> list[str]:
+    """Return names that differ from a long name in one place, and so are equal if a sink cuts or folds them.
+
+    They differ in the case of a letter, in their beginning or end, in their order, and with `blanks` in blanks.
+    """
+    names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
+    return [*names, f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}"] if blanks else [])]
+
+
 MANY = 12
 """A number of batches large enough for batch numbers of one and two digits."""
 ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
@@ -80,11 +91,13 @@ A smaller epoch in the other query does not mean an older writer.
 """
 
 
-def public(parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> tuple[Variant, ...]:
+def public(
+    parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []), *, blanks: bool = True
+) -> tuple[Variant, ...]:
     """Return one public variant for each axis (separately graded aspect) in `parts`.
 
     `epochs` are the writers' epochs of the two queries. If they are given, a sink receives the epoch before the query's
-    name.
+    name. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(
@@ -95,6 +108,7 @@ def public(parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []))
                 ("query", [*epochs[0], "orders"]),
                 ("others", OTHERS),
                 ("other", [*epochs[1], "refunds"]),
+                ("alike", alike("orders-of-the-north", blanks=blanks)),
             ),
         )
         for axis in parts
@@ -105,6 +119,6 @@ JUDGES = {
     "14-judge": by(judge_eight, variant("eight sinks")),
     "14-kills": by(kills.judge, *kills.PUBLIC),
     "14-table": by(partial(judge_axis, name="write_batch", kind="table"), *public(TABLE)),
-    "14b-folder": by(partial(judge_axis, name="write_files", kind="folder"), *public(FOLDER)),
+    "14b-folder": by(partial(judge_axis, name="write_files", kind="folder"), *public(FOLDER, blanks=False)),
     "14b-writers": by(partial(judge_axis, name="write_fenced", kind="table"), *public(WRITERS, EPOCHS)),
 }

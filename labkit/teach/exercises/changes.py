@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from labkit.sim.explore import reachable
 from labkit.sim.model import Model
 from labkit.sim.models.changelog.model import Changelog
+from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.state import Consumer, Kind, Message, Row, Table, applied, visible
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
@@ -199,9 +200,17 @@ def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states with every table of up to `rows` rows, in any order, after every prefix of the input."""
+    """Yield states with every table of up to `rows` rows, in any order, after every prefix of the input.
+
+    With `near` in `parts`, yield instead the right table after each prefix, and those in which one row is wrong.
+    """
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
+    if "near" in parts:
+        for furthest in range(len(words) + 1):
+            for near in _near(batch(model.settings, furthest)):
+                yield start._replace(consumer=Consumer(near, is_up=True), furthest=furthest)
+        return
     rows = [Row(word, count) for word, count in product((*model.settings.keys, *parts["others"]), parts["counts"])]
     for number in range(parts["rows"] + 1):
         for table in product(rows, repeat=number):
@@ -212,6 +221,16 @@ def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
                 consumer = Consumer(counted, is_up=True)
                 # The claim compares tables as the consumer keeps them: in order.
                 yield start._replace(consumer=consumer._replace(table=tuple(sorted(counted))), furthest=furthest)
+
+
+def _near(table: Table) -> Iterator[Table]:
+    """Yield a table, and those in which one row is missing, there twice, or has another count."""
+    yield table
+    for row in table:
+        others = [each for each in table if each != row]
+        yield tuple(others)
+        for other in (row._replace(times=2), row._replace(value=row.value + 1), row._replace(value=row.value - 1)):
+            yield tuple(sorted([*others, other]))
 
 
 WATCH = Watch("right", "changelog", "equals_batch", _prefix, _tables)
@@ -252,5 +271,6 @@ JUDGES = {
                 ("the query dies and sends again", {**TWICE, "query_crashes": 1}),
             ),
         ),
+        variant("a count of 0", assembled=(("any row", QUIET, {"others": ("hi",), "counts": (0, 1), "rows": 1}),)),
     ),
 }

@@ -7,12 +7,13 @@ variants.
 import inspect
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
 from labkit.teach.exercises import progress as notes
+from labkit.teach.exercises import restarted
 from labkit.teach.exercises.alone import Alone, alone
 from labkit.teach.exercises.contract import AnswerFailed, Assignment, Exercise, Finding, Kind, NotPassed
 from labkit.teach.exercises.moved import sentence_on
@@ -50,7 +51,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
     answer = InNotebook(exercise.answer, judged_names)
     if exercise.needs_spark and answer.is_attempted():
         print("This runs real Spark and takes about twenty seconds.", flush=True)
-    findings = judged(exercise, judged_names)
+    findings = judged(exercise, judged_names, None if graded is None else graded.sources)
     if graded is not None and (findings is None or not findings[-1].passed):
         _differs(exercise, namespace, graded, findings)
     if findings is None:
@@ -164,8 +165,13 @@ def _keep_first(name: str, finding: Finding) -> None:
         print(f"Your first prediction stays on record: {first}.")
 
 
-def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding] | None:
-    """Return the findings of the public variants up to the first failure, or None if there is no answer yet."""
+def judged(
+    exercise: Exercise, namespace: Mapping[str, object], sources: Sequence[str] | None = None
+) -> list[Finding] | None:
+    """Return the findings of the public variants up to the first failure, or None if there is no answer yet.
+
+    With the `sources` of the cells that define it, a function that passes must also reply the same after a restart.
+    """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
         try:
@@ -177,6 +183,8 @@ def judged(exercise: Exercise, namespace: Mapping[str, object]) -> list[Finding]
         findings.append(finding)
         if not finding.passed:
             break
+    if findings and findings[-1].passed and sources is not None and (sentence := restarted.changed(answer, sources)):
+        findings[-1] = Finding(False, sentence)
     return findings
 
 

@@ -1,19 +1,60 @@
 """The exercises of notebook 02: a receiver that recognises repeated messages, a chain of processes, and predictions."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from labkit.sim.trace import make
+from labkit.teach.exercises.asking import Asker, a_list, shown
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Chosen, Prediction, Settings
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
-from labkit.teach.exercises.searching import search
+from labkit.teach.exercises.searching import ask_each, search
 from labkit.teach.study import replay
 
 
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's receiver by every schedule with one sender and crashes, if messages get lost or duplicated."""
+    """Judge a learner's receiver by every schedule with one sender and crashes, if messages get lost or duplicated.
+
+    If the variant has the parameter `known`, judge instead single messages to a receiver whose table contains these
+    ids, more than an exhaustive search of schedules could handle.
+    """
+    if "known" in dict(variant.parameters):
+        ask = Asker(answer, "receive")
+        cases = _single_messages(list(variant["known"]))
+        return ask_each(
+            ask, cases, lambda case: _wrong_steps(ask, *case), "It is right about {} messages to a long table"
+        )
     open_model: Any = make("deduplication_drill", dict(variant.parameters))
     return search(answer, "receive", lambda ask: Run(open_model, ask, "steps"), "ends")
+
+
+def _single_messages(known: list[int]) -> Iterator[tuple[int, list[int]]]:
+    """Yield messages, each with the table at its arrival: with a known id, and with ids that resemble known ones.
+
+    An id that is not known differs from a known one by a power of two or of ten.
+    """
+    steps = [base**power for base in (2, 10) for power in range(1, 13)]
+    news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
+    for number in [*reversed(known), *sorted(news - {*known})]:
+        yield number, known
+
+
+def _wrong_steps(ask: Asker, id: int, table: list[int]) -> Finding | None:
+    """Return the finding on the steps after a message that came when nothing was in memory, or None."""
+    question = id, list[Plain](table), list[Plain]()
+    steps = a_list(ask, ask(*question), "steps")
+    outputs = sum(step in ("output", "output and note") for step in steps)
+    if id not in table and outputs == 1:
+        return None
+    if id in table and outputs == 0 and "acknowledge" in steps:
+        return None
+    right = (
+        "a known message is acknowledged, and nothing is put out" if id in table else "a new message is put out once"
+    )
+    place = f"the id is number {table.index(id) + 1} of {len(table)} in the table" if id in table else "the id is new"
+    statement = f"receive({id}, ...) answered {shown(steps)}"
+    general = "With many ids in the table, a known or a new message is treated wrongly."
+    return Finding(False, f"{statement}, but {place}: {right}.", statement, right, general=general)
 
 
 def _weak_chain(chosen: Chosen, variant: Variant) -> dict[str, object]:
@@ -46,6 +87,7 @@ JUDGES = {
         variant("one record, a loss, a crash", records=1, duplicates=0),
         variant("two records, doubled", records=2, drops=0, duplicates=1, crashes=1),
         variant("two under way", records=2, window=2, duplicates=0, crashes=0),
+        variant("many ids in the table", known=(*range(3, 12), 2, 1, 0, *range(12, 40))),
     ),
     "02-chain": by(CHAIN.judge, variant("three processes, a crash, a loss", processes=3, records=1, duplicates=0)),
 }

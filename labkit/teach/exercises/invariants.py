@@ -50,11 +50,15 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
     """Return every different call of the property on the states of a system, or on states assembled for it.
 
     The calls are in the order of the search, whose result is cached. `parameters` is the configuration as JSON, and
-    `assembled` the parts as JSON, or empty.
+    `assembled` the parts as JSON, or empty. The part `input` replaces the words of the simulator's input.
     """
     model = make(watch.model, json.loads(parameters))
+    parts = json.loads(assembled) if assembled else {}
+    if "input" in parts:
+        # No search visits these states, so their input may be longer than a search could handle.
+        model = type(model)({**model.values, "words": parts["input"]})
     claim = watch.claimed(model)
-    states = watch.assemble(model, json.loads(assembled)) if assembled else _reached(watch, model, claim, parameters)
+    states = watch.assemble(model, parts) if assembled else _reached(watch, model, claim, parameters)
     cases: dict[str, Case] = {}
     for state in states:
         case = Case(watch.view(model, state), claim.holds(state), state)

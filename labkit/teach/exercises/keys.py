@@ -1,10 +1,13 @@
 """Judge the key of an upserting sink: the rows of every run of the pipeline go into a table with the learner's key.
 
 The run does not depend on the key, so the schedules are those of the simulator. The judge of real runs compares the
-final table with the expected records.
+final table with the expected records. A key that is cut, folded or glued names two records only in an input that is too
+long for a search, so labkit also asks for the keys of single records.
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,7 +21,7 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.invariants import ObservedModel
-from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
+from labkit.teach.exercises.searching import MAX_STATES, ask_each, steady, unusable
 
 SENTENCE = "In the end the table holds one row for every record."
 
@@ -42,16 +45,8 @@ class Table:
         }
 
     def key(self, seen: VisibleRow) -> str:
-        """Return the key that the learner's function gives a row, as JSON.
-
-        Raises `Unusable` if it is not a number, a text, or a list of these.
-        """
-        row = self.row(seen)
-        key = self.ask(row)
-        parts = key if type(key) is list else [key]
-        if not parts or any(type(part) not in (int, str) for part in parts):
-            raise Unusable(f"{self.ask.with_answer(row)}: a key must be a number, a text, or a list of these.")
-        return json.dumps(key)
+        """Return the key that the learner's function gives a row, as JSON. Raises `Unusable`."""
+        return usable_key(self.ask, self.row(seen))
 
     def _verdict(self, seen: tuple[VisibleRow, ...]) -> Verdict:
         table = {self.key(row): row for row in seen if row.offset >= 0}
@@ -80,8 +75,57 @@ class Table:
         return self.key(one) == self.key(other)
 
 
+def usable_key(ask: Asker, row: dict[str, Plain]) -> str:
+    """Return the key that the learner's function gives a row, as JSON.
+
+    Raises `Unusable` if it is not a number, a text, or a list of these.
+    """
+    key = ask(row)
+    parts = key if type(key) is list else [key]
+    if not parts or any(type(part) not in (int, str) for part in parts):
+        raise Unusable(f"{ask.with_answer(row)}: a key must be a number, a text, or a list of these.")
+    return json.dumps(key)
+
+
+def judge_long_input(answer: Answer, variant: Variant) -> Finding:
+    """Judge a learner's key by single records of an input that is too long for a search: each needs its own key.
+
+    The input has the words of the variant, and after them its last word without end. The records are all of the first
+    part and a few of the second, whose offsets and counts differ by powers of two and of ten.
+    """
+    ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
+
+    def wrong(row: dict[str, Plain]) -> Finding | None:
+        key = usable_key(ask, row)
+        other = before.setdefault(key, row)
+        if (other["offset"], other["word"]) == (row["offset"], row["word"]):
+            return None
+        message = f"{ask.call(other)} and {ask.with_answer(row)}: two different records have the same key."
+        general = "In a long input two different records have the same key."
+        return Finding(False, message, "two records with one key", "a key for each record", general=general)
+
+    return ask_each(ask, _long_input(variant["words"]), wrong, "Each of {} records of a long input has its own key")
+
+
+def _long_input(words: Sequence[str]) -> Iterator[dict[str, Plain]]:
+    counts, last = Counter[str](), words[-1]
+    for offset, word in enumerate(words):
+        counts[word] += 1
+        yield {"offset": offset, "word": word, "count": counts[word], "batch": offset // 100, "attempt": 1}
+    later = sorted({0, *(base**power for base in (2, 10) for power in range(1, 13))})
+    for number in later:
+        offset = len(words) + number
+        row = {"offset": offset, "word": last, "count": counts[last] + 1 + number}
+        yield {**row, "batch": offset // 100, "attempt": 1}
+
+
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's key by every schedule of a job that appends, with crashes and deleted checkpoint folders."""
+    """Judge a learner's key by every schedule of a job that appends, with crashes and deleted checkpoint folders.
+
+    If the variant has a list of `words`, judge instead by the records of an input that begins with these.
+    """
+    if not isinstance(variant["words"], str):
+        return judge_long_input(answer, variant)
     ask = Asker(answer, "key")
     model = make("pipeline", {"strategy": "append", **dict(variant.parameters)})
     table = Table(ask, tuple(str(model.values["words"]).split("-")))

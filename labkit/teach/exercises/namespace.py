@@ -4,6 +4,7 @@ The code called here can do whatever a notebook can do, so its results are never
 `Answer` in another process, which reads values by the same `plain`.
 """
 
+import json
 import os
 import signal
 import threading
@@ -26,14 +27,16 @@ class InNotebook:
     """A learner's answer, read by its name from the namespace of a notebook."""
 
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
-        self._name, self._namespace = name, namespace
+        self.name, self.namespace = name, namespace
+        self.replies: dict[str, tuple[list[Plain], Plain]] = {}
+        """Each question to a function so far with its reply; the question is `call` or `step`, and the arguments."""
 
     def value(self) -> Plain:
         """Return the learner's constant.
 
         Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if JSON cannot carry it.
         """
-        return _read(self._name, self._namespace.get(self._name, ...))
+        return _read(self.name, self.namespace.get(self.name, ...))
 
     def is_attempted(self) -> bool:
         """Return whether the learner has replaced the stub of the answer."""
@@ -50,9 +53,9 @@ class InNotebook:
 
         Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if it fails.
         """
-        question = f"{self._name}({', '.join(map(shown, arguments))})"
+        question = f"{self.name}({', '.join(map(shown, arguments))})"
         copies = [deepcopy(each) for each in arguments]
-        return self._called(question, lambda function: function(*copies))
+        return self._kept(["call", *arguments], self._called(question, lambda function: function(*copies)))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Return the next request of the learner's sink to a store of this kind, after the `exchanges` so far.
@@ -63,20 +66,25 @@ class InNotebook:
         assert isinstance(arguments, list)
         so_far: list[Any] = deepcopy(exchanges)
         copies = deepcopy(arguments)
-        return self._called(self._name, lambda function: step(function, kind, so_far, copies))
+        reply = self._called(self.name, lambda function: step(function, kind, so_far, copies))
+        return self._kept(["step", kind, exchanges, arguments], reply)
+
+    def _kept(self, question: list[Plain], reply: Plain) -> Plain:
+        self.replies.setdefault(json.dumps(question), (question, reply))
+        return reply
 
     def _called(self, question: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
-        function = self._namespace.get(self._name, ...)
+        function = self.namespace.get(self.name, ...)
         if function is ...:
-            raise MissingSolution(f"{self._name} is not defined.")
+            raise MissingSolution(f"{self.name} is not defined.")
         if not callable(function):
-            raise AnswerFailed(f"{self._name} must be a function, but it is {shown(function)}.")
+            raise AnswerFailed(f"{self.name} must be a function, but it is {shown(function)}.")
         process = os.getpid()
         try:
             with time_limit():
                 answer = use(function)
         except (NotImplementedError, MissingSolution):
-            raise MissingSolution(f"{self._name} is not written yet.") from None
+            raise MissingSolution(f"{self.name} is not written yet.") from None
         except TooLong:
             raise AnswerFailed(f"{question} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:

@@ -51,14 +51,16 @@ def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states in which a reader saw any two counts of one word, with a few rows of another word between and after.
 
-    The input contains the first word as often as it can count, followed by the other word.
+    The input contains the first word as often as it can count, followed by the other word. `parts` has the largest
+    number of rows between the two counts (`between`), and one more number that may be much larger (`long`).
     """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
     counts = range(words.count(words[0]))
     # The other word only grows, and stays at its last count: it never jumps itself.
-    others = [*range(len(counts), len(words)), *[len(words) - 1] * parts["between"]]
-    for first, second, between, behind in product(counts, counts, range(parts["between"] + 1), (0, 1)):
+    numbers = [*range(parts["between"] + 1), *([parts["long"]] if "long" in parts else [])]
+    others = [*range(len(counts), len(words)), *[len(words) - 1] * numbers[-1]]
+    for first, second, between, behind in product(counts, counts, numbers, (0, 1)):
         rows = others[: between + behind]
         seen = (first, *rows[:between], second, *rows[between:])
         looks = tuple(VisibleRow(offset, 0, 1) for offset in seen)
@@ -89,6 +91,7 @@ JUDGES = {
             "the checkpoint folder is deleted", words="hello-hello-world", records_per_batch=1, crashes=1, deletions=1
         ),
         variant("five records of words with one initial", words="spark-stream-spark-spark-stream", crashes=0),
+        variant("a long input", words=("a1", "x" * 11, *["a"] * 11, "x", "X", *["word"] * 120, "words", "word")),
     ),
     "06-wal": by(
         judge_confirmation,
@@ -124,7 +127,10 @@ JUDGES = {
         ),
         variant(
             "rows of others between",
-            assembled=(("any two counts of hello", {"words": "hello-hello-hello-hello-world-world"}, {"between": 4}),),
+            assembled=(
+                ("any two counts of hello", {"words": "hello-hello-hello-hello-world-world"}, {"between": 4}),
+                ("Hello besides", {"words": "hello"}, {"input": "hello-hello-Hello-Hello", "between": 0, "long": 20}),
+            ),
         ),
     ),
 }

@@ -35,17 +35,19 @@ _PLACES = tuple(product((False, True), repeat=3))
 _USUAL = ((False, False, False), (True, True, False), (True, False, True), (True, False, False))
 """The combinations of `_PLACES` that occur in most snapshots; in the last one the transfer is lost."""
 
+_COME = ((False, True, False), (False, False, True))
+"""The combinations of a transfer that was received, or saved from its channel, and never sent."""
+
 
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     """Yield snapshots with one transfer for each channel, recorded at any of sender, receiver and channel.
 
     `choice` lists channels: a transfer in `any` takes every combination, one in `usual` those of most snapshots, and
-    one in `done` is sent and received.
+    one in `done` is sent and received. One in `gone` is sent and nowhere, and one in `come` arrived without being sent.
     """
-    channels = [*choice["any"], *choice.get("usual", ()), *choice.get("done", ())]
-    options = [_PLACES] * len(choice["any"]) + [_USUAL] * len(choice.get("usual", ()))
-    done = [((True, True, False),)] * len(choice.get("done", ()))
-    for places in product(*options, *done):
+    options = {"any": _PLACES, "usual": _USUAL, "done": _USUAL[1:2], "gone": _USUAL[3:], "come": _COME}
+    channels = [channel for name in options for channel in choice.get(name, ())]
+    for places in product(*(places for name, places in options.items() for _ in choice.get(name, ()))):
         parts = _filled(len(model.initial().processes), channels, places)
         yield model.initial()._replace(completed=tuple(parts))
 
@@ -111,5 +113,9 @@ JUDGES = {
             bad=(("markers are sent late", {**THREE, "broken": "late_markers"}),),
         ),
         variant("one transfer each way", assembled=(("in any of the places, or in several", TWO, {"any": (0, 1)}),)),
+        variant(
+            "as many transfers have come as are gone",
+            assembled=(("other transfers, with an equal sum", THREE, {"gone": (0, 3), "come": (1, 2), "done": (4,)}),),
+        ),
     ),
 }

@@ -19,7 +19,7 @@ import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.host.processes.own_python import own_python
-from labkit.teach.exercises.alone import execute, fresh
+from labkit.teach.exercises.alone import Alone, execute, fresh
 from labkit.teach.exercises.cells import Selection, named_exercise, select, troubles
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Assignment
@@ -127,17 +127,18 @@ def check_all(path: Path) -> Iterator[Checked]:
     for place, cell in enumerate(notebook.cells):
         if notebook.chosen.is_run(place, cell):
             failed[place] = execute(cell.source, namespace)
+    sources = [notebook.cells[place].source for place in failed]
     for exercise in notebook.exercises:
-        yield _judged(exercise, notebook, namespace, failed)
+        yield _judged(exercise, notebook, Alone(namespace, sources), failed)
 
 
-def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object], failed: dict[int, str]) -> Checked:
+def _judged(exercise: Assignment, notebook: Opened, ran: Alone, failed: dict[int, str]) -> Checked:
     place = notebook.chosen.counts.get(exercise.name)
     if place is None:
         return Checked(exercise.name, "not attempted")
-    if exercise.answer not in namespace and failed[place]:
+    if exercise.answer not in ran.namespace and failed[place]:
         return Checked(exercise.name, "failed", f"{failed[place]}.")
-    findings = judged(find(exercise.name), namespace)
+    findings = judged(find(exercise.name), ran.namespace, ran.sources)
     if findings is None:
         return Checked(exercise.name, "not attempted")
     last = findings[-1]

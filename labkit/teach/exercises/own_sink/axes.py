@@ -133,6 +133,22 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
             begun.run(bench.query, bench.batches, first=len(bench.batches) - 1)
         tried = conclude(begun, [*bench.batches, *bench.others])
     yield tried._replace(what="a second query after the first, and then the last batch of the first again")
+    if bench.alike:
+        yield _names_alike(bench)
+
+
+def _names_alike(bench: Bench) -> TrialResult:
+    """Let one query after the other deliver a batch 0, and then each of them once more, as after a restart."""
+    one_each: list[Batches] = [
+        [[{"id": 1_000 - number, "item": "pen", "amount": 1}]] for number in range(len(bench.alike))
+    ]
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        for _ in range(2):
+            for name, batches in zip(bench.alike, one_each, strict=True):
+                begun.run([*bench.query[:-1], name], batches)
+            begun.restart()
+        tried = conclude(begun, [batch for batches in one_each for batch in batches])
+    return tried._replace(what="queries with names alike, each with a batch 0, and then each once more")
 
 
 def _all_crashes(bench: Bench) -> Iterator[TrialResult]:
@@ -196,7 +212,7 @@ def wrong_at_any_time(tried: TrialResult) -> str:
 
 
 PARAMETERS = ("batches", "query", "others", "other")
-"""The parameters of a variant, except the name of its axis."""
+"""The parameters of a variant on which all its trials depend."""
 
 _runs: "WeakKeyDictionary[Answer, dict[str, Runs]]" = WeakKeyDictionary()
 """Finished runs of each answer that is still being judged, by the input of the sink, because several axes use them."""
@@ -229,10 +245,11 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
     """
     ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
+    alike = dict(variant.parameters).get("alike", ())
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), {})
     try:
         with stores() as server:
-            for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, finished_runs=known)):
+            for each, wrong in _judged(axis, Bench(server, ask, kind, **parameters, finished_runs=known, alike=alike)):
                 runs += 1
                 if wrong:
                     _hold_still(ask)

@@ -101,34 +101,42 @@ class Table:
 
 
 class Folder:
-    """The folder of a trial, in which every change of a file is visible to everybody at once."""
+    """A folder in which every change of a file is visible to everybody at once."""
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
         """Use the folder `root`; `most` is the number of characters that `read` returns of a file, -1 for all."""
         self.root, self.most = Path(root), most
 
+    def file(self, name: object) -> str:
+        """Return the name of the real file with this name. Raises `OSError` for a name that could point elsewhere."""
+        return named(name)
+
+    def name(self, file: str) -> str:
+        """Return the name by which a sink knows a real file."""
+        return file
+
     def names(self) -> list[str]:
         """Return the names of all files, in order."""
-        return sorted(path.name for path in self.root.iterdir())
+        return sorted(self.name(path.name) for path in self.root.iterdir())
 
     def read(self, name: str) -> str:
         """Return a file's text."""
-        with (self.root / named(name)).open(encoding="utf-8") as file:
+        with (self.root / self.file(name)).open(encoding="utf-8") as file:
             return file.read(self.most)
 
     def write(self, name: str, text: str, part: float = 1.0) -> None:
         """Create or replace a file; write only `part` of the text if the process will be killed in the middle."""
         data = text.encode()
-        with (self.root / named(name)).open("wb") as file:
+        with (self.root / self.file(name)).open("wb") as file:
             file.write(data[: int(len(data) * part)])
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file atomically."""
-        (self.root / named(old)).replace(self.root / named(new))
+        (self.root / self.file(old)).replace(self.root / self.file(new))
 
     def remove(self, name: str) -> None:
         """Remove a file."""
-        (self.root / named(name)).unlink()
+        (self.root / self.file(name)).unlink()
 
     def listed(self) -> list[str]:
         """Return the names of the files in `manifest.json`; a reader ignores all other files."""
@@ -158,6 +166,16 @@ class Folder:
         return sorted({*self.names()} - {*self.listed(), "manifest.json"})
 
 
+class TrialFolder(Folder):
+    """The folder of a trial. It tells *Orders* from *orders* also on machines whose file systems do not."""
+
+    def file(self, name: object) -> str:
+        return re.sub("[A-Z]", lambda letter: f"={letter[0].lower()}", named(name))
+
+    def name(self, file: str) -> str:
+        return re.sub("=(.)", lambda letter: letter[1].upper(), file)
+
+
 def named(name: object) -> str:
     """Return the name of a file inside the folder unchanged. Raises `OSError` for a name that could point elsewhere."""
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
@@ -181,7 +199,8 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
             message += "; a sink may use tables, views, indexes and rows here, but not PRAGMA, ATTACH or triggers"
         return ["raised", kind if kind in kinds else "DatabaseError", message[:300]]
     except FileNotFoundError as error:
-        return ["raised", "FileNotFoundError", f"there is no {error.filename}"[:300]]
+        name = error.filename if isinstance(store, Table) else store.name(str(error.filename))
+        return ["raised", "FileNotFoundError", f"there is no {name}"[:300]]
     except OSError as error:
         return ["raised", "OSError", str(error)[:300]]
     except Exception as error:  # noqa: BLE001  # a request of another form
@@ -205,7 +224,7 @@ def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, sec
         resource.setrlimit(what, (wanted, hard))
     kind, folder = place
     os.chdir(folder)
-    store = Table() if kind == "table" else Folder()
+    store = Table() if kind == "table" else TrialFolder()
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
             try:

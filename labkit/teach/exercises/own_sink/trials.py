@@ -479,6 +479,8 @@ class Bench(NamedTuple):
     other: Sequence[Plain]
     finished_runs: Runs
     """The results of finished trials, because several axes use the same ones."""
+    alike: Sequence[str] = ()
+    """Names of further queries that are easily confused; a sink that cuts or folds a name takes two for one."""
 
     def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
         """Run one query from its first batch to its last, with these kills, and return the result.

@@ -1,0 +1,83 @@
+"""Ask a learner's function earlier questions once more in another process, as after a real restart.
+
+    python -m labkit.teach.exercises.restarted
+
+is that process: it reads cells and questions as JSON from standard input and prints the replies. Python salts the
+hashes of text anew in each process. So `hash("orders")`, the order of a set of texts, and whatever a cell draws at
+random when it runs differ after a restart, although they do not change while a notebook is open.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from labkit.core.errors import LabError
+from labkit.host.processes.own_python import own_python
+from labkit.teach.exercises.alone import execute, fresh
+from labkit.teach.exercises.asking import shown
+from labkit.teach.exercises.namespace import InNotebook
+
+MOST = 64
+"""The approximate number of questions that are asked again."""
+SECONDS = 60.0
+"""The number of seconds that the other process may take."""
+
+
+def changed(answer: InNotebook, sources: Sequence[str]) -> str:
+    """Return a sentence on a reply of `answer` that is different after a restart, or an empty text.
+
+    `sources` are the cells that define the answer. The text is also empty if they do not run in another process.
+    """
+    asked = list(answer.replies.values())
+    asked = asked[:: max(1, len(asked) // MOST)]
+    if not asked:
+        return ""
+    task = {"name": answer.name, "sources": list(sources), "questions": [question for question, _ in asked]}
+    environment = os.environ | {"PYTHONHASHSEED": str(1 + secrets.randbelow(2**32 - 1))}
+    words = own_python("-m", "labkit.teach.exercises.restarted")
+    try:
+        ended = subprocess.run(
+            words, input=json.dumps(task).encode(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+            timeout=SECONDS, check=False,
+        )  # fmt: skip
+        replies = json.loads(ended.stdout)
+    except (subprocess.TimeoutExpired, ValueError):
+        return ""
+    for ((kind, *arguments), before), after in zip(asked, replies, strict=False):
+        if after is not None and after != [before]:
+            call = f"{answer.name}({', '.join(map(shown, arguments))})" if kind == "call" else answer.name
+            what = f"answered {shown(before)}, and {shown(after[0])} after a restart"
+            return (
+                f"{call} {what}: Python's hash() and the order of a set change with every restart, as does "
+                "whatever a cell draws at random. An answer must depend on its arguments alone."
+            )
+    return ""
+
+
+def main() -> None:
+    """Run the cells, and print the replies to the questions; a question without a reply gets None."""
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    task = json.load(sys.stdin)
+    namespace = fresh()
+    for source in task["sources"]:
+        execute(source, namespace)
+    answer = InNotebook(task["name"], namespace)
+    with os.fdopen(channel, "w") as output:
+        json.dump([_reply(answer, question) for question in task["questions"]], output)
+
+
+def _reply(answer: InNotebook, question: list[Any]) -> list[Any] | None:
+    kind, *arguments = question
+    try:
+        return [answer.step(*arguments) if kind == "step" else answer.call(*arguments)]
+    except LabError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,4 @@
+# misconception: the last two digits of an offset tell rows apart
+# says: 'word': 'word', 'count': 86
+def key(row):
+    return row["offset"] % 100
