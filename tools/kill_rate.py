@@ -3,7 +3,8 @@
 *Wrong solutions* are what people really believe: `tests/grading/wrong/NN-word/name.py`, with the misconception in the
 first line and in the second a part of the message that only it gets. One is killed when the public variants fail it,
 and the hidden ones of every seed. *Mutants* are the reference solutions with one thing changed (`tools/mutants.py`).
-One is killed when the hidden variants of every seed fail it. What is no mistake, although it was changed, is named with
+One is killed when the hidden variants of every seed fail it, or when it replies otherwise after a restart. What is no
+mistake, although it was changed, is named with
 its reason in `tests/grading/equivalents.toml`, and nothing else may survive.
 
 `python tools/kill_rate.py` prints both rates and exits 1 where one is not complete; `--seeds 2` tries fewer seeds,
@@ -30,6 +31,7 @@ from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Answer, AnswerFailed, Finding, Kind, Variant
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import EXERCISES, find
+from labkit.teach.exercises.restarted import changed
 
 ROOT = Path(__file__).parent.parent
 WRONG = ROOT / "tests" / "grading" / "wrong"
@@ -125,7 +127,7 @@ class MutantJudge:
         self._kills: Counter[str] = Counter()
 
     def is_killed(self, mutant: Mutant, seed: int) -> bool:
-        """Whether one of the variants of a seed fails it."""
+        """Whether one of the variants of a seed fails it, or another process."""
         try:
             answer = InNotebook(self.exercise.answer, run(mutant.source))
         except Exception:  # noqa: BLE001 - whatever a mutant raises is its end
@@ -135,7 +137,7 @@ class MutantJudge:
             if not self._passes(answer, variant):
                 self._kills[variant.name] += 1
                 return True
-        return False
+        return bool(changed(answer, [mutant.source]))
 
     def _passes(self, answer: Answer, variant: Variant) -> bool:
         try:

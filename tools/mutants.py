@@ -2,17 +2,34 @@
 
 The wrong solutions in `tests/grading/wrong` are those that somebody thought of; these are those that nobody thought of.
 Every change stands for a slip that a learner makes: a set for a list, a term that is left out, a loop that looks at the
-first few only, one too many or too few, a condition that is turned around, operands in the wrong order, an answer that
-is always the same. A change in a text, such as a doc string, is none.
+first few or the last few only, one too many or too few, a condition that is turned around, operands in the wrong order,
+an answer that is always the same. It also stands for values that are taken for equal although they are not: cut,
+folded, trimmed, divided with a remainder, glued together, added up, or replaced by a hash. A change in a text, such as
+a doc string, is none.
 """
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-CAPS = (1, 2)
+CAPS = (1, 2, 8)
 """After how many elements a capped loop stops."""
+WINDOW = 8
+"""How many elements at the end a loop or a value is cut to."""
+_LOSSY = {
+    "a cut value": (f"_[:{WINDOW}]", f"_[-{WINDOW}:]"),
+    "a folded value": ("_.lower()",),
+    "a trimmed value": ("_.strip()",),
+    "a remainder": ("_ % 10", "_ % 100"),
+    "a salted hash": ("hash(str(_))",),
+}
+"""Expressions that are the same for different values of `_`, by the name of the change."""
+_DIGESTS = {
+    "a salted hash": ("hash(str(_))", "str(hash(str(_)))"),
+    "a short digest": ("__import__('hashlib').md5(str(_).encode()).hexdigest()[:4]",),
+}
+"""The same for a whole result, such as a key."""
 _COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
     ast.LtE: (ast.Lt, ast.GtE, ast.Eq),
@@ -117,12 +134,69 @@ def _edits(node: ast.AST, texts: Sequence[str], tree: ast.Module) -> Iterator[Ed
     for kind, change in _CHANGES.items():
         if isinstance(node, kind):
             yield from change(node)
+    if _is_value(node, tree):
+        parents = [each for each in ast.walk(tree) if node in ast.iter_child_nodes(each)]
+        if not any(map(_is_vocabulary, parents)):
+            is_pair = any(_is_pair(each, node) for each in parents)
+            for edit in _put_into(_LOSSY, node):
+                if edit[0] != "a cut value" or not is_pair:
+                    yield edit
     if _is_text(node, tree):
         for text in texts:
             yield "another word", ast.Constant(text)
 
 
+def _is_value(node: ast.AST, tree: ast.Module) -> bool:
+    """Whether a node reads a field by its name, or a variable that is an argument or is assigned in the solution."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Constant)
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+        return False
+    nodes = list(ast.walk(tree))
+    if any(isinstance(each, ast.Call) and each.func is node for each in nodes):
+        return False
+    return any(
+        (isinstance(each, ast.arg) and each.arg == node.id)
+        or (isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store) and each.id == node.id)
+        for each in nodes
+    )
+
+
+def _is_vocabulary(parent: ast.AST) -> bool:
+    """Whether a value below this node is one of a few: it is compared with a constant, or it is a condition."""
+    if isinstance(parent, ast.Compare):
+        return any(not any(isinstance(each, ast.Name) for each in ast.walk(one)) for one in parent.comparators)
+    return isinstance(parent, ast.If | ast.IfExp | ast.BoolOp | ast.UnaryOp)
+
+
+def _is_pair(parent: ast.AST, node: ast.AST) -> bool:
+    """Whether a value has as many elements as the code says, or is cut as a capped loop already."""
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.slice, ast.Constant)
+    if isinstance(parent, ast.Assign):
+        return isinstance(parent.targets[0], ast.Tuple)
+    return isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
+
+
+def _put_into(expressions: Mapping[str, Sequence[str]], *values: ast.AST) -> Iterator[Edit]:
+    """Each expression with the values in place of `_` and `__`."""
+    places = dict(zip(("_", "__"), values, strict=False))
+
+    class Fill(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return copy.deepcopy(places.get(node.id, node))
+
+    for change, texts in expressions.items():
+        for text in texts:
+            yield change, Fill().visit(ast.parse(text, mode="eval").body)
+
+
 def _compare(node: ast.Compare) -> Iterator[Edit]:
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq) and not _is_vocabulary(node):
+        sums = "(len(_), sum(_)) == (len(__), sum(__))"
+        yield from _put_into(
+            {"equal sums": (sums,), "equal sets": ("set(_) == set(__)",)}, node.left, *node.comparators
+        )
     for place, operator in enumerate(node.ops):
         for other in _COMPARED.get(type(operator), ()):
             operators = [*node.ops]
@@ -176,6 +250,7 @@ def _capped(iterated: ast.expr) -> Iterator[ast.expr]:
         yield ast.Subscript(listed, ast.Slice(None, ast.Constant(count)), ast.Load())
     yield ast.Subscript(listed, ast.Slice(ast.Constant(1), None), ast.Load())
     yield ast.Subscript(listed, ast.Slice(None, ast.UnaryOp(ast.USub(), ast.Constant(1))), ast.Load())
+    yield ast.Subscript(listed, ast.Slice(ast.UnaryOp(ast.USub(), ast.Constant(WINDOW)), None), ast.Load())
 
 
 def _comprehension(node: ast.comprehension) -> Iterator[Edit]:
@@ -199,6 +274,7 @@ def _list(node: ast.List) -> Iterator[Edit]:
         yield "an element is dropped", ast.List(rest, ast.Load())
     if len(node.elts) > 1:
         yield "swapped operands", ast.List(node.elts[::-1], ast.Load())
+        yield from _put_into({"glued": ("''.join(map(str, _))", "'-'.join(map(str, _))")}, node)
 
 
 def _dict(node: ast.Dict) -> Iterator[Edit]:
@@ -224,9 +300,13 @@ def _constant(node: ast.Constant) -> Iterator[Edit]:
         yield "the opposite", ast.Constant(not node.value)
 
 
-def _return(_node: ast.Return) -> Iterator[Edit]:
+def _return(node: ast.Return) -> Iterator[Edit]:
     for constant in _CONSTANTS:
         yield ("a constant result", ast.Return(ast.parse(constant, mode="eval").body))
+    if node.value is not None:
+        for change, digest in _put_into(_DIGESTS, node.value):
+            assert isinstance(digest, ast.expr)
+            yield change, ast.Return(digest)
 
 
 def _assign(node: ast.Assign) -> Iterator[Edit]:

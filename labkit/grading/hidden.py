@@ -39,7 +39,7 @@ ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-w
 """Inputs of five words with the same initial, in which some words are repeated."""
 MANY_WORDS = (
     *("hello", "Hello", "hell", "world", "word", "stream", "streams", "spark", "Spark", "flink", "table", "tables"),
-    *("checkpoint", "checkpointed", "a", "A"),
+    *("checkpoint", "checkpointed", "a", "A", "a "),
 )
 """Words of which some are alike: in all but the case, in their first letters, or in all letters but the last."""
 SHORT = ("hello-hello", "hello-world", "world-world")
@@ -114,6 +114,8 @@ def _cut(c: Chance) -> Iterator[Variant]:
         gone, come = c.sample((first, second), 2)
         done = c.sample(sorted({*range(12)} - {*gone, *come}), 2)
         yield _assembled(four, f"{len(gone)} gone and as many come", gone=gone, come=come, done=done)
+    mixed = c.sample(range(12), 12)
+    yield _assembled(four, "many transfers", any=mixed[:1], all_done=mixed[1:6], all_saved=mixed[6:])
 
 
 def _atomic(c: Chance) -> Iterator[Variant]:
@@ -150,9 +152,11 @@ def _jump(c: Chance) -> Iterator[Variant]:
     between = c.pick(5, 6)
     yield from _systems(c, good, bad)
     yield _assembled({"words": "-".join([one] * 4 + [other] * 3)}, between=between)
-    for first, second in ((one, one.title()), (f"{other}s", other), ("checkpoint", "checkpointed")):
-        many = "-".join([first] * 12 + [second] * 13)
-        yield _assembled({"words": one}, f"many counts of {first} and {second}", input=many, between=0, long=200)
+    alike = ((one, one.title()), (f"{other}s", other), ("checkpoint", "checkpointed"), (one, f"{one} "))
+    for first, second in alike:
+        many, counts = "-".join([first] * 130 + [second] * 131), [0, 7, 8, 98, 99, 100, 129]
+        name = f"many counts of {first} and {second}"
+        yield _assembled({"words": one}, name, input=many, between=0, long=c.randrange(20, 40), counts=counts)
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
@@ -210,6 +214,17 @@ def _visible(c: Chance) -> Iterator[Variant]:
     yield v("one writer", names=(one,), length=5)
     yield v("two writers", names=(two, one), length=4)
     yield v("long logs", names=(one,), length=1, logs=tuple(drawn))
+    alike = c.sample(("transaction-12", "transaction-21", "Transaction-12", "transaction-12 ", "21-transaction"), 5)
+    begins = [("write", name) for name in alike]
+    longer: list[tuple[tuple[str, str], ...]] = []
+    for _ in range(12):
+        ends = [(c.pick("commit", "abort"), name) for name in alike]
+        first = [*[plain] * 12, *begins]
+        longer.append((*first, *[plain] * 100, *c.sample(ends, c.randrange(3, 6)), plain))
+        other = "abort" if ends[0][0] == "commit" else "commit"
+        once_more = [("write", alike[0]), plain, (other, alike[0]), *[plain] * 9]
+        longer.append((*first, *c.sample(ends, 5), *[plain] * 80, *once_more))
+    yield v("longer logs, names alike", names=(one,), length=1, logs=tuple(longer))
 
 
 def _timeout(c: Chance) -> Iterator[Variant]:
@@ -231,6 +246,9 @@ def _timeout(c: Chance) -> Iterator[Variant]:
     pause = c.randrange(30, 50)
     paused = ((short, long, 0, 0, pause), (4 * long, short, lost, 0, c.randrange(1, 20)), (*most, pause))
     yield v("a pause", jobs=paused)
+    large = c.randrange(3, 9) * 100 + c.randrange(10)
+    alone = ((5, 2, 1, large, 0), (5, large, 0, 3, 0), (10, 20, 110 + large % 10, 5, 0), (5, 2, 0, 1, large))
+    yield v("one time is very long", jobs=alone)
 
 
 def _demands(c: Chance) -> Iterator[Variant]:
@@ -238,6 +256,7 @@ def _demands(c: Chance) -> Iterator[Variant]:
         (c.randrange(4, 9), c.randrange(1, 4), c.randrange(10, 30)),
         (c.randrange(40, 90), c.randrange(5, 9), 0),
         (c.randrange(2, 4), c.randrange(30, 60), c.randrange(2, 9)),
+        (c.randrange(210, 290), c.randrange(110, 120), 130 + c.randrange(50)),
     ):
         named = dict(zip(("interval", "checkpoint", "downtime"), limits, strict=True))
         yield v(", ".join(f"{name} {ticks}" for name, ticks in named.items()), **named)
@@ -258,6 +277,7 @@ def _early(c: Chance) -> Iterator[Variant]:
     count = c.pick(3, 4)
     yield from _systems(c, good, bad)
     yield _assembled({"words": c.pick(*WORDS)}, transactions=2, rows=count)
+    yield _assembled({"words": c.pick(*WORDS)}, "many rows", transactions=2, rows=0, long=c.randrange(18, 24))
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
@@ -268,6 +288,7 @@ def _messages(c: Chance) -> Iterator[Variant]:
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(100, 999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
         yield v(name, words=tuple(c.sample(words, 2)), counts=counts)
+    yield v("a long word", words=(" The longest word of all ",), counts=(1, 2))
 
 
 def _apply(c: Chance) -> Iterator[Variant]:
@@ -280,6 +301,9 @@ def _apply(c: Chance) -> Iterator[Variant]:
     yield v("rows that leave the result", systems=leave)
     words = tuple(c.sample(("hello", "world", "hi", "wall"), 3))
     yield v("tables of up to three rows", tables={"words": words, "counts": (low, low + c.pick(1, 10)), "rows": 3})
+    alike = ("checkpoint-1", "checkpoint-2", "Checkpoint-1", "checkpoint-1 ", "1-checkpoint", "2-checkpoint")
+    yield v("words alike", tables={"words": alike, "counts": (low, low + 100), "rows": 2})
+    yield v("a long table", tables={"words": c.sample(MANY_WORDS, 14), "counts": (low, low + 10), "long": True})
 
 
 def _prefix(c: Chance) -> Iterator[Variant]:
@@ -311,6 +335,8 @@ def _prices(c: Chance) -> Iterator[Variant]:
     # The price rises and falls again, so neither the largest nor the smallest price is the newest.
     begin = c.randrange(4, 9)
     yield v(f"up and down from {begin}", versions=((0, 20), (begin, 30), (begin + 3, 10), (begin + 7, 25)))
+    many = [(place * c.randrange(30, 40), 90 + price) for place, price in enumerate(c.sample(range(60), 12))]
+    yield v("many edits", versions=tuple(many))
 
 
 def _calls(c: Chance) -> Iterator[Variant]:
@@ -367,6 +393,8 @@ def _waits(c: Chance) -> Iterator[Variant]:
     slow, fast = (c.pick(1, 3), c.randrange(5, 20)), (c.pick(0.5, 5), 0.25)
     yield v("a slow store behind a fast one", cases=[(fast, slow)])
     yield v("a fast store behind a slow one", cases=[(slow, fast), (slow, slow)])
+    long = [(c.randrange(210, 290), c.randrange(110, 190)) for _ in range(2)]
+    yield v("minutes", cases=[long])
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
@@ -384,6 +412,22 @@ def _requests(c: Chance) -> Iterator[Variant]:
     late = [[*rows, "LOOK", "MARK", *more], ["BEGIN", *rows, "LOOK", *more, "MARK", "COMMIT"]]
     yield v("rows before the look", cases=late)
     yield v("two transactions", cases=[["LOOK", *kept, "BEGIN", *more, "MARK", "COMMIT"], ["LOOK", *both, *later]])
+    many = ["ROW"] * c.randrange(12, 16)
+    yield v(
+        "many rows",
+        cases=[
+            ["LOOK", "BEGIN", *many, "MARK", "COMMIT"],
+            ["LOOK", *many, "MARK"],
+            ["LOOK", "MARK", *many],
+            ["BEGIN", *many, "COMMIT", "LOOK", "ROW", "MARK"],
+            ["LOOK", "BEGIN", *many, "COMMIT", "MARK"],
+            ["LOOK", "BEGIN", *many, "MARK", "COMMIT", "BEGIN", *many, "COMMIT"],
+            ["LOOK", "MARK", "ROW", *["BEGIN", "COMMIT"] * 60],
+            ["LOOK", "ROW", "BEGIN", *many, "MARK", "COMMIT"],
+            ["LOOK", "BEGIN", *["ROW"] * 105, "MARK", "COMMIT", "ROW"],
+            ["LOOK", "BEGIN", *["ROW"] * 105, "MARK", "COMMIT", "BEGIN", "COMMIT"],
+        ],
+    )
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
@@ -402,6 +446,9 @@ def _longest(c: Chance) -> Iterator[Variant]:
     last += [(wide, wide, commit + 2), (wide, wide, commit + 1)]
     cases = [job(latency, commit, rate, again, timeout) for latency, again, timeout in last]
     yield v("just possible, and not", cases=cases)
+    commit, rate = c.randrange(120, 190), c.randrange(120, 190)
+    limits = [(commit + 200, wide * rate, wide), (wide, 300 * rate, wide), (wide, wide * rate, commit + 201)]
+    yield v("large numbers", cases=[job(latency, commit, rate, again, timeout) for latency, again, timeout in limits])
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
@@ -472,7 +519,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("one source is longer", sources=2, counts=1, words=c.pick(*WORDS), crashes=0, checkpoints=1),
         v("three sources", sources=3, counts=1, words=short, crashes=0, sink="append"),
         v("many inputs", inputs=c.pick(4, 5)),
-        v("more inputs", inputs=c.randrange(11, 15)),
+        v("more inputs", inputs=c.randrange(110, 115)),
     ],
     "04-settings": lambda c: [
         v("cancelled", words=c.pick(*PAIRS), sources=2, counts=1, crashes=0, cancels=1),
@@ -496,6 +543,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("two batches", words=c.pick(*WORDS), records_per_batch=2, crashes=c.pick(1, 2)),
         v("three batches", words=c.pick(*WORDS), records_per_batch=1, crashes=1),
         v("one batch", words=c.pick(*TOGETHER), records_per_batch=3, crashes=c.pick(1, 2)),
+        v("many batches", batch=c.randrange(101, 109), rows=c.randrange(12, 30)),
     ],
     "06-recover": lambda c: [
         v("a crash", words=(words := c.pick(*WORDS)), records_per_batch=c.pick(2, 3), crashes=c.pick(1, 2)),
@@ -503,6 +551,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("a checkpoint expires", words=words, records_per_batch=2, crashes=1, lapses=1),
         v("three tasks in a batch", words=c.pick(*THREE_WORDS), records_per_batch=3, crashes=1),
         v("a second attempt", words=c.pick(*BATCHES), records_per_batch=1, crashes=1, retries=c.pick(1, 2)),
+        v("many tasks", decided=c.randrange(101, 109), tasks=c.randrange(12, 20)),
     ],
     "06-jump": _jump,
     # One run with all words in one batch, because each run costs a real job. In smaller batches no value of an
@@ -519,17 +568,23 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "11-price": _prices,
     "11-call": _calls,
     "12-order": _order,
-    "12-restart": lambda c: [
-        v(f"{engine} from {first}", engine=engine, first=first)
-        for engine in ("spark", "flink")
-        for first in (c.randrange(1, 6), c.randrange(7, 10), 97 + c.randrange(3))
-    ],
+    "12-restart": lambda c: (
+        [
+            v(f"{engine} from {first}", engine=engine, first=first)
+            for engine in ("spark", "flink")
+            for first in (c.randrange(1, 6), c.randrange(7, 10), 97 + c.randrange(3))
+        ]
+        + [
+            v(f"{engine}, many files", engine=engine, first=c.randrange(1, 6), steps=12)
+            for engine in ("spark", "flink")
+        ]
+    ),
     "13-wait": _waits,
     "13-longest": _longest,
     "13-best": lambda c: [
         v("hours between two crashes", cases=[(cost := c.pick(0.2, 0.7, 3), 3_600 * (hours := c.randrange(2, 30)))]),
         v("minutes between two crashes", cases=[(cost, 60 * hours)]),
-        v("dear commits", cases=[(c.randrange(20, 90), 86_400)]),
+        v("dear commits", cases=[(c.randrange(20, 90), 86_400), (c.randrange(210, 290), 86_400)]),
     ],
     "14-table": lambda c: _handed_over(c, TABLE),
     "14-kills": _requests,

@@ -17,7 +17,10 @@ from labkit.teach.exercises.standalone import checked
 SINKS, CALLS = "06_sinks", "11_side_effects"
 SALTED = {
     "06-key": 'def key(row):\n    return hash((row["word"], row["count"])) // 2\n',
-    "11-call": 'def key_of_call(row):\n    return str(hash((row["topic"], row["partition"], row["offset"], row["call"])))\n',
+    "11-call": """
+def key_of_call(row):
+    return str(hash((row["topic"], row["partition"], row["offset"], row["call"])))
+""",
 }
 DRAWN = """
 import uuid

@@ -1,7 +1,7 @@
 """The exercises of notebook 04: aligned barriers, the content of a checkpoint, and settings that survive crashes."""
 
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import permutations, product
 from typing import Any, NamedTuple
 
 from labkit.sim.model import Action
@@ -74,7 +74,7 @@ class Waiting(NamedTuple):
 def _waiting(inputs: int) -> Iterator[Waiting]:
     """Yield combinations of inputs whose barrier has arrived, that have ended, both, or that are still awaited.
 
-    Up to `FEW` inputs these are all combinations, with more inputs those in which at most one input differs.
+    Up to `FEW` inputs these are all combinations, with more inputs those in which at most two inputs differ.
     Each comes with the right decision, which the simulator's own rules for aligned checkpoints make when the last
     barrier arrives. For the copy it makes no difference whether an input ends after its barrier.
     """
@@ -82,12 +82,7 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
     assert isinstance(model, Barriers)
     rules = model.settings.rules
     states = (0, 1, ENDED, BOTH)
-    alike = (
-        (*[one] * place, other, *[one] * (inputs - 1 - place))
-        for one, other in product(states, repeat=2)
-        for place in range(inputs)
-    )
-    for facts in product(states, repeat=inputs) if inputs <= FEW else alike:
+    for facts in product(states, repeat=inputs) if inputs <= FEW else _nearly_alike(states, inputs):
         at_barrier = [place for place, number in enumerate(facts) if number in (1, BOTH)]
         ended = [place for place, number in enumerate(facts) if number in (ENDED, BOTH)]
         at = [1 if number == BOTH else number for number in facts]
@@ -100,6 +95,16 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
             operator, copies = taken.operator, taken.copied == 1
         blocked = [each for each in range(inputs) if each not in ended and is_blocked(rules, operator, each)]
         yield Waiting(at_barrier, ended, blocked, copies)
+
+
+def _nearly_alike(states: Sequence[int], inputs: int) -> Iterator[list[int]]:
+    """Yield lists of this length with one state in all places but two."""
+    for common, *others in product(states, repeat=3):
+        for places in permutations((0, 8, inputs - 1), 2):
+            facts = [common] * inputs
+            for place, other in zip(places, others, strict=True):
+                facts[place] = other
+            yield facts
 
 
 def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:

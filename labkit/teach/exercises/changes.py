@@ -136,12 +136,17 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
     """Yield every table of up to `rows` rows together with every message; `parts` contains the rows, words and counts.
 
-    For an upsert message, the table has at most one row for each key.
+    For an upsert message, the table has at most one row for each key. With `long` in `parts` there is one table, with a
+    row for every word.
     """
     rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
+    if "long" in parts:
+        table = tuple(row for row in rows if row.value == parts["counts"][0])
+        yield from (_Case(table, Message(kind, row.key, row.value, 0)) for kind, row in product(Kind, rows))
+        return
     for number in range(parts["rows"] + 1):
         for chosen in combinations_with_replacement(rows, number):
-            table: Table = tuple(row._replace(times=chosen.count(row)) for row in dict.fromkeys(chosen))
+            table = tuple(row._replace(times=chosen.count(row)) for row in dict.fromkeys(chosen))
             keys = [row.key for row in chosen]
             for kind, row in product(Kind, rows):
                 if kind in (Kind.ADD, Kind.RETRACT) or len(set(keys)) == len(keys):

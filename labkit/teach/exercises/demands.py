@@ -101,7 +101,10 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states with transactions of every status, and with rows read from any of them or from outside of them."""
+    """Yield states with transactions of every status, and with rows read from any of them or from outside of them.
+
+    With `long` in `parts`, one row of the first transaction is read among so many of the last one.
+    """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts["transactions"])]
@@ -111,6 +114,10 @@ def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
             for read in product(range(-1, len(handles)), repeat=count):
                 seen = tuple(VisibleRow(place % records, 0, 1, of) for place, of in enumerate(read))
                 yield state._replace(seen=seen, transactions=transactions)
+        for place in range(parts.get("long", 0)):
+            of = [0 if each == place else len(handles) - 1 for each in range(parts["long"])]
+            seen = tuple(VisibleRow(each % records, 0, 1, one) for each, one in enumerate(of))
+            yield state._replace(seen=seen, transactions=transactions)
 
 
 WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)

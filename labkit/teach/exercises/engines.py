@@ -175,13 +175,13 @@ def _is(name: str, folder: str) -> bool:
     return name.startswith(folder) and not name.startswith(f"{folder}.")
 
 
-def _left(engine: str, first: int) -> Iterator[list[str]]:
+def _left(engine: str, first: int, steps: int = 4) -> Iterator[list[str]]:
     """Yield lists of an engine's files as crashes leave them in the steps from `first` on.
 
     The newest file is not always last.
     """
     yield []
-    for newest in range(first, first + 4):
+    for newest in range(first, first + steps):
         for left in (_of_spark if engine == "spark" else _of_flink)(first, newest):
             yield left
             yield left[::-1]
@@ -211,7 +211,12 @@ def judge_restart(answer: Answer, variant: Variant) -> Finding:
     """Judge a learner's function by lists of files that crashes of one engine leave."""
     ask, engine = Asker(answer, "next_step"), variant["engine"]
     right = f"It is right about all files that crashes of {engine} leave"
-    return ask_each(ask, _left(engine, variant["first"]), lambda left: _wrong_step(ask, engine, left), right)
+    return ask_each(
+        ask,
+        _left(engine, variant["first"], dict(variant.parameters).get("steps", 4)),
+        lambda left: _wrong_step(ask, engine, left),
+        right,
+    )
 
 
 def _wrong_step(ask: Asker, engine: str, left: list[str]) -> Finding | None:

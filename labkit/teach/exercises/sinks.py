@@ -13,20 +13,26 @@ from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import Cue, play
 from labkit.sim.models.pipeline.state import VisibleRow
 from labkit.sim.trace import make
+from labkit.teach.exercises.asking import Asker, a_list, shown
 from labkit.teach.exercises.closing import Run
 from labkit.teach.exercises.constants import Prediction
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
 from labkit.teach.exercises.invariants import Watch
 from labkit.teach.exercises.keys import judge_key
-from labkit.teach.exercises.searching import search
+from labkit.teach.exercises.searching import ask_each, search
 from labkit.teach.results import Walk
 
 
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Judge a learner's second phase of a commit by every schedule, first with crashes anywhere.
 
-    The second search has no crashes in the window that no log can close.
+    The second search has no crashes in the window that no log can close. If the variant has the parameter `batch`,
+    judge instead a batch of this number with many `rows`, after many others.
     """
+    if "batch" in dict(variant.parameters):
+        ask = Asker(answer, "commit")
+        cases = _many_batches(variant["batch"], variant["rows"])
+        return ask_each(ask, cases, lambda case: _wrong_commit(ask, *case), "It is right about {} batches")
     for in_window in (True, False):
         open_model: Any = make("confirmation_drill", {**dict(variant.parameters), "crash_in_window": in_window})
         finding = search(answer, "commit", partial(Run, open_model, of="steps"), "ends")
@@ -36,9 +42,63 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's recovery by every schedule of a job with two-phase commit, crashes and lost notifications."""
+    """Judge a learner's recovery by every schedule of a job with two-phase commit, crashes and lost notifications.
+
+    If the variant has the parameter `decided`, judge instead one recovery after this batch, with many `tasks`.
+    """
+    if "decided" in dict(variant.parameters):
+        ask = Asker(answer, "recover_and_commit")
+        cases = _many_tasks(variant["decided"], variant["tasks"])
+        return ask_each(ask, cases, lambda case: _wrong_recovery(ask, *case), "It is right about {} recoveries")
     open_model: Any = make("resolution_drill", dict(variant.parameters))
     return search(answer, "recover_and_commit", lambda ask: Run(open_model, ask, "steps"), "ends")
+
+
+def _many_batches(batch: int, rows: int) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
+    """Yield arguments of `commit`: a batch whose rows begin at offset 1,000, and other batches with confirmations."""
+    offsets: list[Plain] = [*range(1_000, 1_000 + rows)]
+    others: list[Plain] = [each for each in range(2 * batch) if each != batch]
+    yield batch, offsets, others
+    for place in (0, 8, len(others) // 2, len(others)):
+        yield batch, offsets, [*others[:place], batch, *others[place:]]
+
+
+def _wrong_commit(ask: Asker, batch: int, rows: list[Plain], confirmed: list[Plain]) -> Finding | None:
+    steps = a_list(ask, ask(batch, rows, confirmed), "steps")
+    due: list[Plain] = [] if batch in confirmed else [["write", offset] for offset in rows]
+    writes = [step for step in steps if step != ["confirm", batch]]
+    is_right = sorted(map(str, writes)) == sorted(map(str, due)) and writes == steps[: len(writes)]
+    if is_right and (batch in confirmed or len(steps) > len(writes)):
+        return None
+    where = f"{len(rows)} rows, and {len(confirmed)} batches are confirmed"
+    what = "this one among them: nothing is to be written" if batch in confirmed else "but not this one"
+    message = f"commit({batch}, ...) with {where}, {what}: it answered {shown(steps)}."
+    general = "With many rows or many confirmed batches the steps are wrong."
+    return Finding(False, message, "the steps are wrong", "each row once, and then the confirmation", general=general)
+
+
+def _many_tasks(decided: int, tasks: int) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
+    """Yield arguments of `recover_and_commit`: votes for the decided batch and the next one, and second attempts."""
+    last, following = ([f"q0-b{batch}-p{task}-i1" for task in range(tasks)] for batch in (decided, decided + 1))
+    votes: list[Plain] = [
+        {"batch": batch, "handles": [*each]} for batch, each in ((decided, last), (decided + 1, following))
+    ]
+    attempts = [f"{handle}-a1" for handle in last]
+    for found in ([*last, *attempts], [*following, *last], last[tasks // 2 :], attempts):
+        yield decided, votes, [*found]
+
+
+def _wrong_recovery(ask: Asker, decided: int, votes: list[Plain], found: list[Plain]) -> Finding | None:
+    steps = [str(step) for step in a_list(ask, ask(decided, votes, found), "steps")]
+    due = [handle for handle in found if str(handle).startswith(f"q0-b{decided}-") and not str(handle).endswith("-a1")]
+    wanted = {str(["commit" if handle in due else "abort", handle]) for handle in found}
+    forbidden = {str(["abort" if handle in due else "commit", handle]) for handle in found}
+    # Whoever commits a transaction that is gone, because it was committed before, changes nothing.
+    if wanted <= {*steps} and not forbidden & {*steps}:
+        return None
+    message = f"{ask.call(decided, votes, found)}: it leaves transactions open, or ends some in the wrong way."
+    general = "With many transactions some stay open, or end in the wrong way."
+    return Finding(False, message, "a transaction ends in the wrong way", "commit what is decided", general=general)
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
@@ -56,10 +116,11 @@ def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
-    counts = range(words.count(words[0]))
+    number = words.count(words[0])
+    counts = parts.get("counts", range(number))
     # The other word only grows, and stays at its last count: it never jumps itself.
     numbers = [*range(parts["between"] + 1), *([parts["long"]] if "long" in parts else [])]
-    others = [*range(len(counts), len(words)), *[len(words) - 1] * numbers[-1]]
+    others = [*range(number, len(words)), *[len(words) - 1] * numbers[-1]]
     for first, second, between, behind in product(counts, counts, numbers, (0, 1)):
         rows = others[: between + behind]
         seen = (first, *rows[:between], second, *rows[between:])

@@ -44,23 +44,37 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
 
     `choice` lists channels: a transfer in `any` takes every combination, one in `usual` those of most snapshots, and
     one in `done` is sent and received. One in `gone` is sent and nowhere, and one in `come` arrived without being sent.
+    Besides, all transfers of a channel in `all_done` are sent and received, and all in `all_saved` sent and saved.
     """
+    whole = [
+        (channel, (True, name == "all_done", name == "all_saved"))
+        for name in ("all_done", "all_saved")
+        for channel in choice.get(name, ())
+    ]
     options = {"any": _PLACES, "usual": _USUAL, "done": _USUAL[1:2], "gone": _USUAL[3:], "come": _COME}
     channels = [channel for name in options for channel in choice.get(name, ())]
     for places in product(*(places for name, places in options.items() for _ in choice.get(name, ()))):
-        parts = _filled(len(model.initial().processes), channels, places)
+        parts = _filled(len(model.initial().processes), channels, places, whole)
         yield model.initial()._replace(completed=tuple(parts))
 
 
-def _filled(processes: int, channels: Sequence[int], places: Sequence[tuple[bool, ...]]) -> Iterator[Part]:
+def _filled(
+    processes: int,
+    channels: Sequence[int],
+    places: Sequence[tuple[bool, ...]],
+    whole: Sequence[tuple[int, tuple[bool, ...]]],
+) -> Iterator[Part]:
     """Yield the part of each process in a snapshot that contains these transfers.
 
     Each entry of `places` tells whether the transfer is recorded as sent, as received, and as saved from its channel.
+    `whole` tells the same of all transfers of other channels.
     """
     between = ends(processes)
     sent, received, saved = ([0] * processes for _ in range(3))
-    for number, (is_sent, is_received, is_saved) in zip(channels, places, strict=True):
-        transfer = 1 << number * PER_CHANNEL
+    ones = [(number, place, 1) for number, place in zip(channels, places, strict=True)]
+    wholes = [(number, place, 2**PER_CHANNEL - 1) for number, place in whole]
+    for number, (is_sent, is_received, is_saved), bits in [*ones, *wholes]:
+        transfer = bits << number * PER_CHANNEL
         sent[between[number].sender] |= transfer * is_sent
         received[between[number].receiver] |= transfer * is_received
         saved[between[number].receiver] |= transfer * is_saved

@@ -6,6 +6,7 @@ middle of writing a file, or after the sink has returned.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -138,7 +139,10 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Let one query after the other deliver a batch 0, and then each of them once more, as after a restart."""
+    """Let one query after the other deliver a batch 0, and then each of them once more, as after a restart.
+
+    The first one then delivers the batches of `LATER_BATCHES`, each of them twice.
+    """
     one_each: list[Batches] = [
         [[{"id": 1_000 - number, "item": "pen", "amount": 1}]] for number in range(len(bench.alike))
     ]
@@ -147,13 +151,23 @@ def _names_alike(bench: Bench) -> TrialResult:
             for name, batches in zip(bench.alike, one_each, strict=True):
                 begun.run([*bench.query[:-1], name], batches)
             begun.restart()
-        tried = conclude(begun, [batch for batches in one_each for batch in batches])
+        due = [batch for batches in one_each for batch in batches]
+        for number in LATER_BATCHES:
+            due.append([{"id": 2_000 + number, "item": "pen", "amount": 1}])
+            for _ in range(2):
+                begun.deliver([*bench.query[:-1], bench.alike[0], number, [*due[-1]]], number, None)
+                begun.restart()
+        tried = conclude(begun, due)
     return tried._replace(what="queries with names alike, each with a batch 0, and then each once more")
 
 
 def _all_crashes(bench: Bench) -> Iterator[TrialResult]:
     yield from _crashes(bench)
     yield from _second_crashes(bench)
+
+
+LATER_BATCHES = (10, 100, 1_000)
+"""Numbers of batches that a sink takes for 0 if it keeps only their last digits."""
 
 
 TRIALS: dict[str, Callable[[Bench], Iterator[TrialResult]]] = {
@@ -245,7 +259,9 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
     """
     ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
-    alike = dict(variant.parameters).get("alike", ())
+    alike: Sequence[str] = ()
+    with suppress(KeyError):
+        alike = variant["alike"]
     known = _runs.setdefault(answer, {}).setdefault(json.dumps(parameters, sort_keys=True), {})
     try:
         with stores() as server:
