@@ -93,6 +93,11 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
     for place, cell in enumerate(submitted.cells):
         if chosen.is_run(place, cell):
             prepared.cells.append(ChosenCell(_plain_source(cell.source), owners.get(place)))
+            prepared.cells += [
+                ChosenCell(serving.KEEP.format(answers[name]))
+                for name, counting in chosen.counts.items()
+                if counting == place and _is_bound_later(answers[name], place, submitted, chosen)
+            ]
     for exercise in exercises:
         name = exercise.name
         if name in chosen.counts:
@@ -105,8 +110,19 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
         else:
             prepared.missing[name] = "its cell is missing from the notebook"
     prepared.notes += _elsewhere(chosen, answers)
+    rivals = (marks.competition(submitted.cells, chosen, name, answer) for name, answer in answers.items())
+    prepared.notes += filter(None, rivals)
     prepared.notes += _oddities(submitted, chosen, released, list(answers))
     return prepared
+
+
+def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.Selection) -> bool:
+    """Return whether a cell after `place` that is executed binds the name of an answer."""
+    return any(
+        chosen.is_run(later, cell) and answer in marks.bound(cell.source)
+        for later, cell in enumerate(submitted.cells)
+        if later > place
+    )
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:

@@ -280,3 +280,12 @@ def test_released_cells_are_plain_cells_with_their_tags() -> None:
     assert released is not None
     assert PlainCell(STUB.strip(), frozenset({"exercise"})) in released
     assert shipped.released_cells("77_nothing") is None
+
+
+def test_the_check_names_a_cell_that_competes_and_no_other(shell, capsys) -> None:
+    said = executed(shell, capsys, RIGHT, "print([recover for recover in [1]])\nfor recover in [1]: pass")
+    assert "public checks passed" in said
+    assert "several of your cells" not in said
+    said = executed(shell, capsys, "# scratch\ndef recover(log):\n    return 'wait'")
+    assert "several of your cells define recover" in said
+    assert "`# scratch`" in said

@@ -8,9 +8,10 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from labkit.teach.exercises.cells import SET_UP, Cell, bound, demonstrated, python, select, used
+from labkit.teach.exercises.cells import SET_UP, Cell, Selection, bound, competition, demonstrated, python, select, used
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.namespace import TooLong, time_limit
+from labkit.teach.exercises.registry import assignments
 from labkit.teach.shipped import PlainCell
 
 CELL_SECONDS = 10.0
@@ -25,6 +26,8 @@ class Alone(NamedTuple):
     """The cells that ran, in this order."""
     trouble: str = ""
     """Sentences on what prevents the answer from running in a fresh namespace; empty if nothing does."""
+    competition: str = ""
+    """A sentence on another cell that defines the same name; empty if there is none."""
 
 
 class NoInput(Exception):
@@ -38,7 +41,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     the learner's own cells on which the answer depends run before it.
     """
     cells = [PlainCell(source) for source in executed]
-    chosen = select(cells, released, {exercise.name: exercise.answer})
+    # All exercises of the notebook, because a cell that answers another one may have a helper with this answer's name.
+    answers = {each.name: each.answer for each in assignments().values() if each.notebook == exercise.notebook}
+    chosen = select(cells, released, answers | {exercise.name: exercise.answer})
     if exercise.name not in chosen.counts:
         return None
     place = chosen.counts[exercise.name]
@@ -50,7 +55,18 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     report = demonstrated(cells[place].source, names, released)
     namespace = fresh()
     trouble = [f"{message}." for source in sources if (message := execute(source, namespace))]
-    return Alone(namespace, sources, " ".join(trouble[-1:] + report))
+    return Alone(namespace, sources, " ".join(trouble[-1:] + report), _competition(exercise, cells, chosen))
+
+
+def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -> str:
+    """Return a sentence on another cell that defines the answer's name.
+
+    Cells without a mark may be earlier versions of one cell, so labkit compares only cells with different marks.
+    """
+    place = chosen.counts[exercise.name]
+    rivals = [each for each in chosen.rivals.get(exercise.name, ()) if chosen.names[each] != chosen.names[place]]
+    chosen.rivals[exercise.name] = rivals
+    return competition(cells, chosen, exercise.name, exercise.answer)
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:

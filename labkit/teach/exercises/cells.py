@@ -1,15 +1,20 @@
 """Find the notebook cells that contain a learner's answers: by a line that names the exercise, or by the answer's name.
 
 The grader, `lab.check` and `labkit check` all use this module, so that they agree. It reads the cells from top to
-bottom, as they would run, and ignores cells that are unchanged since their release. If several cells assign the name of
-the answer, the last one counts.
+bottom, as they would run, and ignores cells that are unchanged since their release. If several cells define the name of
+the answer, the last one counts, except cells that answer another exercise: there the name belongs to a helper.
+
+Which names a cell binds is read from the code that Python compiles, so that scopes are Python's own. The module
+`symtable` is no help from Python 3.12 on, where comprehensions are part of the code around them.
 """
 
 import ast
 import builtins
+import dis
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Protocol
 
 from labkit.teach.exercises.moved import now
@@ -50,6 +55,8 @@ class Selection:
     """For each cell whether the learner added or edited it since the release."""
     counts: dict[str, int] = field(default_factory=dict)
     """The position of the cell that counts as the answer, by exercise; exercises without an attempt are missing."""
+    rivals: dict[str, list[int]] = field(default_factory=dict)
+    """By exercise, the positions of other cells of the learner that define the name of the answer."""
     strangers: list[str] = field(default_factory=list)
     """Names of exercises that cells mention but that this notebook does not contain."""
 
@@ -79,11 +86,36 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
             for place, cell in enumerate(cells)
             if selection.changed[place] and _without_comments(cell.source) not in trees
         ]
-        giving = [place for place in written if answer in bound(cells[place].source)]
+        defining = [place for place in written if answer in defined(cells[place].source)]
+        own = [place for place in defining if names[place] in (None, name)]
         marked = [place for place in written if names[place] == name]
-        if giving or marked:
-            selection.counts[name] = (giving or marked)[-1]
+        bare = [place for place in written if answer in bound(cells[place].source)]
+        if candidates := own or marked or defining or bare:
+            place = selection.counts[name] = candidates[-1]
+            if rivals := [each for each in defining if each != place]:
+                selection.rivals[name] = rivals
     return selection
+
+
+def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str) -> str:
+    """Return a sentence on other cells that define the name of an answer, or an empty text if there is none.
+
+    Cells that are marked as answers to the same exercise are no others.
+    """
+    place = chosen.counts.get(name, -1)
+    others = [each for each in chosen.rivals.get(name, ()) if not chosen.names[each] == chosen.names[place] == name]
+    if not others:
+        return ""
+    which = f"the cell that begins with `{_first_line(cells[place].source)}`"
+    other = f"the one that begins with `{_first_line(cells[others[-1]].source)}`"
+    return (
+        f"{name}: several of your cells define {answer}. Grading takes {which}, not {other}; if it should not, "
+        "rename one of them."
+    )
+
+
+def _first_line(source: str) -> str:
+    return next(filter(None, map(str.strip, source.splitlines())), "")[:60].replace("`", "'")
 
 
 def named_exercise(cell: Cell) -> str | None:
@@ -134,9 +166,47 @@ def python(source: str) -> str:
 
 
 def bound(source: str) -> set[str]:
-    """Return the names that a cell defines at its top level."""
+    """Return the names that a cell binds at its top level, in any way, or in a function that declares them global."""
+    try:
+        code = compile(python(source), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    return set(_stored(code, ("STORE_NAME", "STORE_GLOBAL")))
+
+
+def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
+    """Yield the names to which code assigns by one of these operations, or code inside it assigns globally."""
+    for each in dis.get_instructions(code):
+        if each.opname in operations:
+            yield each.argval
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _stored(inner, ("STORE_GLOBAL",))
+
+
+def defined(source: str) -> set[str]:
+    """Return the names that a cell defines at its top level: functions, classes, imports, and variables.
+
+    The variable of a loop is none of them, nor is that of `with`, `except` or `:=`. They are bound, but on the way to
+    something else.
+    """
     tree = _tree(python(source))
-    return set() if tree is None else set(_bound(tree.body))
+    names = set[str]()
+    todo: list[ast.AST] = [] if tree is None else [*tree.body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign | ast.AugAssign):
+            targets = [node.target]
+        names |= {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        inner = (ast.stmt, ast.ExceptHandler, ast.match_case)
+        todo += [each for each in ast.iter_child_nodes(node) if isinstance(each, inner)]
+    return names & bound(source)
 
 
 def used(source: str) -> set[str]:
@@ -145,7 +215,7 @@ def used(source: str) -> set[str]:
     if tree is None:
         return set()
     loaded: set[str] = set()
-    bound_names = set(_bound(tree.body))
+    bound_names = bound(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (loaded if isinstance(node.ctx, ast.Load) else bound_names).add(node.id)
@@ -167,23 +237,6 @@ def calls_input(source: str) -> bool:
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "input"
         for node in ast.walk(tree)
     )
-
-
-def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Yield the names that statements bind, except names inside functions and classes."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield statement.name
-            continue
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            for alias in statement.names:
-                yield (alias.asname or alias.name).partition(".")[0]
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
-            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                yield node.name
 
 
 def _tree(source: str) -> ast.Module | None:

@@ -54,6 +54,8 @@ def check(name: str, *, strict: bool | None = None) -> None:
     findings = judged(exercise, judged_names, None if graded is None else graded.sources)
     if graded is not None and (findings is None or not findings[-1].passed):
         _differs(exercise, namespace, graded, findings)
+    if graded is not None and graded.competition:
+        print(graded.competition)
     if findings is None:
         _not_attempted(exercise)
     else:

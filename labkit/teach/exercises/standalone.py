@@ -20,7 +20,7 @@ import msgspec
 from labkit.core.errors import InvalidInput
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.alone import Alone, execute, fresh
-from labkit.teach.exercises.cells import Selection, named_exercise, select, troubles
+from labkit.teach.exercises.cells import Selection, competition, named_exercise, select, troubles
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Assignment
 from labkit.teach.exercises.moved import now
@@ -124,12 +124,22 @@ def check_all(path: Path) -> Iterator[Checked]:
     """Run the graded cells of a notebook in this process, and judge every answer by its public variants."""
     notebook = opened(path)
     namespace, failed = fresh(), dict[int, str]()
+    given = dict[str, object]()
     for place, cell in enumerate(notebook.cells):
         if notebook.chosen.is_run(place, cell):
             failed[place] = execute(cell.source, namespace)
-    sources = [notebook.cells[place].source for place in failed]
+        for exercise in notebook.exercises:
+            if notebook.chosen.counts.get(exercise.name) == place and exercise.answer in namespace:
+                given[exercise.name] = namespace[exercise.answer]
     for exercise in notebook.exercises:
-        yield _judged(exercise, notebook, Alone(namespace, sources), failed)
+        # A later cell may use the name for something else, and grading keeps the answer as well.
+        end = namespace.pop(exercise.answer, None)
+        if exercise.name in given:
+            namespace[exercise.answer] = given[exercise.name]
+        place = notebook.chosen.counts.get(exercise.name, -1)
+        order = sorted(failed, key=lambda each: (each == place, each))
+        yield _judged(exercise, notebook, Alone(namespace, [notebook.cells[each].source for each in order]), failed)
+        namespace[exercise.answer] = end
 
 
 def _judged(exercise: Assignment, notebook: Opened, ran: Alone, failed: dict[int, str]) -> Checked:
@@ -142,10 +152,11 @@ def _judged(exercise: Assignment, notebook: Opened, ran: Alone, failed: dict[int
     if findings is None:
         return Checked(exercise.name, "not attempted")
     last = findings[-1]
+    rivals = competition(notebook.cells, notebook.chosen, exercise.name, exercise.answer)
     if last.passed:
-        return Checked(exercise.name, "by hand" if exercise.by_hand else "passed")
+        return Checked(exercise.name, "by hand" if exercise.by_hand else "passed", rivals)
     complaints = troubles(place, notebook.cells, notebook.released, notebook.chosen)
-    return Checked(exercise.name, "failed", " ".join([last.message, *complaints]))
+    return Checked(exercise.name, "failed", " ".join(filter(None, [last.message, *complaints, rivals])))
 
 
 def main(path: Path) -> None:

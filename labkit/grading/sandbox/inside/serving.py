@@ -24,6 +24,11 @@ from labkit.teach.exercises.steps import step
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
 """The source of the last cell."""
+KEEP = (
+    "# A later cell of the notebook uses the name of this answer, so the answer is kept.\n"
+    "from labkit.grading.sandbox.inside import serving as _serving\n_serving.keep({!r})"
+)
+"""The source of a cell after an answer whose name, put in here, a later cell binds again."""
 MOST_QUESTION = 1 << 20
 _MOST_REASON = 300
 
@@ -34,11 +39,20 @@ They are set before the kernel starts.
 """
 
 
+_kept: dict[str, Any] = {}
+_MISSING = object()
+
+
+def keep(name: str) -> None:
+    """Keep the present value of a learner's name for the questions about it."""
+    _kept[name] = get_ipython().user_ns.get(name, _MISSING)
+
+
 def serve() -> None:
     """Answer the grader's questions about one exercise after the other, until the grader has closed every
     connection.
     """
-    names: Mapping[str, Any] = get_ipython().user_ns
+    names: dict[str, Any] = get_ipython().user_ns
     for name, connection in connections:
         dead, alive = os.pipe()
         pid = os.fork()
@@ -63,7 +77,11 @@ def _until_over(connection: socket.socket, dead: int) -> None:
     poll.poll()
 
 
-def _serve_one(names: Mapping[str, Any], name: str, connection: socket.socket) -> None:
+def _serve_one(names: dict[str, Any], name: str, connection: socket.socket) -> None:
+    if name in _kept and (kept := _kept[name]) is not _MISSING:
+        names[name] = kept
+    elif name in _kept:
+        names.pop(name, None)
     try:
         _silence()
         while True:
