@@ -90,26 +90,33 @@ class Examination:
         A crash restarts a job in another process. There a key from Python's `hash` is another one.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
-        if not asked:
-            return
+        # One run more for what did not reply, because a machine may be busy.
+        for is_last in (False, True):
+            asked = self._ask_again(asked, is_last=is_last) if asked else []
+
+    def _ask_again(self, asked: Sequence[Exercise], *, is_last: bool) -> list[Exercise]:
+        """Ask functions in a second sandbox; return those that did not reply, or fail them if this run is the last."""
         sandbox, names = self.restarted(), [exercise.answer for exercise in asked]
         deadline = time.monotonic() + sandbox.limits.total_seconds
+        silent = []
         with sandbox.run(self.prepared.notebook(self.without), names, deadline) as run:
             ended = run.until_cell(len(self.prepared.cells) - len(self.without))
             if ended is not None and ended.how in _OURS:
                 raise GradingError(f"The second sandbox did not start: {ended.because or ended.how}.")
             for exercise, connection in zip(asked, run.answers, strict=True):
+                answer = RemoteAnswer(connection, deadline, self.patience)
                 try:
                     if ended is not None:
                         raise Unanswered(f"the second run of its notebook {_SHOWN[ended.how]}", _SHOWN[ended.how])
-                    answer = RemoteAnswer(connection, deadline, self.patience)
                     answer.repeat_after_restart(self.replies[exercise.name])
                 except (AnswerFailed, MissingSolution) as error:
-                    item = self.result.items[exercise.name]
-                    failed(
-                        item, f"{exercise.answer}: {error}", getattr(error, "kind", "gave no answer after a restart")
-                    )
+                    if not is_last and (ended is not None or answer.lost is not None):
+                        silent.append(exercise)
+                    else:
+                        kind = getattr(error, "kind", "gave no answer after a restart")
+                        failed(self.result.items[exercise.name], f"{exercise.answer}: {error}", kind)
                 connection.close()
+        return silent
 
     def _left(self) -> list[Exercise]:
         """Return the exercises without a result yet: free texts first, then constants, and functions last.

@@ -1,6 +1,8 @@
 """A key that changes with a restart is a new key: what depends on the process gets no points, and learners are told."""
 
+import subprocess
 from pathlib import Path
+from random import Random
 
 import pytest
 import submitted
@@ -9,6 +11,7 @@ from exercise_sources import all_sources
 from labkit.grading import records
 from labkit.grading.batch import run
 from labkit.grading.order import Order
+from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises import restarted
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.registry import EXERCISES
@@ -83,3 +86,17 @@ def test_a_saved_notebook_is_checked_after_a_restart(tmp_path: Path) -> None:
     [found] = [each for each in checked(path) if each.name == "11-call"]
     assert found.state == "failed"
     assert "after a restart" in found.message
+
+
+def test_a_second_run_that_ends_early_is_tried_once_more_and_gives_no_points(tmp_path: Path) -> None:
+    """The cell ends its kernel in every process but the first, which draws other hashes."""
+    ends = 'import os\nif hash("orders") == WANTED:\n    os._exit(1)\n'
+    salt = Random("salt 1 77").randrange(1, 2**32)
+    code = own_python("-c", 'print(hash("orders"))')
+    wanted = subprocess.run(code, env={"PYTHONHASHSEED": str(salt)}, capture_output=True, text=True, check=True).stdout
+    source = ends.replace("WANTED", wanted.strip()) + all_sources()["06-key"][1]
+    hand_in(tmp_path / "in", "ada", SINKS, "06-key", source)
+    run(Order([tmp_path / "in"], tmp_path / "out", seed=77), lambda *_: None)
+    record = records.read(tmp_path / "out" / "records" / f"{records.file_name('ada', SINKS)}.json")
+    [item] = [each for each in record.items if each.name == "06-key"]
+    assert (item.points, item.reason) == (0, "key: the second run of its notebook ended the kernel")

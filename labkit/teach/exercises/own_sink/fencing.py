@@ -10,10 +10,10 @@ from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.contract import Plain
 from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, TrialResult, conclude, trial
 
-FIRST, NEWEST = 9, 12
+FIRST, NEWEST = 99, 102
 """The epochs of the older and the newer writer, chosen to reveal wrong comparisons.
 
-As text the newer one would sort first, and the two numbers are not adjacent.
+As text, and by its last digits, the newer one would come first, and the two numbers are not adjacent.
 """
 LATER = (0, 2, 5)
 """The numbers of the batches that a writer still tries to deliver after it was refused as fenced."""
