@@ -8,6 +8,10 @@ NEVER_REACHED = "the point was never reached"
 """The beginning of the reason why a run proves nothing if its job ended without reaching the crash point."""
 
 
+RAISED = "the sink raised "
+"""The beginning of the line in which the job of a sink prints an error of the user's code."""
+
+
 class Job(NamedTuple):
     """The description of one run that a test is to perform."""
 

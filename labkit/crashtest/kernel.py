@@ -24,6 +24,7 @@ from labkit.crashtest.harness.plain_job import PlainJob, read
 from labkit.crashtest.harness.reader import Reader
 from labkit.crashtest.harness.warm_jobs import WarmJobs
 from labkit.crashtest.ledger import Tell, silent
+from labkit.crashtest.options import USUAL_LIMIT
 from labkit.crashtest.rows import LARGE, SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.sink_variants import COMMIT, SinkVariants
@@ -71,6 +72,10 @@ class SinkPipeline(PipelineSettings):
     def subject(self) -> str:
         """The name of the sink, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
+
+    @property
+    def named(self) -> str:
+        return str(self.subject)
 
     @property
     def adapter(self) -> str:
@@ -175,7 +180,8 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         quick=wanted.quick,
         only=wanted.only,
         since=wanted.since,
-        limit=max(wanted.limit, START_SECONDS),
+        # A shorter one than the usual is the user's own.
+        limit=wanted.limit if wanted.limit < USUAL_LIMIT else max(wanted.limit, START_SECONDS),
         seconds=wanted.seconds,
         sink=wanted,
     )
@@ -212,7 +218,9 @@ def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = s
                     f"{wanted.rows_reader} that empties it."
                 )
         jars = wanted.spark.resolved(java).jars
-        pipeline = replace(as_pipeline(wanted, adapter, jars, place), unwatchable=supported())
+        pipeline = as_pipeline(wanted, adapter, jars, place)
+        if why := supported():
+            pipeline = replace(pipeline, unwatchable=why, limit=max(pipeline.limit, START_SECONDS))
         running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
         if not pipeline.unwatchable:
             warm = WarmJobs(place / "job.json", place / WARM)

@@ -17,6 +17,9 @@ from labkit.crashtest.verdict import AXES
 from labkit.host.changed_lines import ChangedLines, changed_since
 from labkit.host.path_kinds import Folder
 
+USUAL_LIMIT = 30.0
+"""The default of `--limit` in seconds."""
+
 
 class Named(Kind[Subject]):
     """The kind of an option whose value is a file and a name in it, as `sink.py:write_batch`, or a module
@@ -88,7 +91,7 @@ class SharedOptions(Options):
     )
     limit: float = option(
         Amount(0, above=True, complaint="must be more than 0 seconds."),
-        30.0,
+        USUAL_LIMIT,
         "Seconds in which the sink or pipeline must do something.",
     )
     seconds: float = option(

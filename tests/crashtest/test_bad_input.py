@@ -13,6 +13,7 @@ from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import plain
 from labkit.crashtest.configured import configured, demanded, requested
 from labkit.crashtest.harness import reader as reading
+from labkit.crashtest.harness.raised import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.rows import Seen, read_rows
 from labkit.crashtest.settings import Settings, settings
@@ -72,6 +73,30 @@ def test_what_is_no_sink_is_said_in_one_sentence(tmp_path: Path, text: str, name
         examine(subject(tmp_path, text, name))
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_what_the_sink_raised_is_found_in_what_spark_makes_of_it() -> None:
+    text = (
+        "[STREAM_FAILED] Query terminated: An exception was raised by the Python Proxy. Return Message: "
+        'Traceback (most recent call last):\n  File "x.py", line 1, in call\n    db: Any = commit()\n'
+        "sqlite3.IntegrityError: UNIQUE: id\n"
+        "\n\tat py4j.Protocol.getReturnValue(Protocol.java:476)"
+    )
+    assert sentence_of(Exception(text)) == "IntegrityError: UNIQUE: id"
+    assert sentence_of(ValueError("no traceback in it")) == "no traceback in it"
+
+
+def test_what_the_jvm_raised_is_told_with_its_cause() -> None:
+    text = (
+        "Return Message: Traceback (most recent call last):\n  File 'x.py', line 1, in call\n"
+        "py4j.protocol.Py4JJavaError: An error occurred while calling o67.sql.\n"
+        ": org.apache.spark.SparkException: no such catalog\n\tat org.apache.Spark.run(Spark.java:1)\n"
+        "Caused by: java.lang.ClassNotFoundException: org.postgresql.Driver\n\tat java.Base\n"
+    )
+    assert sentence_of(Exception(text)) == (
+        "Py4JJavaError: An error occurred while calling o67.sql. org.apache.spark.SparkException: no such catalog; "
+        "caused by java.lang.ClassNotFoundException: org.postgresql.Driver"
+    )
 
 
 PACKAGE = "from .tables import TABLE\ndef sink(df, batch_id): ...\n"

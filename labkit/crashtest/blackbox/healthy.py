@@ -261,16 +261,12 @@ def _timed(helpers: HelperCommands) -> float:
 
 def _check(harness: Harness, start: Start) -> None:
     """Raise `InvalidInput` if the command fails, or never ends as it should, although nothing crashed."""
+    said = f"{harness.settings.named}: without any crash {harness.ending_of(start)}"
     if start.over is Over.ENDED and start.watched.status != 0:
-        raise InvalidInput(
-            f"--command: without any crash {harness.ending_of(start)}; run it once by hand, and repair it first."
-        )
+        raise InvalidInput(f"{said}; run it once by hand, and repair it first.")
     if start.over is Over.STALLED:
-        missing = "rows of --expected were still missing then"
         needed = "one that never ends needs --expected, so that its end is known by its rows"
-        raise InvalidInput(
-            f"--command: without any crash {harness.ending_of(start)}; {needed if harness.wanted is None else missing}."
-        )
+        raise InvalidInput(f"{said}; {'rows that are due were still missing then' if harness.wanted else needed}.")
 
 
 def _check_watched(harness: Harness) -> None:

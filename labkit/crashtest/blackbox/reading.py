@@ -15,6 +15,7 @@ from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.expectation import lines
 from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
+from labkit.crashtest.jobs import RAISED
 from labkit.crashtest.subject import Subject
 from labkit.host.syscalls.calls import Answer
 
@@ -42,7 +43,10 @@ def last_words(log: Path) -> str:
 
     The text is quoted because the folder with the log may be removed.
     """
-    line = telling_line(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    if raised := next((line for line in text.splitlines() if line.startswith(RAISED)), ""):
+        return raised
+    line = telling_line(text)
     return f'it said "{line[:LAST_WORDS]}"' if line else "it said nothing"
 
 

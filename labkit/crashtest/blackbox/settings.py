@@ -132,6 +132,11 @@ class PipelineSettings(SharedOptions):
         return self.limit
 
     @property
+    def named(self) -> str:
+        """How a message names what is under test."""
+        return "--command"
+
+    @property
     def adapter(self) -> str:
         """How rows reach what is under test, for the report."""
         return "a command"

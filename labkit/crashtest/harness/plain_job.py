@@ -33,6 +33,7 @@ import psutil
 from msgspec import Struct
 
 from labkit.crashtest.harness.leftovers import END_SECONDS, MARK, marked_processes, opened, threads
+from labkit.crashtest.jobs import RAISED
 from labkit.crashtest.project import belongs, package_root
 from labkit.crashtest.rows import FILES, SCHEMA, generate
 from labkit.crashtest.spark_options import SparkOptions
@@ -300,10 +301,16 @@ def main(verb: str, path: str, *more: str) -> None:
     if watcher is not None and verb == "run":
         folders = _folders(job.file)
         watcher.trace(lambda file: belongs(file, folders))
-    if verb == "wait":
-        wait(job, Path(*more))
-    else:
-        {"run": run, "reset": reset}[verb](job)
+    if verb == "reset":
+        reset(job)
+        return
+    try:
+        wait(job, Path(*more)) if verb == "wait" else run(job)
+    except Exception as error:
+        from labkit.crashtest.harness.raised import sentence_of
+
+        print(f"{RAISED}{sentence_of(error)}", file=sys.stderr, flush=True)
+        raise
 
 
 if __name__ == "__main__":

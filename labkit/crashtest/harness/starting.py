@@ -36,7 +36,7 @@ def _current() -> Start | None:
 @contextmanager
 def starting(start: Start) -> Iterator[None]:
     """Apply the run's settings to every query that this thread starts within the `with` block."""
-    _instrument()
+    _replace_starts()
     _starting.now = start
     try:
         yield
@@ -45,7 +45,7 @@ def starting(start: Start) -> Iterator[None]:
 
 
 @functools.cache
-def _instrument() -> None:
+def _replace_starts() -> None:
     """Wrap the PySpark methods by which the user's code starts a query, once in this process."""
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
