@@ -17,7 +17,7 @@ from labkit.sim.models.snapshot.state import ends
 from labkit.teach.exercises.capstone import EPOCHS, FOLDER, ITEMS, MANY, QUERIES, TABLE, WRITERS, alike, moved, rows
 from labkit.teach.exercises.contract import Kind, Variant
 from labkit.teach.exercises.contract import variant as v
-from labkit.teach.exercises.own_sink.axes import OLDER, QUERY
+from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
 
@@ -465,6 +465,9 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
         if axis in (OLDER, QUERY):
             pairs = QUERIES if axis == QUERY else [c.choice(QUERIES)]
             each_of = [_one_draw(c, MANY, pair, epochs) for pair in pairs]
+        if axis == STOPPED:
+            # A sink that looks for a cut or folded name finds no writer of this query.
+            each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Shop "]}]
         if axis == QUERY:
             names = alike(c.pick("sums-per-hour-and-shop", "clicks-by-page-and-day"), blanks=parts is not FOLDER)
             each_of[0]["alike"] = names

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from labkit.core.judge import Guarantee, Verdict
 from labkit.teach.exercises.asking import Asker, Unusable
-from labkit.teach.exercises.contract import Answer, Finding, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.own_sink.fencing import fenced_trials, overtaken
 from labkit.teach.exercises.own_sink.trials import (
     CHANGES,
@@ -141,21 +141,26 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 def _names_alike(bench: Bench) -> TrialResult:
     """Let one query after the other deliver a batch 0, and then each of them once more, as after a restart.
 
-    The first one then delivers the batches of `LATER_BATCHES`, each of them twice.
+    The first one then delivers the batches of `LATER_BATCHES`, each of them twice. Writers have epochs that fall from
+    query to query, so that a sink that takes two queries for one refuses the second.
     """
+    has_epoch = len(bench.query) > 1
+    queries: list[list[Plain]] = [
+        [*([100 - number] if has_epoch else []), name] for number, name in enumerate(bench.alike)
+    ]
     one_each: list[Batches] = [
         [[{"id": 1_000 - number, "item": "pen", "amount": 1}]] for number in range(len(bench.alike))
     ]
     with trial(bench.server, bench.ask, bench.kind) as begun:
         for _ in range(2):
-            for name, batches in zip(bench.alike, one_each, strict=True):
-                begun.run([*bench.query[:-1], name], batches)
+            for query, batches in zip(queries, one_each, strict=True):
+                begun.run(query, batches)
             begun.restart()
         due = [batch for batches in one_each for batch in batches]
         for number in LATER_BATCHES:
             due.append([{"id": 2_000 + number, "item": "pen", "amount": 1}])
             for _ in range(2):
-                begun.deliver([*bench.query[:-1], bench.alike[0], number, [*due[-1]]], number, None)
+                begun.deliver([*queries[0], number, [*due[-1]]], number, None)
                 begun.restart()
         tried = conclude(begun, due)
     return tried._replace(what="queries with names alike, each with a batch 0, and then each once more")
