@@ -1,5 +1,5 @@
 # misconception: the epoch may be looked at before the transaction begins
-# says: after 4 requests, writer 12 replaces it, and writer 9 resumes: the sink returned "written" to the older writer
+# says: after 4 requests, writer 102 replaces it, and writer 99 resumes: the sink returned "written" to the older writer
 def write_fenced(db, epoch, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
