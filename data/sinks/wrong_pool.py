@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS batches (query TEXT, batch INTEGER, PRIMARY KEY (quer
 
 def connect():
     """A connection to a store that has its tables."""
-    db = sqlite3.connect(STORE)
+    db = sqlite3.connect(STORE, timeout=60)
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
         db.executescript(TABLES)
     return db
