@@ -82,7 +82,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_sink_that_appends_is_refuted(file: Path, tmp_path: Path) -> None:
     """Killed when its last line is done, and before the engine has recorded the batch."""
     file.write_text(APPEND)
-    with kernel_campaign(settings(f"{file}:sink", eyes="kernel", batches=2, seconds=900), tmp_path / "out") as running:
+    with kernel_campaign(settings(f"{file}:sink", batches=2, seconds=900), tmp_path / "out") as running:
         running.healthy()
         jobs = {job.id: job for job in running.jobs()}
         for name in ("line job.py:7 return #1", "line job.py:8 #1"):
@@ -106,7 +106,7 @@ def test_a_sink_that_appends_is_refuted(file: Path, tmp_path: Path) -> None:
 def test_a_right_sink_is_not_refuted_and_never_exactly_once(file: Path, tmp_path: Path) -> None:
     """Although every point was tried, and nothing was wrong."""
     file.write_text(MARKER)
-    with kernel_campaign(settings(f"{file}:sink", eyes="kernel", batches=1, seconds=1800), tmp_path / "out") as running:
+    with kernel_campaign(settings(f"{file}:sink", batches=1, seconds=1800), tmp_path / "out") as running:
         running.healthy()
         jobs = running.jobs()
         wanted = {"copied_checkpoint", "fresh_checkpoint", "two_queries", "later"}
@@ -154,7 +154,7 @@ def reset():
 def test_a_sink_in_the_jvm_is_unknown(file: Path, tmp_path: Path, slow: bool) -> None:
     """Whether the reader shows that rows come when no line runs, or is too slow to show when they come."""
     file.write_text(JVM.replace("def read():\n", f"def read():\n    time.sleep({0.6 if slow else 0})\n"))
-    with kernel_campaign(settings(f"{file}:sink", eyes="kernel", batches=1, seconds=900), tmp_path / "out") as running:
+    with kernel_campaign(settings(f"{file}:sink", batches=1, seconds=900), tmp_path / "out") as running:
         running.healthy()
         for job in running.jobs():
             if job.id == "line job.py:6 return #1":
@@ -180,7 +180,7 @@ from labkit.crashtest import kernel
 from labkit.crashtest.blackbox import campaign
 from labkit.crashtest.settings import settings
 kernel.supported = campaign.supported = lambda: "no"
-with kernel.kernel_campaign(settings("{file}:sink", eyes="kernel")) as running:
+with kernel.kernel_campaign(settings("{file}:sink")) as running:
     running.healthy()
 """
     with subprocess.Popen([sys.executable, "-P", "-c", code], cwd=file.parent) as runner:

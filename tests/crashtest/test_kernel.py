@@ -1,6 +1,5 @@
 """A sink in a plain job that is killed at its system calls: what the JVM does is cut, too."""
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -9,11 +8,9 @@ import pytest
 from crashtest_processes import left_over
 
 from labkit.core.errors import InvalidInput, LabError
-from labkit.core.judge import Guarantee
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.harness.plain_job import PlainJob, reset
-from labkit.crashtest.jobs import Job
 from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.settings import settings
 from labkit.crashtest.subject import Adapter
@@ -218,30 +215,6 @@ def test_a_session_that_cannot_start_is_told_in_one_sentence(file: Path, tmp_pat
     ):
         running.healthy()
     assert left_over() == []
-
-
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.usefixtures("java")
-def test_a_sink_in_the_jvm_is_cut_at_its_own_renames(file: Path, tmp_path: Path) -> None:
-    """Killed before the sink's own log is renamed: its files are there, and come again under other names."""
-    wanted = settings(f"{file}:start", batches=2, seconds=900)
-    with kernel_campaign(wanted, tmp_path / "out") as running:
-        assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
-        assert [each.id for each in running.ledger.results] == ["healthy"]
-        names = list(running.points)
-        print(json.dumps(names, indent=1))
-        log = next(name for name in names if "_spark_metadata" in name and name.startswith("rename"))
-        done = next(name for name in names if "commits/" in name and name.startswith("rename"))
-        twice = running.run(Job(log, log, Group.CRASH))
-        once = running.run(Job(done, done, Group.CRASH))
-    print(twice.because, once.because)
-    assert not twice.unknown
-    assert "duplicate" in twice.violated
-    assert not once.unknown
-    assert once.guarantee is Guarantee.EXACTLY_ONCE
-    assert left_over() == []
-    shutil.rmtree(file.parent / "store", ignore_errors=True)
 
 
 REMEMBERS = APPEND.replace(
