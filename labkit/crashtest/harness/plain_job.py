@@ -182,7 +182,7 @@ class Traces:
         # A listener outlives its query, and would be called for the queries of the next run.
         listeners = {str(each) for each in self._spark.streams._jsqm.listListeners()}  # noqa: SLF001
         signals = [signal.getsignal(number) for number in signal.valid_signals()]
-        processes = marked_processes(os.environ.get(MARK, ""))
+        processes = [pid for pid in marked_processes(os.environ.get(MARK, "")) if DAEMON not in _words_of(pid)]
         return dict(os.environ), Path.cwd(), self._spark.conf.getAll, tables, listeners, at_end, signals, processes
 
     def left(self) -> bool:
@@ -194,16 +194,16 @@ class Traces:
 
 def end_workers() -> None:
     """Kill the Python processes that Spark keeps for its tasks; it starts new ones when it needs them."""
-    workers = [each for each in psutil.Process().children(recursive=True) if DAEMON in _words_of(each)]
+    workers = [each for each in psutil.Process().children(recursive=True) if DAEMON in _words_of(each.pid)]
     for worker in workers:
         with suppress(psutil.Error):
             worker.kill()
     psutil.wait_procs(workers, END_SECONDS)
 
 
-def _words_of(process: psutil.Process) -> list[str]:
+def _words_of(pid: int) -> list[str]:
     with suppress(psutil.Error):
-        return process.cmdline()
+        return psutil.Process(pid).cmdline()
     return []
 
 
