@@ -581,6 +581,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
             v(f"{engine}, many files", engine=engine, first=c.randrange(1, 6), steps=12)
             for engine in ("spark", "flink")
         ]
+        + [v("flink, an old job", engine="flink", first=1_000_000 + c.randrange(9))]
     ),
     "13-wait": _waits,
     "13-longest": _longest,
