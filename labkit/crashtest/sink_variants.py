@@ -200,8 +200,13 @@ class SinkVariants(Further):
 
 
 def of_tasks(effects: Sequence[Effect], root: int) -> list[Effect]:
-    """Return the effects that Python makes in other processes than the command's own, as Spark's workers do."""
-    return [each for each in effects if each.line and each.call.process != root and each.kind is not CallKind.SYNC]
+    """Return the effects that Python makes in other processes than the command's own, as Spark's workers do.
+
+    Without those of a worker in which a data source commits: Spark does not try that again, so the query fails.
+    """
+    others = [each for each in effects if each.line and each.call.process != root]
+    committing = {each.call.process for each in others if each.line and each.line.function in ("commit", "abort")}
+    return [each for each in others if each.call.process not in committing and each.kind is not CallKind.SYNC]
 
 
 def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:

@@ -13,6 +13,7 @@ from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.harness.plain_job import PlainJob, reset
 from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.settings import settings
+from labkit.crashtest.sink_variants import of_tasks
 from labkit.crashtest.subject import Adapter
 from labkit.crashtest.verdict import Group
 from labkit.host.processes import wire
@@ -265,6 +266,22 @@ def test_a_session_begins_another_run_only_if_the_sink_left_nothing(
         assert running.run(jobs["fresh_checkpoint"]).violated == ()
     assert any(kept) is is_kept
     assert left_over() == []
+
+
+def test_a_worker_that_commits_is_no_task() -> None:
+    def effect(number: int, process: int, function: str) -> Effect:
+        line = Line("job.py", number, function) if function else None
+        call = Call(number, process, process, CallKind.WRITE, "write", f"/f{number}", "", 1, 0.0, line=line)
+        return Effect(call, f"f{number}", 1)
+
+    made = [
+        effect(1, 10, "run"),
+        effect(2, 11, "write"),
+        effect(3, 12, "commit"),
+        effect(4, 12, "rename"),
+        effect(5, 13, ""),
+    ]
+    assert [each.where for each in of_tasks(made, 10)] == ["f2"]
 
 
 def test_a_point_is_also_known_by_its_line() -> None:

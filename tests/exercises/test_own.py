@@ -493,8 +493,14 @@ def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
 @pytest.mark.usefixtures("java")
 def test_one_place_may_be_named_without_a_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+    def appends(db, query, batch, rows):
+        db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+        for row in rows:
+            db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+
     with pytest.raises(InvalidInput, match="--only nowhere: the run without a crash does not pass this point"):
-        lab.crash_test(lab.save_sink(append), only="nowhere")
+        lab.crash_test(lab.save_sink(appends), only="nowhere")
 
 
 def test_a_stub_is_not_crash_tested_and_its_card_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
