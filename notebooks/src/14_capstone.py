@@ -151,7 +151,7 @@ assert not keyed["a second crash, in the recovery"]
 # before the third.
 
 # %%
-short = lab.crash_test(lab.save_sink(by_key), only=["create my_sink.db-journal #3"])
+short = lab.crash_test(lab.save_sink(by_key), only=["create my_sink.db-journal #3"], batches=1)
 short
 
 # %% tags=["nbval-check-output"]
