@@ -72,7 +72,7 @@ def test_pytest_has_a_test_for_each_crash_point(tmp_path: Path) -> None:
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     cases = {case.attrib["name"]: case for case in ET.parse(tmp_path / "junit.xml").iter("testcase")}
     failed = {name for name, case in cases.items() if case.find("failure") is not None}
-    assert any("db-journal #" in name for name in failed)
+    assert any("store-journal #" in name for name in failed)
     assert not {"crashtest[healthy]", "crashtest[exit]", "crashtest[two_queries]"} & failed
     assert "effects" not in failed
     assert left_over() == []
