@@ -65,6 +65,8 @@ class SinkVariants(Further):
             "other_rows": self._other_rows,
             NEW_INPUT: self._new_input,
         }
+        if len(self.rows.batches) == 1:  # there are no other rows
+            del runs["other_rows"]
         if self.by_lines:
             runs = {name: runs[name] for name in ("fresh_checkpoint", "two_queries")}
         for name, perform in runs.items():
