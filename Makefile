@@ -10,7 +10,7 @@ unexport PYTHONPATH PYTHONHOME
 # The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
 # Four at a time on two cores, since they wait for servers and browsers, and three of the slow ones, which keep both cores
 # busy: five only took turns, and everything with a deadline came closer to it.
-PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=600 --basetemp=build/tests
+PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=1200 --basetemp=build/tests
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help

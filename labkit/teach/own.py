@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[str, tuple[list[Any], list[Any]]] = {"table": ([], []), "folder": ([], []), "writers": EPOCHS}
 """The kinds of store, with what each of two queries passes to a sink before its name: for two writers, an epoch."""
-QUICK_SECONDS = 600.0
-"""The time limit of a whole quick test in a notebook; on two quiet cores it takes about two minutes."""
+QUICK_SECONDS = 1200.0
+"""The time limit of a whole quick test in a notebook; on two busy cores it takes about seven minutes."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ Spark.
 MINUTES_LONG = ("07_crash_spark", "14_capstone", "08_postgres", "09_kafka")
 """Notebooks with so many runs of Spark or a server that they begin first."""
 NOTEBOOKS = [*MINUTES_LONG, *sorted({path.stem for path in FOLDER.glob("*.ipynb")} - {*MINUTES_LONG})]
-MINUTES = 600.0
+MINUTES = 1500.0
 WIDTHS = {"1280": 1280, "1024": 1024, "200 percent": 640}
 MOST_BYTES = 50_000
 MOST_TABS = 1_500
