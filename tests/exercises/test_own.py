@@ -496,11 +496,13 @@ def test_one_place_may_be_named_without_a_list(tmp_path: Path, monkeypatch: pyte
 
     def appends(db, query, batch, rows):
         db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+        db.execute("BEGIN")
         for row in rows:
             db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+        db.execute("COMMIT")
 
     with pytest.raises(InvalidInput, match="--only nowhere: the run without a crash does not pass this point"):
-        lab.crash_test(lab.save_sink(appends), only="nowhere")
+        lab.crash_test(lab.save_sink(appends), only="nowhere", batches=1)
 
 
 def test_a_stub_is_not_crash_tested_and_its_card_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
