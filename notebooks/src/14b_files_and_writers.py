@@ -74,7 +74,7 @@ assert not torn["a crash at every place"]
 
 # %%
 place = "write my_files.files/manifest.json #2"
-short = lab.crash_test(lab.save_sink(in_place, "my_files.py", "folder"), only=[place])
+short = lab.crash_test(lab.save_sink(in_place, "my_files.py", "folder"), only=[place], batches=2)
 short
 
 # %% tags=["nbval-check-output"]
@@ -186,7 +186,7 @@ assert repaired["a second query"]
 # kills in one name: before line 14, which moves the rows, and then before line 9, which deletes the staged ones.
 
 # %%
-short = lab.crash_test(lab.save_sink(cleans_up, "my_repair.py"), only=["my_repair.py:14 then my_repair.py:9"])
+short = lab.crash_test(lab.save_sink(cleans_up, "my_repair.py"), only=["my_repair.py:14 then my_repair.py:9"], batches=1)
 short
 
 # %% tags=["nbval-check-output"]
