@@ -3,13 +3,13 @@
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 from crashtest_processes import left_over
+from sink_texts import APPEND
+from waiting import until
 
 from labkit.core.judge import Guarantee
 from labkit.crashtest import kernel
@@ -32,19 +32,6 @@ from labkit.host.syscalls.calls import Call, CallKind
 
 WHY = "System calls can be watched on Linux only, not on Darwin; use a Linux machine."
 
-APPEND = """
-import json
-from pathlib import Path
-STORE = Path("rows.jsonl")
-def sink(df, batch):
-    rows = [row.asDict() for row in df.collect()]
-    with STORE.open("a") as file:
-        file.write("".join(json.dumps(row) + "\\n" for row in rows))
-def read():
-    return [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
-def reset():
-    STORE.unlink(missing_ok=True)
-"""
 MARKER = """
 import sqlite3
 from pathlib import Path
@@ -184,17 +171,10 @@ with kernel.kernel_campaign(settings("{file}:sink")) as running:
     running.healthy()
 """
     with subprocess.Popen([sys.executable, "-P", "-c", code], cwd=file.parent) as runner:
-        assert within(180, (file.parent / "begun").exists)
+        until((file.parent / "begun").exists, "the sink to be called", 180)
         assert any("java" in psutil.Process(pid).name() for pid in left_over())
         runner.send_signal(signal.SIGKILL)
-    assert within(30, lambda: not left_over())
-
-
-def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + seconds
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.1)
-    return holds()
+    until(lambda: not left_over(), "the end of its processes", 30)
 
 
 def effects(place: Path, *lines: str, thread: int = 1) -> list[Effect]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from crashtest_processes import left_over
+from sink_texts import APPEND
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
@@ -126,19 +127,6 @@ def test_messages_to_a_server_do_not_say_whether_a_batch_is_unfinished(tmp_path:
     assert pipeline.unjudged(effects(tmp_path, *ENGINE, *SINK, *COMMIT)) == ()
 
 
-APPEND = """
-import json, shutil
-from pathlib import Path
-STORE = Path("rows.jsonl")
-def sink(df, batch):
-    rows = [row.asDict() for row in df.collect()]
-    with STORE.open("a") as file:
-        file.write("".join(json.dumps(row) + "\\n" for row in rows))
-def read():
-    return [json.loads(line) for line in STORE.read_text().splitlines()] if STORE.exists() else []
-def reset():
-    STORE.unlink(missing_ok=True)
-"""
 BY_BATCH = (
     APPEND.replace('STORE = Path("rows.jsonl")', 'STORE = Path("store")')
     .replace(
