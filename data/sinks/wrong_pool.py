@@ -1,13 +1,11 @@
-"""Leaves the writing to a pool of threads, and returns without waiting for it."""
+"""Leaves the writing to threads, and returns without waiting for them."""
 
 import os
 import sqlite3
-import time
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from pathlib import Path
 
 STORE = Path(os.environ.get("SINK_STORE", "sink-store.db"))
-POOL = ThreadPoolExecutor(4)
 TABLES = """
 CREATE TABLE IF NOT EXISTS orders (id INTEGER, key TEXT, amount INTEGER);
 CREATE TABLE IF NOT EXISTS batches (query TEXT, batch INTEGER, PRIMARY KEY (query, batch));
@@ -22,9 +20,13 @@ def connect():
     return db
 
 
-def store(query, batch_id, rows):
-    """Rows and marker in one transaction, some time later: a slow store."""
-    time.sleep(3)
+behind = []
+
+
+def store(goes, query, batch_id, rows):
+    """Rows and marker in one transaction, written behind: when the next batch comes, or when the job ends."""
+    while not goes.wait(0.05) and threading.main_thread().is_alive():
+        pass
     db = connect()
     if not db.execute("SELECT 1 FROM batches WHERE query = ? AND batch = ?", (query, batch_id)).fetchone():
         with db:
@@ -36,7 +38,11 @@ def store(query, batch_id, rows):
 def write_batch(df, batch_id):
     """A foreachBatch function."""
     query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    POOL.submit(store, query, batch_id, [(row.id, row.key, row.amount) for row in df.collect()])
+    rows = [(row.id, row.key, row.amount) for row in df.collect()]
+    for goes in behind:
+        goes.set()
+    behind.append(threading.Event())
+    threading.Thread(target=store, args=(behind[-1], query, batch_id, rows), daemon=False).start()
 
 
 def read():
