@@ -256,11 +256,9 @@ def _moved(rows: Rows, batch: int) -> Rows:
     if batch + 1 < len(parts):
         half = len(parts[batch + 1]) // 2
         parts[batch], parts[batch + 1] = parts[batch] + parts[batch + 1][:half], parts[batch + 1][half:]
-    elif batch:
+    else:
         half = len(parts[batch]) // 2
         parts[batch - 1], parts[batch] = parts[batch - 1] + parts[batch][:half], parts[batch][half:]
-    else:
-        raise JobFailed("a job of one batch has no other rows for it; --batches 2 has")
     return Rows(parts, generated=rows.generated)
 
 

@@ -92,7 +92,7 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Decide until the session is empty, or should be killed; return the call that is then held, if any."""
+        """Answer held lines until no process is left or all should be killed; return the line then held, if any."""
         tick_at, end_at = 0.0, math.inf
         while True:
             for message in self._messages():

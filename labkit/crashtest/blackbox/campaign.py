@@ -212,7 +212,7 @@ class Campaign:
         """Return the jobs with a second crash during a recovery, or with a crash loop, which are known only after the
         single crashes.
 
-        With `--since` they are those whose second point is at a changed line, as of code that only a recovery runs.
+        With `--since` they are those whose second point is at a changed line, for example in code of recoveries only.
         """
         quick, effects = self.settings.quick, self._seen.effects
         showing = families(effects, self._seen.showing)
@@ -324,7 +324,7 @@ class Campaign:
         return next((each.name for each in effects if each.name in showing), effects[0].name)
 
     def _keep(self, finished: "FinishedRun") -> Result:
-        """Store the result of a run, and after a single crash the effects of its recovery."""
+        """Store the result of a run; of a run with a single crash, also store the effects of its recovery."""
         job, run, result = finished
         if job.group is Group.CRASH and not run.unknown:
             self.recoveries[self._place(job.id)] = self.harness.recovery_of(run)

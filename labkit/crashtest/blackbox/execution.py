@@ -276,7 +276,7 @@ def write_part(call: Call) -> None:
     """
     size = first_part(call)
     if not size or call.content is None:
-        raise JobFailed("the write at which the command was killed could not be cut in two this time")
+        raise JobFailed("this time no part of the write at which the command was killed could reach its file alone")
     try:
         with Path(call.path).open("r+b") as file:
             file.seek(call.offset)

@@ -126,8 +126,9 @@ class PipelineSettings(SharedOptions):
 
     @property
     def patience(self) -> float:
-        """Return the seconds for which a command is started again that ends well, does nothing, and leaves rows
-        missing, as one does that meets a lease.
+        """Return for how many seconds a command is started again that ends well, does nothing and leaves rows missing.
+
+        The killed instance may still hold a lease.
         """
         return self.limit
 

@@ -20,7 +20,7 @@ LATER = (0, 2, 5)
 
 
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
-    """Yield a trial with one writer, and one for each request of its first and last batch before which it is stopped.
+    """Yield a trial with one writer, and for each request of its first and last batch one that stops it just before.
 
     The last trial lets a newer writer deliver an empty batch.
     """
