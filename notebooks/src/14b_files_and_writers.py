@@ -186,7 +186,8 @@ assert repaired["a second query"]
 # kills in one name: before line 14, which moves the rows, and then before line 9, which deletes the staged ones.
 
 # %%
-short = lab.crash_test(lab.save_sink(cleans_up, "my_repair.py"), only=["my_repair.py:14 then my_repair.py:9"], batches=1)
+places = ["my_repair.py:14 then my_repair.py:9"]
+short = lab.crash_test(lab.save_sink(cleans_up, "my_repair.py"), only=places, batches=1)
 short
 
 # %% tags=["nbval-check-output"]
