@@ -32,7 +32,7 @@ JUnit = Annotated[Path | None, typer.Option(help="Write the results to this file
 Kept = Annotated[Path | None, typer.Option(help="A new folder for report, badge, diagram, effects and evidence.")]
 
 
-Dry = Annotated[bool, typer.Option(help="Only list the points and their lines, from a run without a crash.")]
+Dry = Annotated[bool, typer.Option(help="Only list points with their lines, and other runs, by ids that --only takes.")]
 
 
 def crashtest(
@@ -86,7 +86,7 @@ def crashtest(
 
 
 def _lines(points: Sequence[Mapping[str, str]]) -> str:
-    """Return a line for each crash point: the id that --only takes, and the line of Python."""
+    """Return a line for each crash point and other run: the id that --only takes, and the line of Python or a title."""
     wide = max(len(each["id"]) for each in points)
     return "\n".join(f"{each['id']:<{wide}}  {each['line']}".rstrip() for each in points)
 

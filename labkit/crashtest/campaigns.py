@@ -39,7 +39,7 @@ class Tests(Protocol):
         """Perform the run of one job and return its judged result."""
 
     def listing(self) -> list[dict[str, str]]:
-        """Return the id of each crash point in order, with its line of Python; empty where that is not known."""
+        """Return the id of each crash point in order, with its line of Python if that is known, then the other runs."""
 
     def report(self) -> Report:
         """Return the report on the runs so far."""

@@ -29,6 +29,7 @@ from labkit.crashtest.rows import LARGE, SCHEMA, Rows, generate, read_rows
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.sink_variants import COMMIT, SinkVariants
 from labkit.crashtest.subject import IN_JVM, Adapter, examine
+from labkit.crashtest.verdict import Group, Result
 from labkit.host.java import java_for_spark
 from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
@@ -81,9 +82,9 @@ class SinkPipeline(PipelineSettings):
     def adapter(self) -> str:
         return str(self.interface)
 
-    @property
-    def untested(self) -> str:
-        largest = LARGE if self.rows.generated else max(len(batch.rows) for batch in self.rows.batches)
+    def untested(self, results: Sequence[Result]) -> str:
+        was_large = any(each.group is Group.LARGE and each.verdict is not None for each in results)
+        largest = LARGE if was_large else max(len(batch.rows) for batch in self.rows.batches)
         return UNTESTED.format(rows=largest, batches=len(self.rows.batches))
 
     @property

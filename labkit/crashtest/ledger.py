@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from labkit.core.judge import Guarantee
 from labkit.crashtest.jobs import Job, unknown
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 
@@ -85,7 +86,10 @@ class Ledger:
         self.results.append(result)
         self._under_way.discard(result.id)
         violated = ", ".join(result.violated)
-        self.tell("done", f"{result.guarantee}{f' ({violated})' if violated else ''}: {result.title}")
+        # One run with nothing wrong is no guarantee, so it is not called exactly-once.
+        is_right = result.guarantee is Guarantee.EXACTLY_ONCE and not violated
+        word = "not run" if result.skipped else "nothing wrong" if is_right else result.guarantee
+        self.tell("done", f"{word}{f' ({violated})' if violated else ''}: {result.title}")
         return result
 
     def summary(self, extent: Extent, unjudged: Sequence[str] = ()) -> Summary:

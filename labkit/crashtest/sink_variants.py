@@ -88,8 +88,11 @@ class SinkVariants(Further):
             job = Job(f"large.{point.name}", f"{title}: {point}", Group.LARGE)
             yield self._keep(job, partial(self._crash_large, point=point))
 
+    def last_names(self) -> list[str]:
+        return ["large"] if self.rows.generated and not self.by_lines else []
+
     def may_come(self, name: str) -> bool:
-        return name.partition(".")[0] == "large" and self.rows.generated and not self.by_lines
+        return name.partition(".")[0] in self.last_names()
 
     def performs(self, job: Job) -> Perform | None:
         return self._performs.get(job)

@@ -9,14 +9,17 @@ from crashtest_processes import left_over
 from sink_texts import APPEND
 
 from labkit.core.errors import InvalidInput, LabError
+from labkit.core.judge import judge
+from labkit.core.records import History
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.harness.plain_job import PlainJob, reset
 from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
+from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import settings
 from labkit.crashtest.sink_variants import of_tasks
 from labkit.crashtest.subject import Adapter
-from labkit.crashtest.verdict import Group
+from labkit.crashtest.verdict import Group, Result
 from labkit.host.processes import wire
 from labkit.host.python_line import Line
 from labkit.host.syscalls.ahead import Ahead
@@ -254,6 +257,15 @@ def test_a_session_begins_another_run_only_if_the_sink_left_nothing(
         assert running.run(jobs["fresh_checkpoint"]).violated == ()
     assert any(kept) is is_kept
     assert left_over() == []
+
+
+def test_a_large_batch_counts_as_tried_only_if_one_was_run() -> None:
+    """A sink that commits every thousand rows is wrong with a large batch alone."""
+    pipeline = SinkPipeline(pipeline="true", read_command="true", rows=generate(3))
+    right = judge([], History([]))
+    runs = [Result("large", "a large batch", Group.LARGE, unknown="no answer"), Result("a", "a", Group.CRASH, right)]
+    assert "batches of more than 10 rows" in pipeline.untested(runs)
+    assert "batches of more than 3000 rows" in pipeline.untested([*runs, Result("l", "l", Group.LARGE, right)])
 
 
 def test_a_worker_that_commits_is_no_task() -> None:

@@ -95,6 +95,10 @@ class Further:
         """Yield the jobs that come last; each one may depend on the run of the one before."""
         yield from ()
 
+    def last_names(self) -> list[str]:
+        """Return the first ids of the jobs of `last_jobs`."""
+        return []
+
     def may_come(self, name: str) -> bool:
         """Return whether a job of `last_jobs` may have this id."""
         return False
@@ -538,7 +542,8 @@ class Campaign:
                     f"before the next effect; choose {following!r}."
                 )
             close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
-            or_else = f"; did you mean {close[0]!r}?" if close else "."
+            others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
+            or_else = f"; did you mean {close[0]!r}?" if close else f", and the other runs are {', '.join(others)}."
             raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{or_else}")
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
@@ -582,8 +587,10 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the runs before it do not lead to it; choose an id from a whole report.")
 
     def listing(self) -> list[dict[str, str]]:
-        """Return the id of each crash point in order, with its line of Python; empty where that is not known."""
-        return [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
+        """Return the id of each crash point in order, with its line of Python if that is known, then the other runs."""
+        listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
+        listed += [{"id": job.id, "line": job.title} for job in self.jobs() if job.id not in self.points]
+        return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
     def report(self) -> Report:
         """Return the report on the runs so far."""

@@ -97,6 +97,6 @@ def pipeline_report(
         diagnosis,
         drawn,
         tuple(dict.fromkeys([*between, *healthy.notes, *not_judged])),
-        settings.untested
+        settings.untested(summary.results)
         or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
     )

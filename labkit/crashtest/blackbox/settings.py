@@ -15,6 +15,7 @@ from labkit.host.path_kinds import Folder
 
 if TYPE_CHECKING:
     from labkit.crashtest.blackbox.effects import Effect
+    from labkit.crashtest.verdict import Result
     from labkit.host.syscalls.calls import WatchedRun
 
 Watch = Callable[..., "WatchedRun"]
@@ -142,9 +143,8 @@ class PipelineSettings(SharedOptions):
         """How rows reach what is under test, for the report."""
         return "a command"
 
-    @property
-    def untested(self) -> str:
-        """A sentence on the faults that the test does not try; empty for that of a pipeline."""
+    def untested(self, results: "Sequence[Result]") -> str:
+        """Return a sentence on the faults that these runs did not try; empty for that of a pipeline."""
         return ""
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
