@@ -29,6 +29,9 @@ class Tests(Protocol):
     def jobs(self) -> list[Job]:
         """Return the jobs that are known after the run without a crash."""
 
+    def named(self, name: str) -> Iterator[Job]:
+        """Return the jobs for one name of `--only`. Raises `InvalidInput` at once if there is no such run."""
+
     def second_crashes(self) -> list[Job]:
         """Return the jobs that are known only after the jobs of `jobs` have run."""
 

@@ -8,7 +8,7 @@ Without a name, `[tool.labkit.crashtest]` in pyproject.toml names the sink or pi
 tests, because it shows the crash points. Without `--crashtest` the plugin imports nothing heavy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from labkit.core.options import Option
     from labkit.crashtest.campaigns import Tests
     from labkit.crashtest.claim import Goal
+    from labkit.crashtest.jobs import Job
     from labkit.crashtest.verdict import Result
 
 _FROM_PROJECT = "pyproject.toml"
@@ -96,28 +97,47 @@ class CrashTests:
                 _command_line(self._config),
             )
             demand = demanded(configuration, options)
-            running = self._stack.enter_context(campaign_of(requested(configuration, options)))
+            goal, also = demand.expect or Goal.NOT_REFUTED, demand.also
+            wanted = requested(configuration, options)
+            running = self._stack.enter_context(campaign_of(wanted))
             first = running.healthy()
+            only = {name: running.named(name) for name in wanted.only}
         except LabError as error:
             raise pytest.UsageError(f"--crashtest: {error}") from None
         self._running = running
-        items += self._tests(session, running, first, demand.expect or Goal.NOT_REFUTED, demand.also)
+        items += self._tests(session, running=running, first=first, only=only, goal=goal, also=also)
 
     @staticmethod
     def _tests(
-        session: pytest.Session, running: "Tests", first: "Result", goal: "Goal", also: tuple[str, ...]
+        session: pytest.Session,
+        *,
+        running: "Tests",
+        first: "Result",
+        only: "Mapping[str, Iterator[Job]]",
+        goal: "Goal",
+        also: tuple[str, ...],
     ) -> list[pytest.Item]:
-        def item(name: str, run: Callable[[], list["Result"]]) -> pytest.Item:
+        """Return a test for each run, or only for those of `--crashtest-only`, and one for the claim."""
+
+        def item(name: str, results: Callable[[], list["Result"]]) -> pytest.Item:
             name = f"crashtest[{name}]"
-            return CrashTest.from_parent(session, name=name, run=run, expected=goal.guarantee, also=also)
+            return CrashTest.from_parent(session, name=name, run=results, expected=goal.guarantee, also=also)
+
+        def runs(name: str, jobs: Callable[[], Iterable["Job"]]) -> pytest.Item:
+            return item(name, lambda: [running.run(job) for job in jobs()])
 
         doubts = [each for each in running.results if each is not first]
         tests = [item("healthy", lambda: [first]), item("seeing", lambda: doubts)]
-        tests += [item(job.id, partial(lambda each: [running.run(each)], job)) for job in running.jobs()]
-        pairs = item("second-crashes", lambda: [running.run(job) for job in running.second_crashes()])
-        last = item("last-runs", lambda: [running.run(job) for job in running.last_jobs()])
-        whole = ClaimTest.from_parent(session, name="crashtest[guarantee]", running=running, goal=goal, also=also)
-        return [*tests, pairs, last, whole]
+        if only:
+            tests += [runs(name, partial(iter, jobs)) for name, jobs in only.items()]
+        else:
+            tests += [runs(job.id, partial(iter, [job])) for job in running.jobs()]
+            tests.append(runs("second-crashes", running.second_crashes))
+        tests.append(runs("last-runs", running.last_jobs))
+        return [
+            *tests,
+            ClaimTest.from_parent(session, name="crashtest[guarantee]", running=running, goal=goal, also=also),
+        ]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the claim of all runs together at the end of pytest's report."""

@@ -60,21 +60,28 @@ def test_pytest_without_the_option_runs_as_ever(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-def test_pytest_has_a_test_for_each_crash_point(tmp_path: Path) -> None:
+def test_pytest_has_a_test_for_each_run_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         f'[tool.labkit.crashtest]\nsubject = "{SINKS}/wrong_marker_after.py:write_batch"\nexpect = "exactly-once"\n'
         "batches = 1\nseconds = 900\n"  # other tests run beside this one
     )
-    words = ["-p", "labkit.crashtest.plugin", "--crashtest", "--crashtest-quick", "--junit-xml=junit.xml"]
+    only = ("rename checkpoint/commits/<n> #1", "wrong_marker_after.py:31", "exit")
+    words = ["-p", "labkit.crashtest.plugin", "--crashtest", "--junit-xml=junit.xml"]
+    words += [word for name in only for word in ("--crashtest-only", name)]
     here = ["-c", "pyproject.toml"]  # a temporary folder may lie in a project with settings of its own
     done = run(tmp_path, "pytest", "-p", "no:cacheprovider", *here, *words)
     print(done.stdout, done.stderr)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     cases = {case.attrib["name"]: case for case in ET.parse(tmp_path / "junit.xml").iter("testcase")}
     failed = {name for name, case in cases.items() if case.find("failure") is not None}
-    assert any("store-journal #" in name for name in failed)
-    assert not {"crashtest[healthy]", "crashtest[exit]", "crashtest[two_queries]"} & failed
-    assert "effects" not in failed
+    names = ("healthy", "seeing", *only, "last-runs", "guarantee")
+    assert list(cases) == [f"crashtest[{name}]" for name in names]
+    assert failed == {f"crashtest[{name}]" for name in (only[1], "guarantee")}
+    done = run(
+        tmp_path, "pytest", "-p", "no:cacheprovider", *here, *words, "--crashtest-only", "unlink data/nothing #1"
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--only unlink data/nothing #1: the run without a crash does not pass this point" in done.stderr
     assert left_over() == []
 
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,6 +119,38 @@ def test_a_start_behind_a_crash_has_lines_of_its_own(tmp_path: Path) -> None:
     effect = Effect(call, "out", 1)
     starts = [known, known, known.of_another_start(), known]
     assert [str(each.added(effect, tmp_path).line) for each in starts] == [f"job.py:{n} in put" for n in (1, 1, 2, 1)]
+
+
+def test_a_series_of_writes_is_read_once_per_beginning(tmp_path: Path) -> None:
+    """A write has the line it had behind the same effects and the same first line; otherwise it is read."""
+    stands, read = [0], []
+
+    def where(_thread: int, _process: int) -> Line:
+        read.append(stands[0])
+        return Line("job.py", stands[0], "put")
+
+    def start(known: lines.Lines, *series: tuple[CallKind, str, int]) -> list[int]:
+        found, times = [], Counter()
+        for kind, path, stands[0] in series:
+            times[kind, path] += 1
+            call = Call(1, os.getpid(), os.getpid(), kind, "", path, "", 0, 0.0)
+            line = known.added(Effect(call, path, times[kind, path]), tmp_path).line
+            assert line is not None
+            found.append(line.number)
+        return found
+
+    create, write, sync = CallKind.CREATE, CallKind.WRITE, CallKind.SYNC
+    insert = (create, "journal", 3), (write, "journal", 3), (write, "store", 4), (sync, "store", 4)
+    update = (create, "journal", 7), (write, "journal", 7), (write, "store", 8)
+    first = lines.Lines(where)
+    assert start(first, *insert) == [3, 3, 4, 4]
+    assert [read.pop(0) for _ in range(len(read))] == [3, 3, 4, 4]
+    assert start(first.of_another_start(), *insert, *insert) == [3, 3, 4, 4] * 2
+    assert [read.pop(0) for _ in range(len(read))] == [3, 3]
+    assert start(first.of_another_start(), *update, *insert) == [7, 7, 8, 3, 3, 4, 4]
+    assert [read.pop(0) for _ in range(len(read))] == [7, 7, 8, 3]
+    assert start(first.of_another_start(), *insert[:2], (write, "log", 5), *insert[2:]) == [3, 3, 5, 4, 4]
+    assert [read.pop(0) for _ in range(len(read))] == [3, 5, 4, 4]
 
 
 def test_a_process_that_cannot_be_read_has_no_line() -> None:

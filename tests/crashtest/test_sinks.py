@@ -30,6 +30,7 @@ def kinds() -> dict[tuple[str, str], str]:
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path)  # names of files begin in the working folder
     monkeypatch.setenv("SINK_STORE", str(tmp_path / "data" / "store"))
     return tmp_path / "data" / "store"
 

@@ -496,10 +496,8 @@ class Campaign:
         if not self.settings.only:
             yield jobs
             yield self.second_crashes()
-        for name in self.settings.only:
-            self._check(name, jobs)
-        for name in self.settings.only:
-            for job in self._one(name, jobs):
+        for several in [self.named(name, jobs) for name in self.settings.only]:
+            for job in several:
                 yield [job]
 
     def _rest(self) -> Iterator[Sequence[Job]]:
@@ -526,8 +524,17 @@ class Campaign:
                 return
             yield jobs[begin : begin + several]
 
+    def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
+        """Return the jobs for one name of `--only`, in the order in which they must run. `jobs` are those of `jobs`.
+
+        Raises `InvalidInput` at once if the name is unknown, before any time is spent on runs.
+        """
+        jobs = self.jobs() if jobs is None else jobs
+        self._check(name, jobs)
+        return self._one(name, jobs)
+
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
-        """Raise `InvalidInput` if a name given with `--only` is no crash point, before any time is spent on runs."""
+        """Raise `InvalidInput` if a name given with `--only` is no crash point and no other run."""
         if any(job.id == name for job in jobs) or self.further.may_come(name):
             return
         place, known = name.partition(THEN)[0], self.points

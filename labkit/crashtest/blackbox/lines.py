@@ -1,12 +1,14 @@
 """Add to a pipeline's effects the line of Python that makes each of them.
 
-A line is read from outside while the kernel holds the effect's call, in about ten milliseconds. So the lines of
-first starts, which are alike, are read only once in a test. Other languages have no lines here; for them the path of
-the file says most.
+A line is read from outside while the kernel holds the effect's call, which takes up to a tenth of a second. So the
+lines of first starts, which are alike, are read only once in a test. In a start that follows a crash, effects of the
+same name may come from other lines, so there a line is read again, except in a series of writes: if the same writes
+followed the same line before, their lines are taken from there. Other languages have no lines here; for them the path
+of the file says most.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit.crashtest.blackbox.effects import Effect
@@ -16,20 +18,41 @@ from labkit.host.syscalls.calls import CallKind
 MISSING = "the lines of Python at which these effects happen are not shown: pip install 'labkit[lines]'"
 """The note for a pipeline in Python if the package that reads lines is not installed."""
 
+_IN_SERIES = (CallKind.WRITE, CallKind.SYNC)
+"""The effects whose line may be known from the effects before them."""
+
+_Shape = tuple[CallKind, str]
+"""What effects of a series are compared by: their kind and their file, without the running number."""
+
+
+@dataclass
+class _Series:
+    """A place in the tree of all series of writes: its last effect's line, and the series that go on from there."""
+
+    line: Line | None = None
+    further: dict[_Shape, "_Series"] = field(default_factory=dict)
+
 
 class Lines:
-    """The lines of Python that make a pipeline's effects, by the name of the effect."""
+    """The lines of Python that make a pipeline's effects."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
         """Prepare to read lines; `read` gets the ids of a thread and its process."""
         self._read = read
         self._known: dict[str, Line | None] = {}
+        """The lines of first starts, by the name of the effect."""
+        self._begun: dict[tuple[_Shape, Line | None], _Series] = {}
+        """All series, by their first effect and its line."""
+        self._at: dict[int, _Series] = {}
+        """The place in its series at which each thread is."""
         self._can_read = can_read()
         self._missed = False
 
     def of_another_start(self) -> "Lines":
         """Return those of a start that follows a crash, in which effects of the same name come from other lines."""
-        return Lines(self._read)
+        other = Lines(self._read)
+        other._begun = self._begun
+        return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
         """Return an effect with its line. Its call must be held by the kernel at the moment.
@@ -47,10 +70,21 @@ class Lines:
         if not self._can_read:
             self._missed = True
             return None
-        if effect.name not in self._known:
+        shape, before = (effect.kind, effect.where), self._at.get(call.pid)
+        following = before.further.get(shape) if before and effect.kind in _IN_SERIES else None
+        if effect.name in self._known:
+            line = self._known[effect.name]
+        elif following is not None and following.line is not None and following.line.own:
+            line = following.line
+        else:
             line = self._read(call.pid, call.process)
-            self._known[effect.name] = line and _relative(line, folder)
-        return self._known[effect.name]
+            line = line and _relative(line, folder)
+        self._known[effect.name] = line
+        if before is None or effect.kind not in _IN_SERIES:
+            self._at[call.pid] = self._begun.setdefault((shape, line), _Series(line))
+        else:
+            self._at[call.pid] = before.further.setdefault(shape, _Series(line))
+        return line
 
     def notes(self) -> list[str]:
         """Return a sentence if lines were not read for want of a package, in a list that is empty otherwise."""
