@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from labkit.cli import Stopped
 from labkit.cli.common import Json
 from labkit.cli.options import parameter, typed_options
 from labkit.core.errors import InvalidInput
@@ -69,7 +70,14 @@ def crashtest(
             running.healthy()
             print(json.dumps(running.listing()) if as_json else _lines(running.listing()), flush=True)
             return 0
-        report = running.everything()
+        stopped: Stopped | None = None
+        try:
+            report = running.everything()
+        except Stopped as error:
+            part = running.stopped()
+            if part is None:
+                raise
+            stopped, report = error, part
     with ExitStack() as files:  # a file that cannot be written, or a closed pipe, costs no other part of the result
         if junit is not None:
             files.callback(lambda: junit.write_text(report.junit(demand.expect, demand.also), encoding="utf-8"))
@@ -78,6 +86,8 @@ def crashtest(
 
             files.callback(keep, report, out)
         print(json.dumps(report.to_json()) if as_json else report.text(), flush=True)
+    if stopped is not None:
+        raise stopped
     code = report.code(demand.expect, demand.also)
     if code == 2 and report.claim.strength is Strength.SAMPLED:
         remedy = BETWEEN_LINES if report.eyes == LINES else SAMPLE

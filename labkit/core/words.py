@@ -50,14 +50,16 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 _ERROR = re.compile(r"(?i)\b(error|exception|fatal|panic)\b|[a-z](Error|Exception)\b")
+_WARNING = re.compile(r"(^|\s)(WARN|WARNING|Warning)[:\s]")
+"""A line of a log that warns, as Spark's do in every run."""
 
 
 def telling_line(text: str) -> str:
     """Return the line of a program's output that best explains its failure; empty if there is no output.
 
     It is the first unindented line that mentions an error (source lines in a traceback are indented), or else the last
-    line.
+    line that is no warning.
     """
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    lines = [line.rstrip() for line in text.splitlines() if line.strip() and not _WARNING.search(line)]
     errors = (line for line in lines if _ERROR.search(line) and not line[0].isspace())
     return next(errors, lines[-1].strip() if lines else "")

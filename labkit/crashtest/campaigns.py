@@ -1,6 +1,6 @@
 """Chooses the test for given settings: that of a sink, or that of a pipeline."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,9 @@ from labkit.crashtest.verdict import Result
 
 class Tests(Protocol):
     """The crash test of a sink or of a pipeline, which can be run as a whole or run by run."""
+
+    is_part: bool
+    """Whether runs are left out, so that the test never counts as complete."""
 
     @property
     def results(self) -> list[Result]:
@@ -35,6 +38,9 @@ class Tests(Protocol):
     def second_crashes(self) -> list[Job]:
         """Return the jobs that are known only after the jobs of `jobs` have run."""
 
+    def rest(self) -> Iterator[Sequence[Job]]:
+        """Yield, as long as there is time, groups of jobs for the points and pairs that the jobs before did not try."""
+
     def last_jobs(self) -> Iterator[Job]:
         """Yield the jobs that depend on all earlier runs: large batches of a sink, a pipeline's state elsewhere."""
 
@@ -43,6 +49,9 @@ class Tests(Protocol):
 
     def listing(self) -> list[dict[str, str]]:
         """Return the id of each crash point in order, with its line of Python if that is known, then the other runs."""
+
+    def stopped(self) -> Report | None:
+        """Return the report of a test that was stopped early; None if not even the run without a crash had ended."""
 
     def report(self) -> Report:
         """Return the report on the runs so far."""

@@ -29,7 +29,7 @@ class Extent(NamedTuple):
     directed: frozenset[str] = frozenset()
     """The ids of the pairs that a complete test must try."""
     selected: bool = False
-    """Whether the user selected single runs with `--only`."""
+    """Whether runs were left out: the user selected some, or the test was stopped."""
     between_lines: bool = False
     """Whether the test killed only between lines of Python."""
 

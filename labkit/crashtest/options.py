@@ -97,8 +97,8 @@ class SharedOptions(Options):
     seconds: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
         0.0,
-        "Seconds for all runs; a run for which no time is left is not made. 0: 170 if quick, 900 if not, and of a "
-        "pipeline what its planned runs need.",
+        "Seconds for all runs; a run for which no time is left is not made. 0: as many as "
+        "the planned runs need, at least 170 if quick and 900 if not.",
     )
 
     @property

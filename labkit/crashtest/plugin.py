@@ -8,9 +8,10 @@ Without a name, `[tool.labkit.crashtest]` in pyproject.toml names the sink or pi
 tests, because it shows the crash points. Without `--crashtest` the plugin imports nothing heavy.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
@@ -107,6 +108,11 @@ class CrashTests:
         self._running = running
         items += self._tests(session, running=running, first=first, only=only, goal=goal, also=also)
 
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Let the test not count as complete if pytest leaves runs of it out, as with `-k`."""
+        if self._running is not None and any(isinstance(each, CrashTest) for each in items):
+            self._running.is_part = True
+
     @staticmethod
     def _tests(
         session: pytest.Session,
@@ -133,6 +139,7 @@ class CrashTests:
         else:
             tests += [runs(job.id, partial(iter, [job])) for job in running.jobs()]
             tests.append(runs("second-crashes", running.second_crashes))
+            tests.append(runs("other-points", lambda: chain.from_iterable(running.rest())))
         tests.append(runs("last-runs", running.last_jobs))
         return [
             *tests,

@@ -127,11 +127,12 @@ class Report:
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def not_run(self) -> list[str]:
-        """Return a sentence on the runs for which no time was left, in a list that is empty if there are none."""
+        """Return sentences on the runs that were left out: by `--only`, and because no time was left."""
         skipped = self.summary.skipped()
+        left_out = ["every run that --only does not name"] if self.settings.only else []
         ids = ", ".join(each.id for each in skipped[:SHOWN])
         more = f", ... ({len(skipped)} runs)" if len(skipped) > SHOWN else ""
-        return [f"{ids}{more}: {skipped[0].unknown.removeprefix('not run: ')}"] if skipped else []
+        return left_out + ([f"{ids}{more}: {skipped[0].unknown.removeprefix('not run: ')}"] if skipped else [])
 
     def _axis(self, axis: str) -> str:
         outcome = self.axes[axis]

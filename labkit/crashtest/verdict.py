@@ -162,7 +162,7 @@ class Coverage:
     """The number of pairs that a complete test must try, because no single crash has the same effect."""
     directed_tried: int = 0
     selected: bool = False
-    """Whether the user selected single runs with `--only`."""
+    """Whether runs were left out: the user selected some, or the test was stopped."""
     between_lines: bool = False
     """Whether the test killed only between lines of Python; much happens within a line, so this is never everything."""
 

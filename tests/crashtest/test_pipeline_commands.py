@@ -308,6 +308,27 @@ def test_nothing_is_left_of_a_test_that_is_stopped(tmp_path: Path, number: signa
     assert list(place.iterdir()) == []
 
 
+def test_a_test_that_is_stopped_reports_what_it_has_found() -> None:
+    """The runs that had ended count, the rest is unknown, and nothing is exactly-once."""
+    command = sample("right_one_transaction", "--out", "out", "--junit", "found.xml")
+    tester = subprocess.Popen(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert tester.stderr is not None
+    ended = 0
+    while ended < 4:
+        ended += "nothing wrong: " in tester.stderr.readline()
+    tester.send_signal(signal.SIGINT)
+    text, message = tester.communicate(timeout=60)
+    assert tester.returncode == 128 + signal.SIGINT
+    assert message.splitlines()[-1] == "labkit: stopped; nothing is left running."
+    report = json.loads(Path("out", "report.json").read_text())
+    assert (report["claim"]["strength"], report["guarantee"]) == ("unknown", "unknown")
+    assert "stopped: the test was stopped after" in text
+    [stopped] = [each for each in ET.parse("found.xml").iter("testcase") if "stopped" in each.attrib["name"]]
+    assert [each.tag for each in stopped] == ["error"]
+
+
 @pytest.mark.slow
 def test_the_printed_command_repeats_the_run_from_any_folder(tmp_path: Path) -> None:
     done = run(sample("wrong_append", "--only", "exit"))
@@ -360,6 +381,27 @@ def test_pytest_has_a_test_for_each_place() -> None:
         "sh wrong_recovery_log.sh: not exactly-once, at best at-least-once; "
         in done.stdout.split("= labkit crashtest =")[1]
     )
+
+
+@pytest.mark.slow
+def test_with_pytest_a_test_is_complete_only_if_no_run_was_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "small"
+    (place / "store").mkdir(parents=True)
+    (place / "pyproject.toml").write_text(
+        "[tool.labkit.crashtest]\ncommand = 'seq 3 > store/.new; mv store/.new store/rows'\nwatch = ['store']\n"
+        "read_command = 'cat store/rows 2>/dev/null || true'\nreset = 'rm -f store/* store/.new'\n"
+        "expect = 'exactly-once'\n"
+    )
+    monkeypatch.chdir(place)
+    every = [sys.executable, "-m", "pytest", "-c", "pyproject.toml", "-p", "labkit.crashtest.plugin", "--crashtest"]
+    done = run(every)
+    assert done.returncode == pytest.ExitCode.OK
+    assert ": exactly-once; " in done.stdout
+    done = run([*every, "-k", "not second-crashes"])
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "expected exactly-once, and the test says: not refuted (" in done.stdout
 
 
 def test_a_dry_test_lists_the_points_and_their_lines() -> None:

@@ -156,6 +156,8 @@ class Campaign:
         self._copies: Sequence[Copy] = ()
         """Copies of the user's folder, in which runs go on in parallel; empty if runs go one at a time."""
         self._stories: dict[str, list[Line]] = {}
+        self.is_part = settings.is_selection
+        """Whether runs are left out, so that the test never counts as complete."""
 
     def healthy(self) -> Result:
         """Perform the run without a crash, which finds the crash points, and return its judged result.
@@ -455,7 +457,7 @@ class Campaign:
                     self.ledger.total = max(self.ledger.total, 1 + runs)
                     self._allow(runs, first.seconds)
                     self.run_all(several)
-                for several in self._rest():
+                for several in self.rest():
                     self.run_all(several)
             for job in self.outages() if not only else ():
                 self.cut_power(job)
@@ -500,7 +502,7 @@ class Campaign:
             for job in several:
                 yield [job]
 
-    def _rest(self) -> Iterator[Sequence[Job]]:
+    def rest(self) -> Iterator[Sequence[Job]]:
         """Yield jobs for the crash points, and then for the directed pairs, that were not chosen, as long as there is
         time.
 
@@ -599,11 +601,24 @@ class Campaign:
         listed += [{"id": job.id, "line": job.title} for job in self.jobs() if job.id not in self.points]
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
+    def stopped(self) -> Report | None:
+        """Return the report of a test that was stopped early, on the runs that had ended.
+
+        The rest is unknown. The result is None if not even the run without a crash had ended.
+        """
+        if not self.results:
+            return None
+        self.is_part = True
+        made = sum(each.group is not Group.SEEING for each in self.results)
+        job = Job("stopped", "the rest of the test", Group.SEEING)
+        self.ledger.results.append(unknown(job, f"the test was stopped after {made} of about {self.ledger.total} runs"))
+        return self.report()
+
     def report(self) -> Report:
         """Return the report on the runs so far."""
         unjudged = [*self.settings.unjudged(self._seen.effects), *(["aborted_read"] if self._seen.replaces else [])]
         between_lines = bool(self.settings.unwatchable)
-        extent = Extent(self.points_total, self.pairs_total, self.directed, self.settings.is_selection, between_lines)
+        extent = Extent(self.points_total, self.pairs_total, self.directed, self.is_part, between_lines)
         summary = self.ledger.summary(extent, unjudged)
         harness = self.harness
         known = log_notes(self._seen.effects, harness.logs)

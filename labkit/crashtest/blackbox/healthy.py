@@ -123,7 +123,8 @@ class Glances:
         else:
             why = f"all readings together took more than {ASKING_SECONDS:.0f} s"
         without = "" if self._left > 0.0 else SMALLER
-        return [f"the reader gave an answer at {answered} of {self.places} places: {why}{without}"]
+        unseen = "; between two answers the test does not see which effect made a row visible"
+        return [f"the reader gave an answer at {answered} of {self.places} effects: {why}{without}{unseen}"]
 
 
 def healthy(harness: Harness) -> Healthy:
