@@ -152,6 +152,25 @@ def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
     assert noted["points"] == 1
 
 
+NUMBERS = """
+def numbers(value):
+    if callable(value):
+        return lambda *arguments: numbers(value(*arguments))
+    if isinstance(value, dict):
+        return {key: numbers(each) for key, each in value.items()}
+    return int(value) if isinstance(value, bool) else value
+"""
+"""A learner's code that turns True and False into 1 and 0."""
+
+
+@pytest.mark.parametrize("name", ["05-atomic", "04-align", "02-chain"])
+def test_one_and_zero_count_as_true_and_false(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a property's answer, within a dict, and as a setting."""
+    answer = EXERCISES[name].answer
+    call(f'lab.check("{name}")', f"{SOURCES[name][1]}\n{NUMBERS}\n{answer} = numbers({answer})")
+    assert progress.of(name)["state"] == "done", capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("name", "answer", "said"),
     [

@@ -6,8 +6,14 @@ import json
 import socket
 import threading
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from enum import Enum, IntEnum, StrEnum
+from itertools import count
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from labkit.core.errors import MissingSolution
@@ -23,6 +29,29 @@ class Sly(int):
         return True
 
     __hash__ = int.__hash__
+
+
+class Pair(NamedTuple):
+    number: int
+    name: str
+
+
+class Color(StrEnum):
+    RED = "red"
+
+
+class Number(IntEnum):
+    ONE = 1
+
+
+class Odd(Enum):
+    BYTES = b""
+
+
+class Liar:
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return tuple
 
 
 def nested(levels: int) -> Plain:
@@ -74,10 +103,14 @@ REFUSED = {
     "a number of many digits": ([[10**5000]], "more than 64 bits"),
     "no number": (float("nan"), "JSON cannot represent"),
     "infinity": ([float("-inf")], "JSON cannot represent"),
-    "a subclass": (Sly(3), "type Sly"),
-    "a subclass within": ({"a": Sly(1)}, "type Sly"),
-    "a tuple": ((1, 2), "type tuple"),
-    "a set": ({1}, "type set"),
+    "a set": ([{1}], "a set, which has no order"),
+    "a frozen set": (frozenset("a"), "a set, which has no order"),
+    "a decimal": (Decimal(1), "type Decimal"),
+    "too many values of NumPy": (np.zeros(MOST_CHARACTERS + 1), "type ndarray"),
+    "a member of an enum that is no answer": (Odd.BYTES, "type bytes"),
+    "a liar about its class": (Liar(), "type Liar"),
+    "a generator within": ([iter([1])], "type list_iterator"),
+    "a tuple of stubs and more": ((..., 1), "still contains"),
     "bytes": (b"", "type bytes"),
     "an object": (object(), "type object"),
     "a class": (Sly, "type type"),
@@ -91,6 +124,27 @@ REFUSED = {
     "too many": ([0] * 21_000, "too large"),
     "too many characters once written": ("🙂" * 5_001, "too large"),
     "wide and deep": (wide_and_deep(), "too large"),
+}
+CLOTHES = {
+    "a subclass": (Sly(3), 3),
+    "a subclass within": ({"a": Sly(1)}, {"a": 1}),
+    "a tuple": ((1, (2, ())), [1, [2, []]]),
+    "a named tuple": (Pair(1, "b"), [1, "b"]),
+    "a member of an enum": ([Color.RED, Color.RED], ["red", "red"]),
+    "a member of a whole enum": ({"n": Number.ONE}, {"n": 1}),
+    "a key of an enum": ({Color.RED: 1}, {"red": 1}),
+    "a counter": (Counter("aab"), {"a": 2, "b": 1}),
+    "a truth of NumPy": (np.bool_(True), True),
+    "numbers of NumPy": ([np.int64(3), np.float64(0.5), np.float32(0.5), np.str_("x")], [3, 0.5, 0.5, "x"]),
+    "an array": (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+    "a default dict": (defaultdict(list, {"a": [1]}), {"a": [1]}),
+}
+"""Right values of another type, and what they count as."""
+LAZY: dict[str, Callable[[], object]] = {
+    "a generator": lambda: (each * 2 for each in range(3)),
+    "a map": lambda: map(abs, [0, -2, 4]),
+    "a range": lambda: range(0, 6, 2),
+    "keys": {0: 1, 2: 1, 4: 1}.keys,
 }
 Side = Callable[[object], Answer]
 
@@ -131,6 +185,28 @@ def test_what_json_can_carry_is_an_answer(side: Side, case: str) -> None:
     value = ANSWERS[case]
     for got in (side(value).value(), side(lambda _: value).call(1)):
         assert repr(got) == repr(value)
+
+
+@pytest.mark.parametrize("case", CLOTHES)
+def test_a_right_value_of_another_type_counts(side: Side, case: str) -> None:
+    value, counts_as = CLOTHES[case]
+    for got in (side(value).value(), side(lambda _: value).call(1)):
+        assert repr(got) == repr(counts_as)
+
+
+@pytest.mark.parametrize("case", LAZY)
+def test_what_a_function_returns_item_by_item_counts_as_a_list(side: Side, case: str) -> None:
+    assert side(lambda _: LAZY[case]()).call(1) == [0, 2, 4]
+    assert side(lambda _: LAZY[case]()).call(1) == [0, 2, 4]
+
+
+def test_a_generator_that_fails_or_never_ends_has_failed(side: Side) -> None:
+    with pytest.raises(AnswerFailed, match="ZeroDivisionError"):
+        side(lambda count: (1 // each for each in range(count))).call(1)
+    with pytest.raises(AnswerFailed, match="too large"):
+        side(lambda _: count()).call(1)
+    with pytest.raises(AnswerFailed, match="type generator"):
+        side(each for each in "ab").value()
 
 
 @pytest.mark.parametrize("case", MISSING)

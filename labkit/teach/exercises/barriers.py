@@ -14,7 +14,7 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.closing import ClosedModel
 from labkit.teach.exercises.constants import Chosen, Prediction, Settings
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, truth, variant
 from labkit.teach.exercises.searching import search, steady, unusable
 from labkit.teach.study import replay
 
@@ -44,8 +44,8 @@ def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -
         raise Unusable(
             f'{ask.call(*question)} returned {shown(answer)}; return a dict with the keys "read" and "copy".'
         )
-    reads, copies = answer["read"], answer["copy"]
-    if type(copies) is not bool or type(reads) is not list:
+    reads, copies = answer["read"], truth(answer["copy"])
+    if copies is None or type(reads) is not list:
         raise Unusable(f'{ask.with_answer(*question)}: "read" must be a list of inputs, and "copy" True or False.')
     read = [each for each in reads if type(each) is int and 0 <= each < inputs]
     if len(read) != len(reads):

@@ -10,7 +10,7 @@ from labkit.core.errors import InvalidInput
 from labkit.sim.explore import Exploration, explore
 from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, truth
 
 MAX_STATES = 200_000
 """The largest number of states that a search may visit to judge settings."""
@@ -28,14 +28,18 @@ def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[
     """
     if type(value) is not dict or set(value) != set(options_by_key):
         raise Unusable(f"{name} must be a dict with the keys {', '.join(options_by_key)}; it is {shown(value)}.")
+    chosen = {key: value[key] for key in options_by_key}
     for key, options in options_by_key.items():
-        entry = value[key]
+        is_truth = options is bool or (not isinstance(options, type) and all(type(each) is bool for each in options))
+        if is_truth and (said := truth(chosen[key])) is not None:
+            chosen[key] = said
+        entry = chosen[key]
         if isinstance(options, type):
             if type(entry) is not options:
                 raise Unusable(f"{name}[{key!r}] must be of type {options.__name__}; it is {shown(entry)}.")
         elif not any(type(entry) is type(each) and entry == each for each in options):
             raise Unusable(f"{name}[{key!r}] is {shown(entry)}; choose from {', '.join(map(repr, options))}.")
-    return value
+    return chosen
 
 
 @cache

@@ -8,15 +8,17 @@ what is an answer and what was not attempted.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import KW_ONLY, dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from labkit.core.errors import LabError, MissingSolution
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
-"""A value that JSON can carry. The exact type counts: a subclass of `int` is not an `int`, and `True` is not 1."""
+"""A value that JSON can carry, of exactly one of these types; `True` is not 1."""
 LARGEST = 2**63
 """The limit of whole numbers in an answer: they must be smaller, and larger than its negative, to fit into 64 bits."""
 DEEPEST = 20
@@ -39,7 +41,9 @@ class NotPlain(Exception):
 def plain(value: object) -> Plain:
     """Return a copy of a learner's constant, or of a value that a learner's function returned, if it is a valid answer.
 
-    Every answer is read by this function. `None` is an answer and is judged. Raises `MissingSolution` for a value that
+    Every answer is read by this function. A tuple counts as a list, a member of an enum as its value, a value of NumPy
+    as Python's, and a value of a subclass, such as `Counter`, as one of the built-in type. `None` is an answer and is
+    judged. Raises `MissingSolution` for a value that
     contains nothing but `...`, as a stub does. Raises `NotPlain` for `...` among other values, for types that JSON
     cannot carry, more levels than `DEEPEST`, whole numbers from `LARGEST` on, and more than `MOST_CHARACTERS`.
     """
@@ -52,6 +56,46 @@ def plain(value: object) -> Plain:
     if reader.size > _SURELY_SMALL and len(json.dumps(copy)) > MOST_CHARACTERS:
         raise NotPlain(_TOO_LARGE)
     return copy
+
+
+def listed(value: object) -> object:
+    """Return the items of an iterator or view, which a learner's function returned, as a list; other values unchanged.
+
+    Call it under the time limit of the function, because a generator executes the learner's code.
+    """
+    if isinstance(value, Iterator | range | KeysView | ValuesView | ItemsView):
+        return list(islice(value, MOST_CHARACTERS + 1))
+    return value
+
+
+def truth(value: Plain) -> bool | None:
+    """Return a learner's yes or no, for which 1 and 0 count, too; None for any other value."""
+    return bool(value) if type(value) in (bool, int) and value in (0, 1) else None
+
+
+_BUILT_IN: tuple[tuple[type, Callable[[Any], object]], ...] = (
+    (int, int.__index__),
+    (float, float.__float__),
+    (str, str.__str__),
+    (list, lambda value: list(list.__iter__(value))),
+    (tuple, lambda value: list(tuple.__iter__(value))),
+    (dict, lambda value: dict(dict.items(value))),
+)
+"""Built-in types, each with the function that copies a value of a subclass. None of them calls the subclass's code."""
+
+
+def _built_in(value: object) -> object:
+    """Return the built-in value for one that only has another type: of NumPy, of an enum, a tuple, or of a subclass."""
+    for _ in range(DEEPEST):  # the value of an enum's member may be a member of another one
+        if not issubclass(type(value), Enum):
+            break
+        value = value.value  # type: ignore[attr-defined]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and issubclass(type(value), numpy.generic | numpy.ndarray):
+        return value.tolist() if value.size <= MOST_CHARACTERS else value  # type: ignore[attr-defined]
+    if type(value) is bool:
+        return value
+    return next((copied(value) for kind, copied in _BUILT_IN if issubclass(type(value), kind)), value)
 
 
 class _Reader:
@@ -67,6 +111,7 @@ class _Reader:
 
     def read(self, value: object, depth: int) -> Plain:
         self._count(1)
+        value = _built_in(value)
         if type(value) is list and value:
             return [self.read(each, _deeper(depth)) for each in value]
         if type(value) is dict and value:
@@ -86,6 +131,8 @@ class _Reader:
             return self._text(value)
         if type(value) is list or type(value) is dict:
             return value.copy()
+        if issubclass(type(value), set | frozenset):
+            raise NotPlain("contains a set, which has no order; use a list, such as sorted(...) makes")
         raise NotPlain(
             f"contains a value of type {type(value).__name__[:60]}; an answer may contain only numbers, text, True, "
             "False, None, lists, and dicts with text as keys"
@@ -93,6 +140,7 @@ class _Reader:
 
     def _key(self, key: object) -> str:
         self._count(1)
+        key = _built_in(key)
         if type(key) is not str:
             kind = type(key).__name__[:60]
             raise NotPlain(f"contains a dict with a key of type {kind}; keys must be text")

@@ -17,7 +17,7 @@ from labkit.sim.model import Model, Mood, Property
 from labkit.sim.overlay import Overlay
 from labkit.sim.trace import Trace, make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
-from labkit.teach.exercises.contract import Answer, Finding, Variant
+from labkit.teach.exercises.contract import Answer, Finding, Variant, truth
 from labkit.teach.exercises.searching import MAX_STATES, steady, unusable
 
 View = Callable[[Model[Any], Any], tuple[Any, ...]]
@@ -135,9 +135,10 @@ class Watch:
 
     def _look(self, ask: Asker, system: System) -> Finding | None:
         for case in system.cases(self):
-            answer = ask(*case.question)
-            if type(answer) is not bool:
-                raise Unusable(f"{ask.call(*case.question)} returned {shown(answer)}; return True or False.")
+            reply = ask(*case.question)
+            answer = truth(reply)
+            if answer is None:
+                raise Unusable(f"{ask.call(*case.question)} returned {shown(reply)}; return True or False.")
             if answer and not case.is_kept:
                 return self._too_lax(ask, system, case)
             if case.is_kept and not answer:

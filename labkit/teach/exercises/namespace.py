@@ -16,7 +16,7 @@ from typing import Any
 
 from labkit.core.errors import MissingSolution
 from labkit.teach.exercises.asking import shown
-from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
+from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, listed, plain
 from labkit.teach.exercises.steps import step
 
 SECONDS = 5.0
@@ -82,7 +82,7 @@ class InNotebook:
         process = os.getpid()
         try:
             with time_limit():
-                answer = use(function)
+                answer = listed(use(function))
         except (NotImplementedError, MissingSolution):
             raise MissingSolution(f"{self.name} is not written yet.") from None
         except TooLong:

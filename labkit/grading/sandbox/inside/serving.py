@@ -19,7 +19,7 @@ from IPython import get_ipython
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
-from labkit.teach.exercises.contract import NotPlain, plain
+from labkit.teach.exercises.contract import NotPlain, listed, plain
 from labkit.teach.exercises.steps import step
 
 CELL = "from labkit.grading.sandbox.inside import serving as _serving\n_serving.serve()"
@@ -112,7 +112,7 @@ def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dic
         if answer is not ... and arguments is not None:
             if not callable(answer):
                 raise NotPlain(f"is not a function, but of type {type(answer).__name__[:60]}")
-            answer = step(answer, *arguments) if "steps" in question else answer(*arguments)
+            answer = step(answer, *arguments) if "steps" in question else listed(answer(*arguments))
         return {"plain": plain(answer)}
     except (NotImplementedError, MissingSolution):
         return {"missing": True}
