@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from io import BytesIO
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -96,6 +97,10 @@ class Archive:
         for path, member in wanted:
             if counts[_owner(path)] <= MOST_ENTRIES:
                 yield from self._entry(path, member)
+        if self._within:
+            too_deep = (path for path, _ in self._members if path.suffix.lower() == ".zip")
+            why = "It is an archive within an archive, which labkit does not open."
+            yield from (Entry(_inside(path), _NEVER, problem=why) for path in islice(too_deep, 1))
         for folder, count in counts.items():
             if folder and count > MOST_ENTRIES:
                 problem = (

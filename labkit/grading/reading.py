@@ -4,7 +4,9 @@ The file may be anything: not JSON, nested a million times, or larger than memor
 `NotANotebook` gives the reason in one sentence.
 """
 
+import codecs
 import hashlib
+import json
 import zlib
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -16,6 +18,9 @@ from labkit.core.errors import InvalidInput
 
 MOST_BYTES = 16 * 1024**2
 MOST_CELLS = 1_000
+_WITH_SHEETS = 3
+"""The format of notebooks whose cells are in worksheets."""
+_BEGINNING = 1_000
 MOST_SOURCE = 200_000
 """The largest number of characters in one cell; a notebook with a longer one is refused."""
 
@@ -30,7 +35,13 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 class _Cell(msgspec.Struct):
     cell_type: str = ""
     source: str | list[str] = ""
+    input: str | list[str] = ""
+    """The source of a code cell in format 3."""
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Sheet(msgspec.Struct):
+    cells: list[_Cell] = []
 
 
 class _Tags(msgspec.Struct):
@@ -55,7 +66,9 @@ class _Metadata(msgspec.Struct):
 
 class _Notebook(msgspec.Struct):
     cells: list[_Cell] | None = None
-    nbformat: int = 0
+    worksheets: list[_Sheet] | None = None
+    """The cells in format 3, which Jupyter wrote until 2015 and some tools still write."""
+    nbformat: float = 0
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
 
 
@@ -123,19 +136,21 @@ def read(raw: bytes) -> Notebook:
     if len(raw) > MOST_BYTES:
         raise NotANotebook(f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again.")
     try:
-        decoded = msgspec.json.decode(raw, type=_Notebook)
+        decoded = _decoded(_in_utf8(raw))
         metadata = _typed(decoded.metadata, _Metadata)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise NotANotebook(f"It is not a notebook: {str(error)[:200]}.") from None
+    except (msgspec.DecodeError, ValueError) as error:
+        raise NotANotebook(_why(raw, error)) from None
     except RecursionError:
         raise NotANotebook("It is not a notebook: it is nested too deeply.") from None
-    if decoded.cells is None or decoded.nbformat != 4:
+    sheets = decoded.worksheets if decoded.nbformat == _WITH_SHEETS else None
+    cells = decoded.cells if sheets is None else [cell for sheet in sheets for cell in sheet.cells]
+    if cells is None or decoded.nbformat not in {_WITH_SHEETS, 4}:
         raise NotANotebook("It is not a notebook of format 4; save it with JupyterLab and submit it again.")
-    if len(decoded.cells) > MOST_CELLS:
-        raise NotANotebook(f"It has {len(decoded.cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
+    if len(cells) > MOST_CELLS:
+        raise NotANotebook(f"It has {len(cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
     kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
     return Notebook(
-        tuple(_cell(cell) for cell in decoded.cells if cell.cell_type == "code"),
+        tuple(_cell(cell) for cell in cells if cell.cell_type == "code"),
         hashlib.sha256(raw).hexdigest(),
         _word(kernel.name),
         _word(kernel.language),
@@ -144,8 +159,45 @@ def read(raw: bytes) -> Notebook:
     )
 
 
+def _in_utf8(raw: bytes) -> bytes:
+    """Return the text of a file in UTF-8 without a byte order mark, which some editors put in front."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return raw.decode("utf-16").encode()
+    return raw.removeprefix(codecs.BOM_UTF8)
+
+
+def _decoded(text: bytes) -> _Notebook:
+    """Return the notebook in a file, also if some output holds what Python's JSON writes and no standard allows.
+
+    That is NaN, an infinity, or half of a surrogate pair. Raises the errors of both decoders.
+    """
+    try:
+        return msgspec.json.decode(text, type=_Notebook)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        plain = json.loads(text.decode(errors="replace"), parse_constant=lambda _: None)
+        repaired = json.dumps(plain, ensure_ascii=False).encode(errors="replace")
+        return msgspec.json.decode(repaired, type=_Notebook)
+
+
+def _why(raw: bytes, error: Exception) -> str:
+    """Return the reason why a file is not a notebook, as a sentence that says what the file seems to be."""
+    start = raw[:_BEGINNING].lstrip().lower()
+    kinds = (
+        (not start, "The file is empty."),
+        (start.startswith(b"<"), "It is a web page (HTML), not a notebook."),
+        (start.startswith(b"pk"), "It is an archive or an Office document with another name, not a notebook."),
+        (b"\n<<<<<<< " in raw, "It contains the marks of a merge conflict of Git; resolve the conflict first."),
+        (
+            start.startswith(b"{") and not raw.rstrip().endswith(b"}"),
+            "It ends in the middle, so it was not saved or not uploaded as a whole.",
+        ),
+    )
+    return next((why for holds, why in kinds if holds), f"It is not a notebook: {str(error)[:200]}.")
+
+
 def _cell(cell: _Cell) -> Cell:
-    source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
+    lines = cell.source or cell.input
+    source = lines if isinstance(lines, str) else "".join(lines)
     if len(source) > MOST_SOURCE:
         raise NotANotebook(f"A cell has {len(source):,} characters, but at most {MOST_SOURCE:,} are allowed.")
     try:

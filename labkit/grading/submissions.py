@@ -5,7 +5,7 @@ reason; it never affects another student.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -166,7 +166,9 @@ class _Reader:
             return [_nothing(unknown_files, others)]
         chosen, released = _worked_on(by_notebook)
         notes = (*_unknown_notes(unknown_files), *_released_note(released))
-        return [_submission(files, name, notes) for name, files in sorted(chosen.items())]
+        first, *more = [_submission(files, name, notes) for name, files in sorted(chosen.items())]
+        unread = (*_unread(unknown_files), *_in_another_form(others, chosen, self._course))
+        return [replace(first, doubts=(*first.doubts, *unread)), *more]
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
@@ -193,6 +195,22 @@ def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
     return [f"{last.upload.file[:300]} was not graded. {last.problem}{more}"]
 
 
+def _unread(files: Iterable[_Candidate]) -> Iterable[str]:
+    """Yield a question for the instructor for each of these files that could not be read."""
+    for one in files:
+        if one.problem and not one.sha256:
+            yield f"{one.upload.file[:300]} was not graded. {one.problem} {_ASK}"
+
+
+def _in_another_form(others: Iterable[Upload], graded: Collection[str], course: Course) -> Iterable[str]:
+    """Yield a question for the instructor for each file that may be an answer in a form that labkit does not read."""
+    for one in others:
+        path = PurePath(one.file.lower())
+        name = _by_name(one.file, course)
+        if path.suffix in _DOCUMENTS or (path.suffix == ".py" and name and name not in graded):
+            yield f"{one.file[:300]} was not graded, because it is not a notebook. If it is an answer: {_ASK}"
+
+
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
     """Return a submission without a notebook, for a student who handed in files but no notebook of the course."""
     if unknown_files:
@@ -200,6 +218,11 @@ def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> S
     newest = max(others, key=lambda upload: (upload.when, upload.file))
     why = f"There is no notebook among the submitted files: {_listed([one.file for one in others])}."
     return _submission([_Candidate(newest, "", problem=why)], "", ())
+
+
+_ASK = "Ask the student for the notebook itself, the .ipynb file."
+_DOCUMENTS = {".html", ".htm", ".pdf", ".docx", ".doc", ".odt", ".rtf", ".rar", ".7z", ".tar", ".gz", ".tgz"}
+"""Suffixes of files that may contain an answer in a form that labkit does not read."""
 
 
 def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]) -> Submission:
@@ -234,7 +257,8 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
 
 
 def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
-    """Yield questions for the instructor about which file counts, if the files alone do not decide it."""
+    """Yield questions for the instructor: on a file that could not be read, and on which of several files counts."""
+    yield from _unread([last])
     for one in (*older, last):
         if one.upload.doubt:
             yield one.upload.doubt

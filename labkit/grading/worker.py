@@ -215,7 +215,7 @@ def versions() -> dict[str, str]:
 
 def _foreign(notebook: Notebook) -> str:
     """Return the reason why a submitted notebook cannot run here, as a sentence, or an empty string if it can."""
-    if notebook.language and notebook.language.lower() != "python":
+    if notebook.language and not notebook.language.lower().startswith(("python", "ipython")):
         return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in Python."
     return ""
 

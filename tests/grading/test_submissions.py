@@ -17,6 +17,7 @@ from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
 from labkit.grading.order import Order
 from labkit.grading.platforms import origin
+from labkit.grading.reading import read
 from labkit.grading.submissions import Submission, collect
 
 GOOD = submitted.notebook(*submitted.answers())
@@ -153,17 +154,81 @@ def with_metadata(**said: object) -> str:
     return json.dumps(plain)
 
 
+def of_format_3() -> str:
+    """The good notebook as Jupyter wrote it before 2015."""
+    plain = json.loads(GOOD)
+    cells = [
+        {"cell_type": "code", "language": "python", "outputs": [], "metadata": {}, "input": each["source"]}
+        if each["cell_type"] == "code"
+        else {**each, "cell_type": "markdown"}
+        for each in plain["cells"]
+    ]
+    return json.dumps({"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [{"cells": cells}]})
+
+
+def with_text(text: str) -> str:
+    """The good notebook with a cell of Markdown that is this JSON text."""
+    return GOOD.replace('"cells": [', f'"cells": [{{"cell_type": "markdown", "metadata": {{}}, "source": {text}}}, ', 1)
+
+
+ODD = {
+    "a byte order mark": b"\xef\xbb\xbf" + GOOD.encode(),
+    "UTF-16": GOOD.encode("utf-16"),
+    "NaN in an output": GOOD.replace('"outputs": []', '"outputs": [{"data": [NaN, -Infinity]}]', 1).encode(),
+    "half a surrogate pair": with_text(r'"a \ud83d b"').encode(),
+    "bytes that are no text": with_text('"a ? b"').encode().replace(b"?", b"\xff"),
+    "format 3": of_format_3().encode(),
+    "a version with a point": GOOD.replace('"nbformat": 4', '"nbformat": 4.0').encode(),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_what_other_tools_save_is_read(case: str) -> None:
+    assert ODD[case] != GOOD.encode()
+    assert [cell.source for cell in read(ODD[case]).cells] == [cell.source for cell in read(GOOD.encode()).cells]
+
+
+def test_what_cannot_be_read_stands_under_to_settle_with_the_student_and_what_to_ask_for(tmp_path: Path) -> None:
+    given = tmp_path / "in"
+    other = given / "zoe"
+    for folder in (*(given / name for name in ("html", "docx", "cut", "rar")), other):
+        folder.mkdir(parents=True)
+    (given / "html" / "01_sample.html").write_text("<html></html>")
+    (given / "docx" / "answer.docx").write_bytes(b"PK\3\4")
+    (given / "cut" / "01_sample.ipynb").write_text(GOOD[:200])
+    (given / "rar" / "all.rar").write_bytes(b"Rar!")
+    submitted.hand_in(given, "zoe", submitted.answers())
+    (other / "02_other.html").write_text("<html></html>")
+    (other / "helpers.py").write_text("x = 1")
+    deep = packed(tmp_path / "deep.zip", {"01_sample.ipynb": GOOD}).read_bytes()
+    inner = packed(tmp_path / "inner.zip", {"deep.zip": deep}).read_bytes()
+    packed(given / "moodle.zip", {"Bob_1_assignsubmission_file_/bob.zip": inner})
+    asked = {student: " ".join(one.doubts) for student, one in found(given, tmp_path / "work").items()}
+    assert all("Ask the student for the notebook itself" in each for each in asked.values()), asked
+    assert "01_sample.html" in asked["html"]
+    assert "answer.docx" in asked["docx"]
+    assert "ends in the middle" in asked["cut"]
+    assert "all.rar" in asked["rar"]
+    assert "an archive within an archive" in asked["Bob"]
+    assert "02_other.html" in asked["zoe"]
+    assert "helpers.py" not in asked["zoe"]
+    assert found(given, tmp_path / "again")["zoe"].path is not None
+
+
 BAD = {
     "not_json": ("this is my essay", "It is not a notebook"),
-    "cut_off": (GOOD[:300], "It is not a notebook"),
+    "cut_off": (GOOD[:300], "It ends in the middle"),
     "a_list": ("[]", "It is not a notebook"),
-    "old_format": (json.dumps({"nbformat": 3, "worksheets": []}), "format 4"),
+    "old_format": (json.dumps({"nbformat": 2, "worksheets": []}), "format 4"),
     "deep": ('{"cells":' + "[" * 200_000, "It is not a notebook"),
     "deep_metadata": ('{"nbformat":4,"cells":[],"metadata":' + '{"a":' * 100_000 + "1" + "}" * 100_001, "not"),
     "many_cells": (cells_of(100_000), "at most 1,000"),
     "huge_cell": (submitted.notebook("x" * 300_000), "characters"),
     "binary": ("\0\1\2" * 1000, "It is not a notebook"),
-    "nothing": ("", "It is not a notebook"),
+    "nothing": ("", "The file is empty."),
+    "a_page": ("<!DOCTYPE html><title>Log in</title>", "It is a web page"),
+    "renamed": ("PK\3\4" + "word/document.xml", "an Office document"),
+    "merged": (GOOD.replace("{", "{\n<<<<<<< HEAD\n", 1), "merge conflict"),
     "no_answer": (submitted.notebook("1 + 1"), "It contains no answer."),
     "stubs": (submitted.notebook(*(cell["source"] for cell in submitted.released())), "It contains no answer."),
     "in_r": (with_metadata(kernelspec={"name": "ir", "language": "R"}), "for the kernel ir"),
