@@ -7,6 +7,7 @@ safely. The forked process then waits for the kernel's arguments. One kernel ser
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -79,10 +80,30 @@ def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
         if arguments:
             from ipykernel.kernelapp import IPKernelApp
 
-            IPKernelApp.launch_instance(argv=json.loads(arguments))
+            app: Any = IPKernelApp.instance()
+            app.initialize(json.loads(arguments))
+            app.shell.events.register("post_run_cell", _kept_streams())
+            app.start()
             code = 0
     finally:
         os._exit(code)  # never return into the code of the process that forked
+
+
+def _kept_streams() -> Callable[[object], None]:
+    """Return a function that puts the kernel's standard streams back if a cell has left some that cannot be flushed.
+
+    The kernel flushes them after every cell, and would otherwise never answer.
+    """
+    usual = {name: getattr(sys, name) for name in ("stdout", "stderr")}
+
+    def put_back(_result: object) -> None:
+        for name, stream in usual.items():
+            try:
+                getattr(sys, name).flush()
+            except Exception:  # a learner's stream may be anything
+                setattr(sys, name, stream)
+
+    return put_back
 
 
 class _Forked(LocalProvisioner):
