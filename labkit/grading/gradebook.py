@@ -4,6 +4,7 @@ All of them are computed from the records, the marks and the rules, and can be w
 time. A student's page contains no hidden parameter, no hidden trace, and nothing about another student.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -11,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from labkit.grading import exports, marks, pages, records, tables
 from labkit.grading.course import Course
 from labkit.grading.records import Record
-from labkit.grading.scoring import Gradebook, Policy, gradebook
+from labkit.grading.scoring import Gradebook, Policy, Row, gradebook
 from labkit.grading.tables import amount
 from labkit.host import durable
 
@@ -107,31 +108,24 @@ def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: E
 def table(book: Gradebook) -> str:
     """Return the text of grades.csv: a row for each student and a column for each exercise.
 
-    A cell is empty while points are missing. The last columns (id, penalty, handed in, in roster, group) appear
-    only in classes that need them.
+    A cell is empty while points are missing. The columns are the same for every class with these exercises.
     """
-    more = _further_columns(book)
-    titles = ["student", *(one.name for one in book.exercises), "total", "late"]
-    lines: list[list[object]] = [[*titles, *(title for title, _ in more)]]
-    for number, row in enumerate(book.rows):
+    titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
+    lines = [titles]
+    for row in book.rows:
         points = [pages.points(row.scores[one.name]) for one in book.exercises]
-        late = "yes" if row.late else "no"
-        lines.append([row.name, *points, amount(row.total), late, *(cells[number] for _, cells in more)])
+        lines.append([row.name, *points, amount(row.total), "yes" if row.late else "no", *_further(row, book)])
     return tables.written(lines)
 
 
-def _further_columns(book: Gradebook) -> list[tuple[str, list[str]]]:
-    """Return the titles and cells of the optional columns that this class needs."""
-    rows = book.rows
-    penalties = [
-        ", ".join(f"{amount(100 * share)} %" for share in dict.fromkeys(row.penalties.values())) for row in rows
-    ]
-    groups = [row.member.group if row.member else "" for row in rows]
-    columns = [
-        ("id", [row.id for row in rows], any(row.id != row.name for row in rows)),
-        ("penalty", penalties, any(penalties)),
-        ("handed in", ["yes" if row.records else "no" for row in rows], bool(book.missing)),
-        ("in roster", ["yes" if row.member else "no" for row in rows], bool(book.unknown)),
-        ("group", groups, any(groups)),
-    ]
-    return [(title, cells) for title, cells, says in columns if says]
+_FURTHER = ("id", "account", "penalty", "handed in", "in roster", "group")
+
+
+def _further(row: Row, book: Gradebook) -> Sequence[str]:
+    """Return the cells of the columns `_FURTHER`. Without a roster nobody is in one, so that cell is empty."""
+    penalties = ", ".join(f"{amount(100 * share)} %" for share in dict.fromkeys(row.penalties.values()))
+    has_roster = any(each.member for each in book.rows)
+    in_roster = ("yes" if row.member else "no") if has_roster else ""
+    group = row.member.group if row.member else ""
+    handed_in = "yes" if row.records else "no"
+    return tables.printable(row.id), tables.printable(row.account), penalties, handed_in, in_roster, group

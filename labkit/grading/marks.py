@@ -126,10 +126,10 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
         for row in tables.read(path, "the marks")
     }
     lines = [
-        (one.keys[0], one.name, one.exercise, part, points, "", "")
+        (tables.printable(one.keys[0]), one.name, one.exercise, part, points, "", "")
         for one in wanted
         for part, points in (rules.rubric.get(one.exercise) or {"": one.most}).items()
-        if not any((key, one.exercise, part) in listed for key in one.keys)
+        if not any((tables.printable(key), one.exercise, part) in listed for key in one.keys)
     ]
     if not lines:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from labkit.grading import roster
+from labkit.grading import roster, tables
 from labkit.grading.course import Course
 from labkit.grading.marks import HandMarks, Mark, together
 from labkit.grading.records import ItemRecord, Record
@@ -67,6 +67,11 @@ class Row:
     def id(self) -> str:
         """The student's id in the roster, or otherwise the row's key, to tell students of the same name apart."""
         return (self.member.id if self.member else "") or self.key
+
+    @property
+    def account(self) -> str:
+        """The number or account by which the learning platform knows the student; empty if it gave none."""
+        return next((one.account for one in self.records if one.account), "")
 
 
 @dataclass
@@ -220,7 +225,7 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
     own: dict[str, set[str]] = defaultdict(set)
     group_rows: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        for name in (row.key, row.id):
+        for name in {row.key, row.id, tables.printable(row.key), tables.printable(row.id)}:  # as tables show them
             own[name].add(row.key)
         for record in row.records:
             group_rows[record.key].add(row.key)

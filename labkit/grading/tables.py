@@ -19,6 +19,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _HARMLESS = re.compile(r"[\w .@:/()'-]*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _SEPARATORS = ",;\t"
+_INNER_FORMULA = re.compile(r"([;,] *)(?=[=+@-])")
+_ACTING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, further separators of lines, marks of direction, and half surrogate pairs."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,19 @@ def written(lines: Iterable[Sequence[object]]) -> str:
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 
+def printable(value: str) -> str:
+    """Return a text on one line, in which nothing acts on a terminal, on the order of the text, or as a formula.
+
+    A program that splits lines at semicolons or tabs could take a part of the text for a formula.
+    """
+    escaped = _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    return _INNER_FORMULA.sub(r"\1'", escaped)
+
+
 def _cell(value: object) -> str:
     """Return a value as a CSV cell that every spreadsheet program reads as one cell and does not compute."""
     plain = amount(value) if isinstance(value, float) else str(value)
+    plain = "\n".join(map(printable, plain.split("\n")))
     if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):
         plain = f"'{plain}"
     if _HARMLESS.fullmatch(plain) and plain.strip() == plain:

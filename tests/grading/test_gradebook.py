@@ -495,6 +495,17 @@ def test_a_table_holds_no_formula_at_any_separator(tmp_path: Path) -> None:
     assert len(rows(tmp_path)) == 7
 
 
+def test_no_id_acts_on_a_terminal_and_marks_find_it_as_the_table_shows_it(tmp_path: Path) -> None:
+    odd = "ada\x1b[31m\n\u202exyz"
+    booked(tmp_path, record(odd, student="Ada"))
+    text = (tmp_path / "grades.csv").read_text()
+    assert text.count("\n") == 2
+    assert all(letter.isprintable() or letter == "\n" for letter in text)
+    [row] = rows(tmp_path)
+    given = by_hand(tmp_path, f"student,exercise,points\n{row['id']},01-why,2\n")
+    assert totals(booked(tmp_path, record(odd, student="Ada"), marks=given)) == {"Ada": 8}
+
+
 def test_the_same_file_and_the_same_answer_under_other_names(tmp_path: Path) -> None:
     first = (
         "def seen(table, record):\n    '''Mine.'''\n    for row in table:\n"
