@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from labkit.cli.common import need_grader
+from labkit.core.errors import InvalidInput
 
 
 def release(
@@ -13,12 +14,28 @@ def release(
     instructor: Annotated[
         bool, typer.Option("--instructor", help="Write the notebooks with solutions in place of the stubs.")
     ] = False,
+    notebook: Annotated[
+        list[str] | None, typer.Option(help="A notebook of the assignment, such as 05; may be repeated.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="The assignment's title.")] = "",
+    due: Annotated[str, typer.Option(help="When the assignment is due, for example 2027-01-31T18:00.")] = "",
 ) -> int:
-    """Create the learners' copy of the lab: no solutions, no hidden variants, no grader."""
+    """Create the learners' copy of the lab: no solutions, no hidden variants, no grader.
+
+    With --notebook it also holds assignment.toml, which says what counts; give that to labkit grade --rules.
+    """
     need_grader("labkit release")
+    from labkit.grading import assignment
+    from labkit.grading.course import load
     from labkit.grading.release import release as make
 
+    if (title or due) and not notebook:
+        raise InvalidInput("--title, --due: they are those of an assignment; name its notebooks with --notebook.")
+    course = load(None)
+    wanted = assignment.plan(notebook, course, title, due) if notebook else None
     notebooks = make(folder, instructor=instructor)
+    if wanted is not None:
+        print(f"{assignment.write(folder, wanted, course)}: the exercises that count.")
     audience = "an instructor" if instructor else "learners"
     print(f"{folder}: the lab for {audience}, with {len(notebooks)} notebooks.")
     return 0

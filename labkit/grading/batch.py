@@ -58,7 +58,7 @@ def run(order: Order, tell: Tell) -> Done:
     Raises `InvalidInput` or `GradingError`.
     """
     begun = time.monotonic()
-    course = courses.load(order.course)
+    course = courses.load(order.course).only(order.asked)
     order = replace(order, exercises=[now(name, course.exercises) for name in order.exercises])
     _check_exercises(order, course)
     parts = shards.expanded(order.parts, order.out, alone=order.shard is None)

@@ -5,8 +5,8 @@ The course is the lab's own, or that of an instructor's Python file, which may b
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -31,6 +31,14 @@ class Course:
     variants: Variants
     digest: str
     """A digest of every file on which a grade depends: after a change, old grades are no longer valid."""
+    is_part: bool = False
+    """Whether these are only the exercises of one assignment."""
+
+    def only(self, exercises: Collection[str]) -> "Course":
+        """Return the part of the course with these exercises; the whole course if none is named."""
+        if not exercises:
+            return self
+        return replace(self, exercises={name: self.exercises[name] for name in exercises}, is_part=True)
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
         """Return the exercises of the notebook with this name, in the order of the course."""

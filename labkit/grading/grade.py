@@ -30,7 +30,7 @@ def grade(order: Order, tell: Tell) -> Graded:
     course, options = load(order.course), policy.options(order.out, order.about_class())
     class_policy = policy.read(order.out, options, course)
     keys = [key for word in order.only for key in keys_called(order.out, course, class_policy, word)]
-    order = replace(order, only=keys, options=options, deadline=class_policy.deadline)
+    order = replace(order, only=keys, options=options, deadline=class_policy.deadline, asked=class_policy.rules.asked)
     if order.master is not None:
         order = on_spark(order, order.master, order.shards or SHARDS)
     done = run(order, tell)

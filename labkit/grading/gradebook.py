@@ -39,7 +39,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
     _write_by_hand(out / BY_HAND, book, policy, environment)
     durable.replace(out / "grades.csv", table(book))
     summary = environment.get_template("summary.html.jinja")
-    _replace_changed(out / "summary.html", summary.render(**pages.overview(kept, book, course)))
+    _replace_changed(out / "summary.html", summary.render(**pages.overview(kept, book, course, policy)))
     return kept, book
 
 

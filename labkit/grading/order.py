@@ -142,7 +142,10 @@ class Order(Options):
         "A CSV file with points and comments that you give by hand; labkit only reads it. May be repeated.",
     )
     rules: Path | None = option(
-        AnyPath(), None, "A TOML file with weights, late penalties, partial credit and rubrics."
+        AnyPath(),
+        None,
+        "The assignment's TOML file: which notebooks or exercises count, when they are due, weights, late penalties, "
+        "partial credit, rubrics. labkit release writes one.",
     )
     only: Sequence[str] = option(
         Many(Text()), (), "Grade this student again, and nobody else; may be repeated.", needs=[_ALL]
@@ -197,6 +200,8 @@ class Order(Options):
     patience: Patience = field(default_factory=Patience)
     deadline: datetime | None = None
     """The deadline of the class, for students without one of their own in the roster."""
+    asked: Sequence[str] = ()
+    """The exercises of the assignment; if empty, all exercises of the course."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The options about the class (roster, rules) that the output folder remembers from earlier batches."""
 

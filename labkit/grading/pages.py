@@ -127,14 +127,15 @@ def _text(row: Row, score: Score) -> dict[str, object]:
     }
 
 
-def overview(kept: Sequence[Record], book: Gradebook, course: Course) -> dict[str, object]:
+def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Policy) -> dict[str, object]:
     """Return the values by name for the template of the instructor's summary."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.exercises}
     for record in kept:
         for item in record.items:
             items.setdefault(item.name, []).append(item)
     return {
-        "course": course.name,
+        "course": policy.rules.title or course.name,
+        "not_handed_in": book.not_handed_in,
         "students": len(book.rows),
         "submissions": len(kept),
         "late": sum(row.late for row in book.rows),

@@ -48,9 +48,10 @@ def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)
     named = [path for path in named if not any(path.exists() and path.samefile(one) for one in templates)]
+    class_rules = rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules()
     return Policy(
-        deadline(chosen),
+        deadline(chosen) or class_rules.due,
         roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
         [mark for path in (*templates, *named) for mark in marks.read(path, course)],
-        rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules(),
+        class_rules,
     )

@@ -1,5 +1,9 @@
-"""The rules that turn points into a grade: weights, late penalties, partial credit, rubrics, and columns of exports.
+"""An assignment's file: which exercises count, and the rules that turn points into a grade.
 
+[assignment]
+title = "Sheet 5"
+notebooks = ["05", "06"]      # all their exercises count; or name exercises = ["05-recovery", ...]
+due = 2027-01-31T18:00:00
 [weights]
 "05-recovery" = 2.0
 [late]
@@ -17,7 +21,7 @@ canvas = "Exercise 5 (4711)"  # the title of the existing column there; otherwis
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,7 +30,8 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import text
 
-_SECTIONS = {"weights", "late", "partial", "rubric", "export"}
+_SECTIONS = {"assignment", "weights", "late", "partial", "rubric", "export"}
+_ASSIGNMENT = ("title", "notebooks", "exercises", "due")
 _EXPORT = {"canvas", "blackboard"}
 """The platforms for whose tables a rule can give the column's title."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
@@ -46,6 +51,10 @@ class Rules:
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     export: Mapping[str, str] = field(default_factory=dict)
     """For each platform, the title of the column that these points have there already."""
+    title: str = ""
+    asked: tuple[str, ...] = ()
+    """The exercises that count, in the order of the course; if empty, those of all notebooks that were handed in."""
+    due: datetime | None = None
 
     def weight(self, exercise: str) -> float:
         """Return the factor by which an exercise's points are multiplied; 1 without a rule."""
@@ -83,9 +92,60 @@ def read(path: Path, course: Course) -> Rules:
         _of_exercises(sections, "partial", name, course),
         {exercise: _numbers(rubric, exercise, name) for exercise in rubric},
         _titles(sections, name),
+        *_assignment(sections, name, course),
     )
     _check(rules, name, course)
     return rules
+
+
+def _assignment(
+    sections: Mapping[str, object], name: str, course: Course
+) -> tuple[str, tuple[str, ...], datetime | None]:
+    """Return the title, the exercises and the due date of the section `assignment`."""
+    section = sections.get("assignment", {})
+    if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
+        more = f"does not have the key {unknown[0]}" if isinstance(section, dict) else "must be a table"
+        raise InvalidInput(f"{name}: [assignment] {more}; choose from {', '.join(_ASSIGNMENT)}.")
+    title, due = section.get("title", ""), section.get("due")
+    if not isinstance(title, str):
+        raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")
+    asked = set[str]()
+    for word in _words(section, "notebooks", name):
+        asked |= {each.name for each in course.of_notebook(notebook_named(word, course, name))}
+    exercises = _words(section, "exercises", name)
+    _check_exercises(dict.fromkeys(exercises), name, course)
+    if asked and (surplus := [each for each in exercises if each not in asked]):
+        raise InvalidInput(f"{name}: {surplus[0]} is in none of the notebooks of [assignment]; leave notebooks out.")
+    asked = set(exercises) or asked
+    return title, tuple(each for each in course.exercises if each in asked), _moment(due, name)
+
+
+def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:
+    words = section.get(key, [])
+    if not isinstance(words, list) or not all(isinstance(each, str) for each in words):
+        raise InvalidInput(f'{name}: {key} in [assignment] must be a list of names, as in {key} = ["05"].')
+    return words
+
+
+def _moment(due: object, name: str) -> datetime | None:
+    try:
+        return None if due is None else datetime.fromisoformat(str(due)).astimezone()
+    except ValueError:
+        raise InvalidInput(
+            f"{name}: due in [assignment] is {str(due)[:40]}; write a date and time, as 2027-01-31T18:00:00."
+        ) from None
+
+
+def notebook_named(word: str, course: Course, place: str) -> str:
+    """Return the name of the course's notebook that a word names: whole, or by its number, as 05.
+
+    Raises `InvalidInput`, whose message begins with `place`.
+    """
+    names = list(dict.fromkeys(each.notebook for each in course.exercises.values()))
+    found = [each for each in names if word in {each, each.partition("_")[0]}]
+    if len(found) != 1:
+        raise InvalidInput(f"{place}: {word[:60]} is not a notebook with exercises; choose from {', '.join(names)}.")
+    return found[0]
 
 
 def _titles(sections: Mapping[str, object], name: str) -> dict[str, str]:

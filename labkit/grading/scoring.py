@@ -87,15 +87,19 @@ class Gradebook:
     """The rows of students who have handed in but are not in the roster; empty without a roster."""
     doubts: list[str]
     """Questions that only the instructor can settle, each with the way to do so."""
+    not_handed_in: dict[str, list[str]] = field(default_factory=dict)
+    """For each notebook of the assignment, the students who handed in another notebook but not this one."""
 
 
 def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Gradebook:
     """Return the gradebook of a class from its records of submissions and the instructor's settings."""
+    asked = [course.exercises[name] for name in policy.rules.asked]
     notebooks = {record.notebook for record in records}
-    exercises = [one for one in course.exercises.values() if one.notebook in notebooks]
+    exercises = asked or [one for one in course.exercises.values() if one.notebook in notebooks]
     doubts = _doubts_of(records)
     rows, missing, unknown = _rows(records, policy, doubts)
     doubts += _alike(rows)
+    not_handed_in = _note_missing(rows, asked)
     _show_apart(rows)
     marks = _by_row(rows, policy.marks, doubts)
     for row in rows:
@@ -105,7 +109,19 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
             f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore this."
             for row in unknown
         ]
-    return Gradebook(rows, exercises, missing, unknown, doubts)
+    return Gradebook(rows, exercises, missing, unknown, doubts, not_handed_in)
+
+
+def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
+    """Note for each student which notebooks of the assignment are missing; return the students by notebook."""
+    missing: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        there = {record.notebook for record in row.records}
+        for notebook in dict.fromkeys(each.notebook for each in asked):
+            if row.records and notebook not in there:
+                row.notes.append(f"{notebook} is part of the assignment, and you have not handed it in.")
+                missing[notebook].append(row.name)
+    return dict(missing)
 
 
 def _doubts_of(records: Iterable[Record]) -> list[str]:

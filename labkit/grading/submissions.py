@@ -145,7 +145,8 @@ class _Reader:
     def _readable(self, bare: Upload, notebook: Notebook, by_name: str) -> _Candidate:
         name = _by_exercises(notebook, self._course) or by_name or _of_course(notebook.name, self._course)
         if not name:
-            why = "It is not a notebook of the course, because it answers none of the exercises."
+            what = "this assignment" if self._course.is_part else "the course"
+            why = f"It is not a notebook of {what}, because it answers none of the exercises."
             return _Candidate(bare, "", sha256=notebook.sha256, problem=why)
         touched = self._released.touched(notebook, name)
         if self._stored[bare.origin.key] > MOST_STORED:

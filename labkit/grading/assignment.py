@@ -1,0 +1,86 @@
+"""Writes an assignment's file, which `labkit grade --rules` reads, and its table for learners."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+from labkit.grading import rules
+from labkit.grading.course import Course
+from labkit.teach.exercises.contract import Exercise
+
+FILE = "assignment.toml"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An assignment that is to be released."""
+
+    notebooks: tuple[str, ...]
+    """The names of its notebooks, in the order of the course."""
+    title: str = ""
+    due: datetime | None = None
+
+
+def plan(words: Sequence[str], course: Course, title: str = "", due: str = "") -> Plan:
+    """Return the assignment with the notebooks that these words name, whole or by number.
+
+    Raises `InvalidInput` for a word that names no notebook, and for a due date that is no date and time.
+    """
+    named = {rules.notebook_named(word, course, "--notebook") for word in words}
+    try:
+        moment = datetime.fromisoformat(due) if due else None
+    except ValueError:
+        raise InvalidInput(f"--due {due[:40]}: this is not a date and time; write it as 2027-01-31T18:00.") from None
+    notebooks = dict.fromkeys(each.notebook for each in course.exercises.values() if each.notebook in named)
+    return Plan(tuple(notebooks), title, moment)
+
+
+def write(folder: Path, assignment: Plan, course: Course) -> Path:
+    """Write the assignment's file into the learners' copy, and its table into the README there; return the file."""
+    path = folder / FILE
+    path.write_text(_file(assignment, course), encoding="utf-8")
+    with (folder / "README.md").open("a", encoding="utf-8") as readme:
+        readme.write(_table(assignment, course))
+    return path
+
+
+def _file(assignment: Plan, course: Course) -> str:
+    lines = [
+        "# What counts for this assignment: labkit grade SUBMISSIONS --out grades --rules assignment.toml",
+        "[assignment]",
+    ]
+    if assignment.title:
+        lines.append(f"title = {json.dumps(assignment.title)}")
+    if assignment.due is not None:
+        lines.append(f"due = {assignment.due.isoformat()}")
+    lines.append("exercises = [  # with their points; delete a line, and the exercise does not count")
+    lines += [f'    "{each.name}",  # {each.points}: {each.title}' for each in _exercises(assignment, course)]
+    lines += ["]", "", "# [weights]", '# "05-recovery" = 2.0  # its points count twice', ""]
+    return "\n".join(lines)
+
+
+def _exercises(assignment: Plan, course: Course) -> list[Exercise]:
+    return [each for notebook in assignment.notebooks for each in course.of_notebook(notebook)]
+
+
+def _table(assignment: Plan, course: Course) -> str:
+    due = f" They are due on {assignment.due:%Y-%m-%d at %H:%M}." if assignment.due is not None else ""
+    exercises = _exercises(assignment, course)
+    rows = [f"| `{each.notebook}` | `{each.name}` | {each.title} | {each.points} |" for each in exercises]
+    most = sum(each.points for each in exercises)
+    return "\n".join(
+        [
+            "",
+            f"## {' '.join(assignment.title.split()) or 'Your assignment'}",
+            "",
+            f"These exercises count, {most} points in all.{due} Hand in these notebooks and no others.",
+            "",
+            "| notebook | exercise | what is asked | points |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
