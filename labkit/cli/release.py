@@ -18,7 +18,9 @@ def release(
         list[str] | None, typer.Option(help="A notebook of the assignment, such as 05; may be repeated.")
     ] = None,
     title: Annotated[str, typer.Option(help="The assignment's title.")] = "",
-    due: Annotated[str, typer.Option(help="When the assignment is due, for example 2027-01-31T18:00.")] = "",
+    deadline: Annotated[
+        str, typer.Option(help="When the assignment must be handed in, for example 2027-01-31T18:00.")
+    ] = "",
 ) -> int:
     """Create the learners' copy of the lab: no solutions, no hidden variants, no grader.
 
@@ -29,10 +31,10 @@ def release(
     from labkit.grading.course import load
     from labkit.grading.release import release as make
 
-    if (title or due) and not notebook:
-        raise InvalidInput("--title, --due: they are those of an assignment; name its notebooks with --notebook.")
+    if (title or deadline) and not notebook:
+        raise InvalidInput("--title, --deadline: they are those of an assignment; name its notebooks with --notebook.")
     course = load(None)
-    wanted = assignment.plan(notebook, course, title, due) if notebook else None
+    wanted = assignment.plan(notebook, course, title, deadline) if notebook else None
     notebooks = make(folder, instructor=instructor)
     if wanted is not None:
         print(f"{assignment.write(folder, wanted, course)}: the exercises that count.")

@@ -21,19 +21,21 @@ class Plan:
     notebooks: tuple[str, ...]
     """The names of its notebooks, in the order of the course."""
     title: str = ""
-    due: datetime | None = None
+    deadline: datetime | None = None
 
 
-def plan(words: Sequence[str], course: Course, title: str = "", due: str = "") -> Plan:
+def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = "") -> Plan:
     """Return the assignment with the notebooks that these words name, whole or by number.
 
-    Raises `InvalidInput` for a word that names no notebook, and for a due date that is no date and time.
+    Raises `InvalidInput` for a word that names no notebook, and for a deadline that is no date and time.
     """
     named = {rules.notebook_named(word, course, "--notebook") for word in words}
     try:
-        moment = datetime.fromisoformat(due) if due else None
+        moment = datetime.fromisoformat(deadline) if deadline else None
     except ValueError:
-        raise InvalidInput(f"--due {due[:40]}: this is not a date and time; write it as 2027-01-31T18:00.") from None
+        raise InvalidInput(
+            f"--deadline {deadline[:40]}: this is not a date and time; write it as 2027-01-31T18:00."
+        ) from None
     notebooks = dict.fromkeys(each.notebook for each in course.exercises.values() if each.notebook in named)
     return Plan(tuple(notebooks), title, moment)
 
@@ -54,8 +56,8 @@ def _file(assignment: Plan, course: Course) -> str:
     ]
     if assignment.title:
         lines.append(f"title = {json.dumps(assignment.title)}")
-    if assignment.due is not None:
-        lines.append(f"due = {assignment.due.isoformat()}")
+    if assignment.deadline is not None:
+        lines.append(f"deadline = {assignment.deadline.isoformat()}")
     lines.append("exercises = [  # with their points; delete a line, and the exercise does not count")
     lines += [f'    "{each.name}",  # {each.points}: {each.title}' for each in _exercises(assignment, course)]
     lines += ["]", "", "# [weights]", '# "05-recovery" = 2.0  # its points count twice', ""]
@@ -67,7 +69,7 @@ def _exercises(assignment: Plan, course: Course) -> list[Exercise]:
 
 
 def _table(assignment: Plan, course: Course) -> str:
-    due = f" They are due on {assignment.due:%Y-%m-%d at %H:%M}." if assignment.due is not None else ""
+    due = f" They are due on {assignment.deadline:%Y-%m-%d at %H:%M}." if assignment.deadline is not None else ""
     exercises = _exercises(assignment, course)
     rows = [f"| `{each.notebook}` | `{each.name}` | {each.title} | {each.points} |" for each in exercises]
     most = sum(each.points for each in exercises)

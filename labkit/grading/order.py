@@ -144,7 +144,7 @@ class Order(Options):
     rules: Path | None = option(
         AnyPath(),
         None,
-        "The assignment's TOML file: which notebooks or exercises count, when they are due, weights, late penalties, "
+        "The assignment's TOML file: which notebooks or exercises count, the deadline, weights, late penalties, "
         "partial credit, rubrics. labkit release writes one.",
     )
     only: Sequence[str] = option(

@@ -50,7 +50,7 @@ def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
     named = [path for path in named if not any(path.exists() and path.samefile(one) for one in templates)]
     class_rules = rules.read(Path(chosen["rules"]), course) if "rules" in chosen else rules.Rules()
     return Policy(
-        deadline(chosen) or class_rules.due,
+        deadline(chosen) or class_rules.deadline,
         roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
         [mark for path in (*templates, *named) for mark in marks.read(path, course)],
         class_rules,

@@ -3,7 +3,7 @@
 [assignment]
 title = "Sheet 5"
 notebooks = ["05", "06"]      # all their exercises count; or name exercises = ["05-recovery", ...]
-due = 2027-01-31T18:00:00
+deadline = 2027-01-31T18:00:00
 [weights]
 "05-recovery" = 2.0
 [late]
@@ -31,7 +31,7 @@ from labkit.grading.course import Course
 from labkit.grading.platforms import text
 
 _SECTIONS = {"assignment", "weights", "late", "partial", "rubric", "export"}
-_ASSIGNMENT = ("title", "notebooks", "exercises", "due")
+_ASSIGNMENT = ("title", "notebooks", "exercises", "deadline")
 _EXPORT = {"canvas", "blackboard"}
 """The platforms for whose tables a rule can give the column's title."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
@@ -54,7 +54,7 @@ class Rules:
     title: str = ""
     asked: tuple[str, ...] = ()
     """The exercises that count, in the order of the course; if empty, those of all notebooks that were handed in."""
-    due: datetime | None = None
+    deadline: datetime | None = None
 
     def weight(self, exercise: str) -> float:
         """Return the factor by which an exercise's points are multiplied; 1 without a rule."""
@@ -101,12 +101,12 @@ def read(path: Path, course: Course) -> Rules:
 def _assignment(
     sections: Mapping[str, object], name: str, course: Course
 ) -> tuple[str, tuple[str, ...], datetime | None]:
-    """Return the title, the exercises and the due date of the section `assignment`."""
+    """Return the title, the exercises and the deadline of the section `assignment`."""
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
         more = f"does not have the key {unknown[0]}" if isinstance(section, dict) else "must be a table"
         raise InvalidInput(f"{name}: [assignment] {more}; choose from {', '.join(_ASSIGNMENT)}.")
-    title, due = section.get("title", ""), section.get("due")
+    title, deadline = section.get("title", ""), section.get("deadline")
     if not isinstance(title, str):
         raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")
     asked = set[str]()
@@ -117,7 +117,7 @@ def _assignment(
     if asked and (surplus := [each for each in exercises if each not in asked]):
         raise InvalidInput(f"{name}: {surplus[0]} is in none of the notebooks of [assignment]; leave notebooks out.")
     asked = set(exercises) or asked
-    return title, tuple(each for each in course.exercises if each in asked), _moment(due, name)
+    return title, tuple(each for each in course.exercises if each in asked), _moment(deadline, name)
 
 
 def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:
@@ -127,12 +127,12 @@ def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:
     return words
 
 
-def _moment(due: object, name: str) -> datetime | None:
+def _moment(deadline: object, name: str) -> datetime | None:
     try:
-        return None if due is None else datetime.fromisoformat(str(due)).astimezone()
+        return None if deadline is None else datetime.fromisoformat(str(deadline)).astimezone()
     except ValueError:
         raise InvalidInput(
-            f"{name}: due in [assignment] is {str(due)[:40]}; write a date and time, as 2027-01-31T18:00:00."
+            f"{name}: deadline in [assignment] is {str(deadline)[:40]}; write a date and time, as 2027-01-31T18:00:00."
         ) from None
 
 

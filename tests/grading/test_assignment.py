@@ -33,11 +33,11 @@ def solved(names: Sequence[str]) -> str:
 
 def test_notebooks_by_number_mean_all_their_exercises(tmp_path: Path) -> None:
     found = read(
-        tmp_path, '[assignment]\ntitle = "Sheet 5"\nnotebooks = ["05", "06_sinks"]\ndue = 2027-01-31T18:00:00\n'
+        tmp_path, '[assignment]\ntitle = "Sheet 5"\nnotebooks = ["05", "06_sinks"]\ndeadline = 2027-01-31T18:00:00\n'
     )
     assert found.title == "Sheet 5"
     assert found.asked == tuple(name for name, each in COURSE.exercises.items() if each.notebook in {COMMIT, SINKS})
-    assert found.due == datetime(2027, 1, 31, 18).astimezone()
+    assert found.deadline == datetime(2027, 1, 31, 18).astimezone()
     assert read(tmp_path, '[assignment]\nexercises = ["06-key", "05-recovery"]\n').asked == ("05-recovery", "06-key")
 
 
@@ -49,7 +49,7 @@ def test_notebooks_by_number_mean_all_their_exercises(tmp_path: Path) -> None:
         ('[assignment]\nnotebooks = "05"', 'must be a list of names, as in notebooks = ["05"]'),
         ('[assignment]\nexercises = ["05-recover"]', "05-recover is not an exercise"),
         ('[assignment]\nnotebooks = ["05"]\nexercises = ["06-key"]', "06-key is in none of the notebooks"),
-        ('[assignment]\ndue = "tomorrow"', "due in [assignment] is tomorrow; write a date and time"),
+        ('[assignment]\ndeadline = "tomorrow"', "deadline in [assignment] is tomorrow; write a date and time"),
         ("[assignment]\ntitle = 5", "title in [assignment] must be a text"),
         ("assignment = 5", "[assignment] must be a table"),
     ],
@@ -67,7 +67,7 @@ def test_what_release_writes_is_what_grade_reads(tmp_path: Path) -> None:
     found = rules.read(assignment.write(tmp_path, plan, COURSE), COURSE)
     assert found.title == 'Sheet "5"\nand more'
     assert found.asked == tuple(name for name, each in COURSE.exercises.items() if each.notebook in {COMMIT, SINKS})
-    assert found.due == datetime(2027, 1, 31, 18).astimezone()
+    assert found.deadline == datetime(2027, 1, 31, 18).astimezone()
     shown = (tmp_path / "README.md").read_text()
     most = sum(COURSE.exercises[name].points for name in found.asked)
     assert f"{most} points in all. They are due on 2027-01-31 at 18:00." in shown
