@@ -35,10 +35,19 @@ class Unanswered(AnswerFailed):
         self.kind = kind
 
 
+NO_VALUE = "is not made of numbers, text, True, False, None, lists and dicts alone"
+RAISED = "raised an error"
+"""What a learner reads of an answer that failed; the error itself may hold a hidden value."""
+NO_PLAIN_VALUE = "no plain value"
+"""The kind of failure by which a sandbox says that a value is no answer."""
+
+
 class _Reply(msgspec.Struct):
     plain: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     missing: bool = False
     failed: str | None = None
+    kind: str = ""
+    """What kind of failure it was, in words of the sandbox."""
 
 
 class RemoteAnswer:
@@ -164,9 +173,9 @@ def _reply(raw: bytes) -> bytes:
     if reply.missing:
         raise MissingSolution("not attempted")
     if isinstance(reply.plain, msgspec.UnsetType):
-        raise Unanswered(
-            (reply.failed or "it returned nothing")[:500], "failed with an error or returned no plain value"
-        )
+        # One of two fixed texts: what the learner's process says of itself could hold a hidden value.
+        kind = NO_VALUE if reply.kind == NO_PLAIN_VALUE else RAISED
+        raise Unanswered((reply.failed or "it returned nothing")[:500], kind)
     return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")
 
 
@@ -174,7 +183,7 @@ def _plain(raw: bytes) -> Plain:
     try:
         value: Plain = plain(msgspec.json.decode(raw))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError):
-        raise Unanswered("its reply is not plain JSON", "returned no plain value") from None
+        raise Unanswered("its reply is not plain JSON", NO_VALUE) from None
     except NotPlain as error:
-        raise Unanswered(f"it {error}", "returned no plain value") from None
+        raise Unanswered(f"it {error}", NO_VALUE) from None
     return value

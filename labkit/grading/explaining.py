@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 from labkit.core.errors import LabError
-from labkit.grading.asking import RemoteAnswer
+from labkit.grading.asking import NO_VALUE, RAISED, RemoteAnswer
 from labkit.grading.order import Patience
 from labkit.grading.preparing import PreparedNotebook
 from labkit.grading.records import ItemRecord
@@ -21,7 +21,7 @@ from labkit.teach.exercises.contract import AnswerFailed, Exercise
 _SECONDS = 30.0
 _PATIENCE = Patience(call_seconds=2.0, item_seconds=5.0, search_seconds=5.0)
 _MOST = 300
-_SILENT = ("failed with an error", "no plain value", "is no function")
+_SILENT = (RAISED, NO_VALUE, "is no function")
 """Phrases of reasons that a learner reads but that contain no error message of the learner's code."""
 
 

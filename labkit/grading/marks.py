@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
+from labkit.core.words import nearest
 from labkit.grading import tables
 from labkit.grading.course import Course
 from labkit.grading.rules import Rules
@@ -18,6 +19,8 @@ from labkit.host import durable
 
 TITLES = ("student", "name", "exercise", "part", "of", "points", "comment")
 _MOST_POINTS = 10_000.0
+_MOST_MISTAKES = 10
+"""The largest number of mistakes of one file that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -45,31 +48,42 @@ class HandMarks:
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """Return the points and comments in a file, except lines that have neither. Raises `InvalidInput`."""
+    """Return the points and comments in a file, except lines that have neither.
+
+    Raises `InvalidInput` with all mistakes of the file, so that nobody has to mend them one by one.
+    """
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
     if missing := [one for one in ("student", "exercise", "points") if rows and one not in titles]:
         raise InvalidInput(
             f"{path}: the table of marks has no column {missing[0]}; it needs the titles {', '.join(TITLES)}."
         )
-    marks = []
+    marks, mistakes = [], []
     for row in rows:
-        exercise = row.cells.get("exercise", "")
-        if exercise not in course.exercises:
-            raise InvalidInput(f"{row.place}: {exercise or 'an empty text'} is not an exercise of {course.name}.")
-        mark = Mark(
-            row.place,
-            row.cells.get("student", ""),
-            exercise,
-            row.cells.get("part", ""),
-            _points(row),
-            row.cells.get("comment", ""),
-        )
-        if not mark.student:
-            raise InvalidInput(f"{row.place}: the column student is empty; enter the student's id.")
+        try:
+            mark = _mark(row, course)
+        except InvalidInput as mistake:
+            mistakes.append(str(mistake))
+            continue
         if mark.points is not None or mark.comment:
             marks.append(mark)
+    if mistakes:
+        more = f" And {len(mistakes) - _MOST_MISTAKES} more mistakes." if len(mistakes) > _MOST_MISTAKES else ""
+        raise InvalidInput(" ".join(mistakes[:_MOST_MISTAKES]) + more)
     return marks
+
+
+def _mark(row: tables.Row, course: Course) -> Mark:
+    exercise, student = row.cells.get("exercise", ""), row.cells.get("student", "")
+    if exercise not in course.exercises:
+        raise InvalidInput(
+            f"{row.place}: {exercise or 'an empty text'} is not an exercise of {course.name}; "
+            f"{nearest(exercise, list(course.exercises))}"
+        )
+    points = _points(row)
+    if not student:
+        raise InvalidInput(f"{row.place}: the column student is empty; enter the student's id.")
+    return Mark(row.place, student, exercise, row.cells.get("part", ""), points, row.cells.get("comment", ""))
 
 
 def _points(row: tables.Row) -> float | None:

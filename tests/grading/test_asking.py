@@ -198,3 +198,22 @@ def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callab
     assert "hidden variant" in mark(exercise(judge, told[0]), ask(says("{}")), told[2:]).shown
     item = mark(exercise(judge, told[1]), ask(says("{}")), ())
     assert item.shown == "n is 2 Observed: seen Expected: wanted"
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ('{"failed": "double raised ValueError: 42", "kind": "ValueError"}', "The answer raised an error."),
+        (
+            '{"failed": "double contains bytes 42", "kind": "no plain value"}',
+            "The answer is not made of numbers, text, True, False, None, lists and dicts alone.",
+        ),
+        ('{"failed": "42", "kind": "42 is hidden"}', "The answer raised an error."),
+    ],
+)
+def test_a_learner_reads_what_kind_of_failure_it_was_in_the_graders_words(
+    ask: Callable[[Other], RemoteAnswer], reply: str, shown: str
+) -> None:
+    item = mark(exercise(judged_by_value, VARIANTS[0]), ask(says(reply)), ())
+    assert (item.points, item.status, item.shown) == (0, "failed", shown)
+    assert "42" in item.reason

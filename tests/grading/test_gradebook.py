@@ -474,6 +474,17 @@ def test_an_id_of_the_roster_is_not_a_folder_of_somebody_else(tmp_path: Path) ->
     assert totals(booked(tmp_path, members=list_, marks=given)) == totals(book)
 
 
+def test_all_mistakes_of_a_file_with_marks_are_told_at_once(tmp_path: Path) -> None:
+    wrong = "ada,05-nonsense,1\nbob,01-wh,2\n,01-why,2\nada,01-why,many\n"
+    with pytest.raises(InvalidInput) as refusal:
+        by_hand(tmp_path, f"student,exercise,points\n{wrong}ada,01-why,2\n")
+    said = str(refusal.value)
+    assert [f"line {number}:" in said for number in range(2, 7)] == [True, True, True, True, False]
+    assert "did you mean '01-why'" in said
+    with pytest.raises(InvalidInput, match=r"And 20 more mistakes\."):
+        by_hand(tmp_path, "student,exercise,points\n" + "ada,99,1\n" * 30)
+
+
 def test_a_groups_text_is_marked_once_for_all(tmp_path: Path) -> None:
     list_ = class_list(tmp_path, "id,name,group\na,Ada,G1\nb,Bob,G1\n")
     given = by_hand(tmp_path, "student,exercise,points\nmoodle-9,01-why,2\n")
