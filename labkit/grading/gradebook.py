@@ -13,9 +13,12 @@ from labkit.grading import exports, marks, pages, records, tables
 from labkit.grading.course import Course
 from labkit.grading.records import Record
 from labkit.grading.scoring import Gradebook, Policy, Row, gradebook
+from labkit.grading.similarity import MOST_ALIKE
 from labkit.grading.tables import amount
 from labkit.host import durable
 
+ALIKE = "alike.html"
+"""The name of the page that shows similar answers side by side."""
 BY_HAND = "by_hand"
 """The name of the folder with free texts for a person to grade, and with tables in which to fill in the points."""
 
@@ -38,8 +41,13 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
     exports.write(out / exports.FOLDER, book, written, course.name, policy.rules)
     _write_by_hand(out / BY_HAND, book, policy, environment)
     durable.replace(out / "grades.csv", table(book))
-    summary = environment.get_template("summary.html.jinja")
-    _replace_changed(out / "summary.html", summary.render(**pages.overview(kept, book, course, policy)))
+    overview = pages.overview(kept, book, course, policy)
+    _replace_changed(out / "summary.html", environment.get_template("summary.html.jinja").render(**overview))
+    if overview["alike"]:
+        alike = environment.get_template("alike.html.jinja").render(**overview, most=MOST_ALIKE)
+        _replace_changed(out / ALIKE, alike)
+    else:
+        (out / ALIKE).unlink(missing_ok=True)
     return kept, book
 
 

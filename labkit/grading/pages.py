@@ -4,7 +4,7 @@ About a hidden variant a learner reads only whether it was passed and which guar
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 from urllib.parse import quote
@@ -14,7 +14,7 @@ from labkit.grading.course import Course
 from labkit.grading.records import ItemRecord, Record
 from labkit.grading.rules import Rules
 from labkit.grading.scoring import Gradebook, Policy, Row, Score
-from labkit.grading.similarity import Alike, alike
+from labkit.grading.similarity import SAME_FILE, pairs
 from labkit.grading.tables import amount
 from labkit.teach.exercises.contract import Exercise
 
@@ -151,7 +151,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
         "doubts": book.doubts,
         "rows": [_line(row, book) for row in book.rows],
         "asked": [exercise.name for exercise in book.exercises],
-        "alike": _named(alike(kept), book),
+        "alike": side_by_side(kept, book),
         "items": [_distribution(name, all_of_it, course.exercises.get(name)) for name, all_of_it in items.items()],
         "totals": sorted(Counter(row.total for row in book.rows).items(), reverse=True),
         "noted": [(record.student, record.notebook, note) for record in kept for note in record.notes],
@@ -183,18 +183,37 @@ def _status(score: Score) -> str:
     return "not-attempted" if score.item is None else score.item.status.replace(" ", "-")
 
 
-def _named(groups: Sequence[Alike], book: Gradebook) -> list[dict[str, object]]:
+def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, object]]:
+    """Return the values that the page of similar answers shows for each pair: names, matches, and both codes."""
     names: dict[str, list[str]] = {}
     for row in book.rows:
         for record in row.records:
             names.setdefault(record.key, []).append(row.name)
+    codes = {
+        (record.key, record.notebook, item.name): item.code for record in kept for item in record.items if item.code
+    }
+    answers: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for key, notebook, exercise in codes:
+        answers[key, notebook].append(exercise)
     return [
         {
-            "what": group.what,
-            "where": group.where,
-            "students": [", ".join(names.get(key, [key])) for key in group.students],
+            "students": [", ".join(names.get(key, [key])) for key in (pair.first, pair.second)],
+            "matches": [
+                {
+                    "what": match.what,
+                    "where": match.notebook,
+                    "shared_by": match.shared_by,
+                    "codes": [
+                        [codes.get((key, match.notebook, exercise), "") for key in (pair.first, pair.second)]
+                        for exercise in (
+                            answers[pair.first, match.notebook] if match.what == SAME_FILE else [match.what]
+                        )
+                    ],
+                }
+                for match in pair.matches
+            ],
         }
-        for group in groups
+        for pair in pairs(kept)
     ]
 
 

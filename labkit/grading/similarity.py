@@ -1,7 +1,7 @@
-"""Finds similar submissions: identical files, and answers that compute the same under different names.
+"""Finds pairs of similar submissions: identical files, and answers that compute the same under different names.
 
-Similarity proves nothing, since short answers have few possible forms. So answers that are too short are not
-compared, and a person decides about the others.
+Similarity proves nothing, since short answers have few possible forms. So answers that are too short, and those that
+many students have, are not compared, and a person decides about the others.
 """
 
 import ast
@@ -10,6 +10,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from labkit.grading.records import Record
 
@@ -18,16 +19,34 @@ FEWEST = 30
 _MOST_SOURCE = 50_000
 
 
+MOST_ALIKE = 4
+"""The largest number of students who share a telling answer; what more of them have is the usual answer."""
+SAME_FILE = "the same file"
+
+
 @dataclass(frozen=True)
-class Alike:
-    """A group of students whose files are identical, or whose answers to one exercise have the same structure."""
+class Match:
+    """What two students have in common: a file, or an answer to one exercise."""
 
     what: str
-    """Either `the same file` or the name of an exercise."""
-    where: str
-    """The name of the notebook."""
-    students: tuple[str, ...]
-    """The keys of the students."""
+    """Either `SAME_FILE` or the name of an exercise."""
+    notebook: str
+    shared_by: int
+    """The number of students who have it."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two students, by their keys, and what they have in common."""
+
+    first: str
+    second: str
+    matches: tuple[Match, ...]
+
+    @property
+    def weight(self) -> float:
+        """How telling the matches are together: 1 for what only these two have, less for what others have, too."""
+        return sum(1 / (match.shared_by - 1) for match in self.matches)
 
 
 def structure(source: str) -> str:
@@ -68,8 +87,8 @@ def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
                 parts.append(repr(child))
 
 
-def alike(records: Iterable[Record]) -> list[Alike]:
-    """Return groups of students with identical files or with answers of the same structure, smallest groups first."""
+def pairs(records: Iterable[Record]) -> list[Pair]:
+    """Return the pairs of students with identical files or rare answers in common, the most telling ones first."""
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     answers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for record in records:
@@ -78,17 +97,24 @@ def alike(records: Iterable[Record]) -> list[Alike]:
         for item in record.items:
             if item.structure:
                 answers[record.notebook, item.name, item.structure].add(record.key)
-    same_file = [
-        Alike("the same file", notebook, tuple(sorted(keys))) for (notebook, _), keys in files.items() if len(keys) > 1
-    ]
-    of_one_file = {(one.where, one.students) for one in same_file}
-    same_answer = [
-        Alike(exercise, notebook, tuple(sorted(keys)))
-        for (notebook, exercise, _), keys in answers.items()
-        if len(keys) > 1 and (notebook, tuple(sorted(keys))) not in of_one_file
-    ]
-    return [*_ordered(same_file), *_ordered(same_answer)]
+    found: dict[tuple[str, str], list[Match]] = defaultdict(list)
+    for (notebook, _), keys in files.items():
+        _add(found, keys, Match(SAME_FILE, notebook, len(keys)))
+    for (notebook, exercise, _), keys in answers.items():
+        _add(found, keys, Match(exercise, notebook, len(keys)))
+    made = [Pair(*keys, tuple(_without_files_answers(matches))) for keys, matches in found.items()]
+    return sorted(made, key=lambda pair: (-pair.weight, pair.first, pair.second))
 
 
-def _ordered(groups: Sequence[Alike]) -> list[Alike]:
-    return sorted(groups, key=lambda one: (len(one.students), one.where, one.what, one.students))
+def _add(found: dict[tuple[str, str], list[Match]], keys: set[str], match: Match) -> None:
+    if len(keys) <= MOST_ALIKE:
+        for two in combinations(sorted(keys), 2):
+            found[two].append(match)
+
+
+def _without_files_answers(matches: Sequence[Match]) -> Iterable[Match]:
+    """Yield the matches without the answers of notebooks whose files are the same, since those say nothing more."""
+    files = {match.notebook for match in matches if match.what == SAME_FILE}
+    for match in sorted(matches, key=lambda one: (one.what != SAME_FILE, one.shared_by, one.notebook, one.what)):
+        if match.what == SAME_FILE or match.notebook not in files:
+            yield match

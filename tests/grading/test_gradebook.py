@@ -531,16 +531,34 @@ def test_the_same_file_and_the_same_answer_under_other_names(tmp_path: Path) -> 
     kept[3].sha256 = "ada"
     for one, code in zip(kept, (first, second, other, first), strict=True):
         one.items[1].code, one.items[1].structure = code, similarity.structure(code)
-    groups = similarity.alike(kept)
-    assert [(group.what, group.students) for group in groups] == [
-        ("the same file", ("ada", "dora")),
-        ("01-dedup", ("ada", "bob", "dora")),
-    ]
+    found = [(pair.first, pair.second, [each.what for each in pair.matches]) for pair in similarity.pairs(kept)]
+    assert found == [("ada", "dora", ["the same file"]), ("ada", "bob", ["01-dedup"]), ("bob", "dora", ["01-dedup"])]
     booked(tmp_path, *kept)
-    assert "Similar answers" in (tmp_path / "summary.html").read_text()
+    assert "<td>ada and dora</td><td>the same file of 01_sample</td>" in (tmp_path / "summary.html").read_text()
+    page = (tmp_path / "alike.html").read_text()
+    assert page.index("<h2>ada and dora</h2>") < page.index("<h2>ada and bob</h2>")
+    of_two = page[page.index("<h2>ada and bob</h2>") : page.index("<h2>bob and dora</h2>")]
+    assert of_two.count("&#39;&#39;&#39;Mine.") == of_two.count("for x in t:") == 1
     assert similarity.structure("x = 1") == ""
     assert similarity.structure("def f(:") == ""
     assert similarity.structure("(" * 5000) == ""
+
+
+def test_what_many_students_have_is_no_pair_and_rare_answers_in_common_come_first(tmp_path: Path) -> None:
+    kept = [record(name) for name in ("ada", "bob", "cem", "dora", "eve", "fay")]
+    for one in kept:
+        one.items[0].structure = "usual"
+    for one in kept[:2]:
+        one.items[1].structure = "rare"
+        one.items[2].structure = "rare, too"
+    for one in kept[3:]:
+        one.items[2].structure = "three have it"
+    found = similarity.pairs(kept)
+    assert [(pair.first, pair.second) for pair in found[:1]] == [("ada", "bob")]
+    assert [each.what for each in found[0].matches] == ["01-dedup", "01-setting"]
+    assert {(pair.first, pair.second) for pair in found[1:]} == {("dora", "eve"), ("dora", "fay"), ("eve", "fay")}
+    booked(tmp_path, *kept[:1])
+    assert not (tmp_path / "alike.html").exists()
 
 
 def test_pages_show_ones_own_code_and_nothing_of_another_one(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_nothing_is_left_behind(graded: Graded) -> None:
     assert graded.left == set()
     assert not WAS_HERE.exists()
     assert sorted(path.name for path in graded.out.iterdir()) == [
-        *("by_hand", "executed", "feedback", "grades.csv", "grading.json", "records", "summary.html")
+        *("alike.html", "by_hand", "executed", "feedback", "grades.csv", "grading.json", "records", "summary.html")
     ]
     assert "labkit" not in Path("/proc/self/mounts").read_text()
 
