@@ -20,6 +20,7 @@ from labkit.crashtest.batch_expectation import BatchExpectation
 from labkit.crashtest.blackbox.campaign import Further, Perform
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Glances, Healthy
+from labkit.crashtest.blackbox.jobs import NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, Point, choose
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted
 from labkit.crashtest.blackbox.seeing import Glance, showing
@@ -33,8 +34,6 @@ from labkit.host.syscalls.calls import CallKind
 COMMIT = "rename checkpoint/commits/<n> #"
 """The beginning of the name of the effect by which Spark decides that a batch is over."""
 
-NEW_INPUT = "new_input"
-"""The id of the run in which new rows come after the recovery from a crash."""
 NEW_INPUT_TITLE = "new rows after the recovery from a crash"
 
 LARGE_POINTS, QUICK_LARGE_POINTS = 4, 2

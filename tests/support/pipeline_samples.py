@@ -43,6 +43,7 @@ def options(name: str) -> dict[str, Any]:
         "checkpoint": wanted.get("checkpoint"),
         "power_cut": wanted.get("power_cut", False),
         "pause": wanted.get("pause", 0),
+        "more": wanted.get("more", ""),
         "limit": wanted.get("limit", 30),
         "seconds": 900,
         "quick": True,

@@ -24,9 +24,11 @@ from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
     LATER,
+    NEW_INPUT,
     TWO,
     later_job,
     loop_job,
+    new_input_job,
     outage_job,
     pair_job,
     single_job,
@@ -167,6 +169,8 @@ class Campaign:
         self.settings.changed()  # a revision that does not exist is refused before anything runs
         self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
+        if self.settings.more:
+            self.harness.add_input_without_crash()
         run = self._healthy.run
         self.points = {each.name: each for each in points(self._healthy.effects, cuts=True)}
         if self.settings.power_cut:
@@ -195,6 +199,8 @@ class Campaign:
             return jobs
         if not self.harness.endless:
             jobs.append(later_job())
+        if self.settings.more:
+            jobs.append(new_input_job(self._last_effect()))
         jobs.append(two_instances_job(self._first_showing()))
         if self.settings.checkpoint is not None:
             title = "an older copy of the checkpoint, restored behind later rows"
@@ -309,6 +315,9 @@ class Campaign:
             elif job.id == LATER:
                 harness.crash(run, self.points[EXIT])
                 harness.recover_and_start_again(run)
+            elif job.id == NEW_INPUT and self.settings.more:
+                harness.crash(run, self._last_effect())
+                harness.recover_with_new_input(run)
             elif job.id == TWO:
                 harness.start_two(run, self._first_showing())
             elif (perform := self.further.performs(job)) is not None:
@@ -321,6 +330,10 @@ class Campaign:
                     harness.crash(run, self._place(name))
                 harness.recover(run)
         return FinishedRun(job, run, self._judged(job, run))
+
+    def _last_effect(self) -> Point:
+        """Return the point before the last durable effect, at which everything is done but for one effect."""
+        return next(point for name, point in reversed(self.points.items()) if name != EXIT or len(self.points) == 1)
 
     def _first_showing(self) -> str:
         """Return the name of the effect that first changes the reader's rows, or of the first effect if none is

@@ -9,6 +9,8 @@ TWO = "two_instances"
 """The id of the run in which a second instance runs while the first one is held before the effect that first changes
 rows.
 """
+NEW_INPUT = "new_input"
+"""The id of the run in which new input comes after the recovery from a crash."""
 LATER = "later"
 """The id of the run that crashes at the command's end, recovers, and then starts the command once more."""
 
@@ -16,6 +18,11 @@ LATER = "later"
 def later_job() -> Job:
     """Return the job that starts the command once more after the recovery from a crash at its end."""
     return Job(LATER, "a plain start after the recovery from a crash at the end of the command", Group.IDENTITY)
+
+
+def new_input_job(at: Point) -> Job:
+    """Return the job in which new input comes after the recovery from a crash at this point."""
+    return Job(NEW_INPUT, f"new input after the recovery from a crash {at}", Group.IDENTITY)
 
 
 def two_instances_job(held: str) -> Job:

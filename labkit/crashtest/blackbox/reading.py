@@ -181,6 +181,10 @@ class HelperCommands:
         except ReaderFailed as error:
             raise InvalidInput(str(error)) from None
 
+    def add_input(self) -> None:
+        """Add new input by the user's command. Raises `ReaderFailed` if it fails."""
+        self._command("--more", self._settings.more).run()
+
     def reset(self) -> None:
         """Empty the store, the checkpoint and the input by the user's reset. Raises `ReaderFailed` if it fails."""
         assert self._reset is not None

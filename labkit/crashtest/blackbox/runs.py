@@ -157,6 +157,8 @@ class Harness:
         """Whether each run begins with a reading, since a reader that makes the store would otherwise make it in the
         run without a crash only, where it is called at every effect.
         """
+        self.longer: list[Any] = []
+        """The rows of a run without a crash to which `--more` has added input."""
         self.starter: Starter = lambda **_: settings.watch
         """Chooses how a start of the pipeline is made and watched."""
         self._count = 0
@@ -169,6 +171,7 @@ class Harness:
         self.patience = other.patience
         self.lines = other.lines
         self.reads_first = other.reads_first
+        self.longer = other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
         """Add what the runs of other harnesses revealed: processes that outlived a start, and state outside of the
@@ -379,6 +382,44 @@ class Harness:
             run.notes.append(f"it was started once more after the recovery{later}, without a crash")
             time.sleep(pause)
             self.recover(run)
+
+    def add_input_without_crash(self) -> None:
+        """Run the command, add new input, run it again, and keep the rows as those that are due with that input.
+
+        Raises `InvalidInput` if that fails, or if no new row comes of it.
+        """
+        with self.run("new_input healthy", "no crash, and new input") as run:
+            usual = self.start(run)
+            before = steady(self.read)
+            self.helpers.add_input()
+            again = self.start(run)
+            if self.failed(again):
+                raise JobFailed(f"the command failed when it was started again: {self.ending_of(again)}")
+            self.longer = steady(self.read)
+        if run.unknown or usual.over is not Over.ENDED:
+            reason = (
+                run.unknown.removeprefix("--more: ")
+                or "the command does not end by itself, so nobody knows when it has taken the input"
+            )
+            raise InvalidInput(f"--more {self.settings.more}: {reason.rstrip('.')}.")
+        if not self.settings.expectation(self.longer, self.longer).misses(before):
+            raise InvalidInput(
+                f"--more {self.settings.more}: no new row came out after it; make it add input that the command takes."
+            )
+
+    def recover_with_new_input(self, run: PipelineRun) -> None:
+        """Recover from a crash, add new input, and start the command once more; all rows are due then."""
+        self.recover(run)
+        if run.stuck:
+            return
+        run.notes.append("new input came after the recovery")
+        self.helpers.add_input()
+        usual = self.expectation
+        run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
+        try:
+            self.recover(run)
+        finally:
+            self.expectation = usual
 
     def start_two(self, run: PipelineRun, held: str) -> None:
         """Hold the command before the effect `held`, run a second instance meanwhile, and let the first one go on.

@@ -85,6 +85,11 @@ class PipelineSettings(SharedOptions):
         0.0,
         "Seconds between a recovery and the plain start after it, in one run; longer than a marker or lease lives.",
     )
+    more: str = option(
+        Text(metavar="CMD"),
+        "",
+        "Adds new input; one run recovers from a crash, gets it, and must go on. Default: no such run.",
+    )
     parallel: int | None = option(
         Number(
             1,
