@@ -85,13 +85,19 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
         most = sum(one.points * rules.weight(one.name) for one in exercises)
         yield (
             f"Participant {account}",
-            records[0].student if records else row.name,
+            _cell(row, "full name") or (records[0].student if records else row.name),
             row.member.email if row.member else "",
             amount(points) if records else "",
             amount(most),
-            "",
+            # Moodle skips a line whose date is older than the grade that it has; a dash there means that it had none.
+            _cell(row, "last modified (grade)").strip("-"),
             _comments(row, names={one.name for one in exercises}),
         )
+
+
+def _cell(row: Row, title: str) -> str:
+    """Return a cell of the student's line in the roster, if that is a platform's own export with this title."""
+    return row.member.cells.get(title, "") if row.member else ""
 
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
@@ -118,14 +124,16 @@ def _canvas(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
     yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
     for row, account, _ in _of_platform(book, Platform.CANVAS):
-        yield (row.name, account, "", "", "", amount(row.total))
+        sis = [_cell(row, title) for title in ("sis user id", "sis login id", "section")]
+        yield (_cell(row, "student") or row.name, account, *sis, amount(row.total))
 
 
 def _blackboard(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
     yield ("Last Name", "First Name", "Username", title)
     for row, account, _ in _of_platform(book, Platform.BLACKBOARD):
         first, _, last = row.name.rpartition(" ")
-        yield (last, first, account, amount(row.total))
+        names = _cell(row, "last name") or last, _cell(row, "first name") or first
+        yield (*names, account, amount(row.total))
 
 
 def _new_column(book: Gradebook, course: str) -> str:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -47,6 +47,8 @@ class Member:
     deadline: datetime | None = None
     extension: timedelta | None = None
     """The time by which this student may hand in later than the deadline."""
+    cells: Mapping[str, str] = field(default_factory=dict, compare=False, hash=False)
+    """The roster's line by title in lower case, since a platform takes back what it has exported."""
 
     @property
     def id(self) -> str:
@@ -100,6 +102,7 @@ def _member(row: Row) -> Member:
         row.first(*_GROUP),
         _deadline(row),
         _extension(row),
+        row.cells,
     )
 
 

@@ -423,6 +423,28 @@ def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> 
     assert points == {"Participant 1": ("6", "8"), "Participant 2": ("0", "8")}
 
 
+def test_a_platform_gets_back_what_its_own_export_said_of_a_student(tmp_path: Path) -> None:
+    """Moodle's date of the grade and Canvas' numbers and names, without which they skip a line or ask about it."""
+    moodle = class_list(
+        tmp_path,
+        "Identifier,Full name,Email address,Grade,Maximum Grade,Last modified (grade)\n"
+        'Participant 9,Ada Lovelace,a@b.c,,8,"Monday, 1 February 2027, 9:00 AM"\nParticipant 10,Bob Byte,b@b.c,,8,-\n',
+    )
+    kept = [record(f"moodle-{n}", student=f"S{n}", platform="moodle", account=str(n)) for n in (9, 10)]
+    booked(tmp_path / "m", *kept, members=moodle)
+    found = {row["Full name"]: row for row in rows(tmp_path / "m" / "exports", "moodle.csv")}
+    assert found["Ada Lovelace"]["Last modified (grade)"] == "Monday, 1 February 2027, 9:00 AM"
+    assert found["Bob Byte"]["Last modified (grade)"] == ""
+    canvas = class_list(
+        tmp_path,
+        "Student,ID,SIS User ID,SIS Login ID,Section,Five (4711)\n    Points Possible,,,,,8\n"
+        '"Lovelace, Ada",77,sis-1,ada1,Group A,\n',
+    )
+    booked(tmp_path / "c", record("canvas-77", student="lovelaceada", platform="canvas", account="77"), members=canvas)
+    _, ada = rows(tmp_path / "c" / "exports", "canvas.csv")
+    assert [*ada.values()][:5] == ["Lovelace, Ada", "77", "sis-1", "ada1", "Group A"]
+
+
 def test_all_of_one_assignment_of_moodle_have_the_same_maximum(tmp_path: Path) -> None:
     """Numbers 1 to 3 are of an assignment with two notebooks, number 9 of another one with a third."""
     course = load(None)
