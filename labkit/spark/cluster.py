@@ -7,7 +7,7 @@ host, or on a shared disk.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.errors import InvalidInput, ServiceUnavailable
@@ -30,9 +30,13 @@ _ON_ONE_HOST = frozenset({"sqlite"})
 """Stores whose locks do not work on a shared disk."""
 
 
-def executors(master: str, java: Java, python_path: str, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def executors(
+    master: str, java: Java, python_path: str, more: Sequence[str] = (), environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """Return the configuration with which executors find the lab, its stores and their Java flags; empty for a
     local master.
+
+    `more` are JVM options of the executors in addition to those that every one gets.
 
     It may contain a server's password, so never put it on a command line.
     """
@@ -41,7 +45,7 @@ def executors(master: str, java: Java, python_path: str, environment: Mapping[st
     handed = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
     settings = {f"spark.executorEnv.{name}": value for name, value in {**handed, "PYTHONPATH": python_path}.items()}
     # The executor's own folder, which its worker removes, so a killed executor leaves no temporary file elsewhere.
-    options = ["-XX:-UsePerfData", "-Djava.io.tmpdir=.", *java.flags]
+    options = ["-XX:-UsePerfData", "-Djava.io.tmpdir=.", *more, *java.flags]
     return settings | {"spark.executor.memory": EXECUTOR_MEMORY, "spark.executor.extraJavaOptions": " ".join(options)}
 
 

@@ -89,6 +89,8 @@ class Profile:
     configuration: dict[str, str]
     forks: bool = False
     """Whether Spark's Python processes for a query are forked from a zygote."""
+    executors: tuple[str, ...] = ()
+    """The JVM options of executors on a cluster."""
     connector: bool = False
     """Whether the profile includes the jars of Spark's Kafka source, which PySpark does not contain."""
 
@@ -121,10 +123,13 @@ that contains other files. A crash just before the rename to `offsets/0` leaves 
 works.
 """
 
+_LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""The options of a JVM that lives too short for a second compiler and a parallel collector to pay."""
+
 PROFILES = {
-    "small": Profile(("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"), _SMALL | _NO_CHECKSUMS, forks=True),
+    "small": Profile((*_LIGHT, "-Xmx1g"), _SMALL | _NO_CHECKSUMS, forks=True),
     "bulk": Profile(("-Xmx2g",), {}),
-    "cluster": Profile(("-Xmx1g",), {}),
+    "cluster": Profile((*_LIGHT, "-Xmx1g"), {}, executors=_LIGHT),
 }
 PROFILES["kafka"] = replace(PROFILES["small"], connector=True)
 PROFILES["crashtest"] = replace(
@@ -132,9 +137,9 @@ PROFILES["crashtest"] = replace(
 ).without_forks()
 """The JVM setups by name.
 
-`small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: like `bulk`, for a few
-records on separate executors, which would inherit the settings of `small`. `kafka`: `small` with Spark's Kafka source.
-`crashtest`: `small` for a user's own sink: its workers are Spark's own, two small files are two partitions, and
+`small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: a few records on
+separate executors, with Spark's own settings, since they would inherit those of `small`. `kafka`: `small` with Spark's
+Kafka source. `crashtest`: `small` for a user's own sink: its workers are Spark's own, two small files are two partitions, and
 checkpoints have their checksums. Spark does not refuse a checkpoint whose first batch was never planned.
 """
 

@@ -112,8 +112,9 @@ def _started(
     # Executors are started from SPARK_HOME, so there must be jars in it.
     if not is_local(master):
         os.environ.update(linked_home(scratch))
-    configuration = every_run(master, scratch, partitions) | cluster.executors(master, java, python_path())
     wanted = PROFILES[profile] if isinstance(profile, str) else profile
+    of_executors = cluster.executors(master, java, python_path(), wanted.executors)
+    configuration = every_run(master, scratch, partitions) | of_executors
     chosen = wanted if allowed.zygote else wanted.without_forks()
     if archive and allowed.archive:
         chosen = chosen.extended(use_archive(java))

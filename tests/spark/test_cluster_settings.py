@@ -44,13 +44,14 @@ def test_local_means_threads_of_the_driver(master: str, local: bool, loopback: b
 
 def test_executors_get_the_way_to_the_lab_and_to_the_stores_and_no_small_run_setting():
     environment = {"LABKIT_POSTGRES": "postgresql://me:secret@there/db", "HOME": "/root"}
-    told = cluster.executors(URL, JAVA, "/lab", environment)
+    told = cluster.executors(URL, JAVA, "/lab", jvm.PROFILES["cluster"].executors, environment)
     assert told["spark.executorEnv.PYTHONPATH"] == "/lab"
     assert told["spark.executorEnv.LABKIT_POSTGRES"] == environment["LABKIT_POSTGRES"]
     assert "spark.executorEnv.HOME" not in told
-    options = told["spark.executor.extraJavaOptions"]
-    assert "Tiered" not in options
+    assert "-XX:TieredStopAtLevel=1" in told["spark.executor.extraJavaOptions"]
     assert jvm.PROFILES["cluster"].configuration == {}
+    bulk = cluster.executors(URL, JAVA, "/lab", jvm.PROFILES["bulk"].executors, environment)
+    assert "Tiered" not in bulk["spark.executor.extraJavaOptions"]
 
 
 def test_what_executors_are_told_is_on_no_command_line(tmp_path: Path):
