@@ -8,8 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport PYTHONPATH PYTHONHOME
 
 # The tests' files stay in build/tests until the next run, and not in the system's temporary folder.
-# Four at a time on two cores, since they wait for servers and browsers, and three of the slow ones, which keep both cores
-# busy: five only took turns, and everything with a deadline came closer to it.
+# Four at a time on two cores, since they wait for servers, browsers and pipelines.
 PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --dist loadscope --no-loadscope-reorder --nbval-lax --nbval-cell-timeout=1200 --basetemp=build/tests
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
@@ -31,7 +30,6 @@ test-all: install java notebooks-check ## the same and the slow tests, and nbval
 	@$(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
-test-slow: SIDE_BY_SIDE := 3
 test-slow: install java archive notebooks-check ## only the slow tests
 	@$(PYTEST) -m slow tests
 

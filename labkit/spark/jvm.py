@@ -139,8 +139,9 @@ PROFILES["crashtest"] = replace(
 
 `small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: a few records on
 separate executors, with Spark's own settings, since they would inherit those of `small`. `kafka`: `small` with Spark's
-Kafka source. `crashtest`: `small` for a user's own sink: its workers are Spark's own, two small files are two partitions, and
-checkpoints have their checksums. Spark does not refuse a checkpoint whose first batch was never planned.
+Kafka source. `crashtest`: `small` for a user's own sink. Its workers are Spark's own, two small files are two
+partitions, and checkpoints have their checksums. Spark does not refuse a checkpoint whose first batch was never
+planned.
 """
 
 
