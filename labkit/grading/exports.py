@@ -13,7 +13,7 @@ from labkit.grading import tables
 from labkit.grading.platforms import Platform
 from labkit.grading.records import Record
 from labkit.grading.rules import Rules
-from labkit.grading.scoring import Gradebook, Row
+from labkit.grading.scoring import Gradebook, Row, sums
 from labkit.grading.tables import amount
 from labkit.host import durable
 
@@ -78,11 +78,7 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
     for row, account, records in _of_platform(book, Platform.MOODLE):
         notebooks = {other for record in records for other in assignments.get(record.notebook, ())}
         exercises = [one for one in book.exercises if one.notebook in notebooks or not notebooks]
-        points = sum(
-            (row.scores[one.name].points or 0) * rules.weight(one.name) * (1 - row.penalties.get(one.notebook, 0.0))
-            for one in exercises
-        )
-        most = sum(one.points * rules.weight(one.name) for one in exercises)
+        points, most = sums(row, exercises, rules)
         yield (
             f"Participant {account}",
             _cell(row, "full name") or (records[0].student if records else row.name),

@@ -19,6 +19,8 @@ from labkit.host import durable
 
 TITLES = ("student", "name", "exercise", "part", "of", "points", "comment")
 _MOST_POINTS = 10_000.0
+_EXCUSED = {"excused", "ex"}
+"""The words for an exercise that does not count for a student; Canvas writes EX."""
 _MOST_MISTAKES = 10
 """The largest number of mistakes of one file that a message lists."""
 
@@ -34,6 +36,8 @@ class Mark:
     part: str
     points: float | None
     comment: str
+    excused: bool = False
+    """Whether the exercise does not count for this student."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ class HandMarks:
     comments: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     place: str = ""
+    excused: bool = False
+    """Whether the exercise does not count for this student."""
 
 
 def read(path: Path, course: Course) -> list[Mark]:
@@ -65,7 +71,7 @@ def read(path: Path, course: Course) -> list[Mark]:
         except InvalidInput as mistake:
             mistakes.append(str(mistake))
             continue
-        if mark.points is not None or mark.comment:
+        if mark.points is not None or mark.comment or mark.excused:
             marks.append(mark)
     if mistakes:
         more = f" And {len(mistakes) - _MOST_MISTAKES} more mistakes." if len(mistakes) > _MOST_MISTAKES else ""
@@ -80,10 +86,12 @@ def _mark(row: tables.Row, course: Course) -> Mark:
             f"{row.place}: {exercise or 'an empty text'} is not an exercise of {course.name}; "
             f"{nearest(exercise, list(course.exercises))}"
         )
-    points = _points(row)
+    excused = row.cells.get("points", "").casefold() in _EXCUSED
+    points = None if excused else _points(row)
     if not student:
         raise InvalidInput(f"{row.place}: the column student is empty; enter the student's id.")
-    return Mark(row.place, student, exercise, row.cells.get("part", ""), points, row.cells.get("comment", ""))
+    part, comment = row.cells.get("part", ""), row.cells.get("comment", "")
+    return Mark(row.place, student, exercise, part, points, comment, excused)
 
 
 def _points(row: tables.Row) -> float | None:
@@ -95,7 +103,9 @@ def _points(row: tables.Row) -> float | None:
     except ValueError:
         points = math.nan
     if not 0 <= points <= _MOST_POINTS:
-        raise InvalidInput(f"{row.place}: the points are {written}; write a number from 0 to {_MOST_POINTS:g}.")
+        raise InvalidInput(
+            f"{row.place}: the points are {written}; write a number from 0 to {_MOST_POINTS:g}, or excused."
+        )
     return points
 
 
@@ -116,7 +126,9 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     complete = bool(parts) and set(rubric) <= set(parts)
     points = sum(parts.values()) if complete else total
     place = listed[-1].place if listed else ""
-    return HandMarks(points, tuple(comments.values()), parts, place)
+    # The last word counts, as it does for points.
+    given = [mark for mark in listed if mark.excused or mark.points is not None]
+    return HandMarks(points, tuple(comments.values()), parts, place, bool(given) and given[-1].excused)
 
 
 class Wanted(NamedTuple):

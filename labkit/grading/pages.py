@@ -29,6 +29,8 @@ def page_name(row: Row) -> str:
 
 def points(score: Score) -> str:
     """Return a score's points as text for a table, or an empty string while nobody has given any."""
+    if score.left_out == "excused":
+        return score.left_out
     return "" if score.points is None else amount(score.points)
 
 
@@ -72,7 +74,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
         "points": "-" if score.points is None else amount(score.points),
         "most": item.most,
         "weight": "" if weight == 1 else amount(weight),
-        "status": "graded by hand" if score.by_hand else item.status,
+        "status": score.left_out or ("graded by hand" if score.by_hand else item.status),
         "shown": "" if score.by_hand and item.status == "by hand" else item.shown,
         "error": item.error,
         "public": f"{item.public[0]} of {item.public[1]}" if judged else "",

@@ -10,6 +10,8 @@ deadline = 2027-01-31T18:00:00
 percent_a_day = 10
 most_percent = 50
 grace_minutes = 15
+[drop]
+lowest = 1                   # each student's weakest exercise does not count
 [partial]
 "05-recovery" = 1            # points if every visible check passes and a hidden one does not
 [rubric."07-why"]
@@ -30,7 +32,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import text
 
-_SECTIONS = {"assignment", "weights", "late", "partial", "rubric", "export"}
+_SECTIONS = {"assignment", "drop", "weights", "late", "partial", "rubric", "export"}
 _ASSIGNMENT = ("title", "notebooks", "exercises", "deadline")
 _EXPORT = {"canvas", "blackboard"}
 """The platforms for whose tables a rule can give the column's title."""
@@ -55,6 +57,8 @@ class Rules:
     asked: tuple[str, ...] = ()
     """The exercises that count, in the order of the course; if empty, those of all notebooks that were handed in."""
     deadline: datetime | None = None
+    lowest: int = 0
+    """The number of each student's weakest exercises that do not count."""
 
     def weight(self, exercise: str) -> float:
         """Return the factor by which an exercise's points are multiplied; 1 without a rule."""
@@ -93,6 +97,7 @@ def read(path: Path, course: Course) -> Rules:
         {exercise: _numbers(rubric, exercise, name) for exercise in rubric},
         _titles(sections, name),
         *_assignment(sections, name, course),
+        int(_numbers(sections, "drop", name, {"lowest": 100.0}).get("lowest", 0)),
     )
     _check(rules, name, course)
     return rules

@@ -7,7 +7,7 @@ reported as a doubt, together with the way to settle it. Two students are never 
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from labkit.grading import roster, tables
@@ -41,6 +41,8 @@ class Score:
     """The points before the exercise's weight and the late penalty apply, or None while nobody has given any."""
     by_hand: bool
     """Whether a person gave the points."""
+    left_out: str = ""
+    """Why the exercise does not count for the student, `excused` or `dropped`; empty if it counts."""
 
 
 @dataclass
@@ -283,18 +285,46 @@ def _score(
     for exercise in exercises:
         score = _points(exercise, items.get(exercise.name), marks.get(exercise.name, ()), policy.rules)
         row.scores[exercise.name] = score
-        weight = policy.rules.weight(exercise.name)
-        factor = 1 - row.penalties.get(exercise.notebook, 0.0)
-        row.most += exercise.points * weight
-        row.total += (score.points or 0) * weight * factor
-        if score.points is None and (score.item is None or score.item.status == "by hand"):
-            row.open += exercise.points * weight
         if (score.points or 0) > exercise.points:
             doubts.append(
                 f"{score.hand.place}: {score.points:g} points for {exercise.name}, although the exercise has "
                 f"{exercise.points}; they count in full."
             )
-    row.total = round(row.total, 4)
+    _drop(row, policy.rules)
+    row.total, row.most = sums(row, exercises, policy.rules)
+    row.open = sum(
+        score.exercise.points * policy.rules.weight(name)
+        for name, score in row.scores.items()
+        if score.points is None and not score.left_out and (score.item is None or score.item.status == "by hand")
+    )
+
+
+def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, float]:
+    """Return a student's points for these exercises together, and the largest number of points.
+
+    What does not count for the student takes the average of what does, so that the maximum is the same for all.
+    """
+    earned = counted = most = 0.0
+    for exercise in exercises:
+        score, weight = row.scores[exercise.name], rules.weight(exercise.name)
+        most += exercise.points * weight
+        if not score.left_out:
+            counted += exercise.points * weight
+            earned += (score.points or 0) * weight * (1 - row.penalties.get(exercise.notebook, 0.0))
+    return (round(earned * most / counted, 4) if counted else 0.0), most
+
+
+def _drop(row: Row, rules: Rules) -> None:
+    """Leave out the exercises with the smallest share of their points; of equal ones those that weigh most."""
+    counted = [score for score in row.scores.values() if not score.left_out and score.points is not None]
+
+    def share(score: Score) -> tuple[float, float]:
+        most = score.exercise.points
+        kept = 1 - row.penalties.get(score.exercise.notebook, 0.0)
+        return (score.points or 0) * kept / most if most else 1.0, -most * rules.weight(score.exercise.name)
+
+    for score in sorted(counted, key=share)[: rules.lowest]:
+        row.scores[score.exercise.name] = replace(score, left_out="dropped")
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
@@ -302,6 +332,8 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
     grader's points.
     """
     hand = together(marks, rules)
+    if hand.excused:
+        return Score(exercise, item, hand, None, by_hand=True, left_out="excused")
     if hand.points is not None:
         return Score(exercise, item, hand, hand.points, by_hand=True)
     if item is None:

@@ -496,6 +496,25 @@ def test_an_id_of_the_roster_is_not_a_folder_of_somebody_else(tmp_path: Path) ->
     assert totals(booked(tmp_path, members=list_, marks=given)) == totals(book)
 
 
+def test_what_is_excused_or_dropped_takes_the_average_of_the_rest_and_the_maximum_stays(tmp_path: Path) -> None:
+    """Three exercises of 2 points and a text of 2; whoever is excused from the text has 4 of 6, so 5.33 of 8."""
+    kept = [record(name, {"01-dedup": 0}) for name in ("ada", "bob")]
+    given = by_hand(tmp_path, "student,exercise,points\nada,01-why,excused\nbob,01-why,2\n")
+    book = booked(tmp_path, *kept, marks=given)
+    assert totals(book) == {"ada": 5.3333, "bob": 6}
+    assert {row.most for row in book.rows} == {8}
+    assert [row["01-why"] for row in rows(tmp_path)] == ["excused", "2"]
+    assert "excused" in next((tmp_path / "feedback").glob("*ada*")).read_text()
+    dropping = ruled(tmp_path, "[drop]\nlowest = 1\n")
+    book = booked(tmp_path, *kept, marks=given, rules=dropping)
+    assert totals(book) == {"ada": 8, "bob": 8}
+    assert book.rows[1].scores["01-dedup"].left_out == "dropped"
+    back = by_hand(tmp_path, "student,exercise,points\nada,01-why,ex\nada,01-why,1\nbob,01-why,2\n")
+    assert totals(booked(tmp_path, *kept, marks=back)) == {"ada": 5, "bob": 6}
+    nothing = by_hand(tmp_path, "student,exercise,points\n" + "".join(f"ada,{name},EX\n" for name in COURSE.exercises))
+    assert totals(booked(tmp_path, kept[0], marks=nothing))["ada"] == 0
+
+
 def test_all_mistakes_of_a_file_with_marks_are_told_at_once(tmp_path: Path) -> None:
     wrong = "ada,05-nonsense,1\nbob,01-wh,2\n,01-why,2\nada,01-why,many\n"
     with pytest.raises(InvalidInput) as refusal:
