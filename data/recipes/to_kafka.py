@@ -1,0 +1,67 @@
+"""Kafka: rows and marker are one transaction; the marker is the offset of a consumer group without members.
+
+It demands readers with `isolation_level="read_committed"`, and one transactional id for each query.
+"""
+
+import json
+import os
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
+from kafka.structs import OffsetAndMetadata
+
+SERVER = os.environ.get("KAFKA", "localhost:9092")
+TOPIC = "orders"
+PLACE = TopicPartition(TOPIC, 0)
+
+
+def write_batch(rows, query, batch):
+    group = f"{TOPIC}-{query}"
+    producer = KafkaProducer(bootstrap_servers=SERVER, transactional_id=group)
+    try:
+        producer.init_transactions()  # ends a transaction that a dead job left open, and fences that job
+        if next_batch(group) > batch:
+            return
+        producer.begin_transaction()
+        sent = [producer.send(TOPIC, json.dumps(row).encode(), partition=0) for row in rows]
+        producer.flush()
+        for future in sent:
+            future.get(timeout=10)
+        producer.send_offsets_to_transaction({PLACE: OffsetAndMetadata(batch + 1, "", -1)}, group)
+        producer.commit_transaction()
+    finally:
+        producer.close(timeout=5)
+
+
+def next_batch(group):
+    consumer = KafkaConsumer(bootstrap_servers=SERVER, group_id=group, enable_auto_commit=False)
+    try:
+        return consumer.committed(PLACE) or 0
+    finally:
+        consumer.close()
+
+
+def read():
+    options = {"isolation_level": "read_committed", "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    consumer = KafkaConsumer(bootstrap_servers=SERVER, **options)
+    try:
+        if 0 not in (consumer.partitions_for_topic(TOPIC) or ()):
+            return []
+        consumer.assign([PLACE])
+        end, rows = consumer.end_offsets([PLACE])[PLACE], []
+        while consumer.position(PLACE) < end:
+            rows += [json.loads(record.value) for record in consumer.poll(timeout_ms=200).get(PLACE, [])]
+        return rows
+    finally:
+        consumer.close()
+
+
+def reset():
+    admin = KafkaAdminClient(bootstrap_servers=SERVER)
+    try:
+        if TOPIC in admin.list_topics():
+            admin.delete_records({PLACE: -1})
+        groups = [group["group_id"] for group in admin.list_groups() if group["group_id"].startswith(f"{TOPIC}-")]
+        admin.delete_groups(groups)
+    finally:
+        admin.close()
