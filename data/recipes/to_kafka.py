@@ -59,9 +59,12 @@ def read():
 def reset():
     admin = KafkaAdminClient(bootstrap_servers=SERVER)
     try:
+        groups = [each["group_id"] for each in admin.list_groups() if each["group_id"].startswith(f"{TOPIC}-")]
+        if groups:
+            admin.delete_groups(groups)
         if TOPIC in admin.list_topics():
             admin.delete_records({PLACE: -1})
-        groups = [group["group_id"] for group in admin.list_groups() if group["group_id"].startswith(f"{TOPIC}-")]
-        admin.delete_groups(groups)
+        else:
+            admin.create_topics({TOPIC: {"num_partitions": 1}}, wait_for_metadata=True)
     finally:
         admin.close()
