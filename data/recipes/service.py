@@ -16,7 +16,11 @@ def connect():
 
 class Orders(BaseHTTPRequestHandler):
     def do_POST(self):
-        rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:
+            return  # the client died while it was sending
+        rows = json.loads(body)
         with closing(connect()) as db, db:
             insert = "INSERT INTO keys VALUES (?) ON CONFLICT DO NOTHING"
             if db.execute(insert, (self.headers["Idempotency-Key"],)).rowcount:

