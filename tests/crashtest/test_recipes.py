@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from crashtest_processes import left_over
 from pipeline_environments import ENVIRONMENTS, environment_folder
+from psycopg.conninfo import conninfo_to_dict
 from recipes import RECIPES, copied, http_service, recipes, redis_server, report_on
 
 from labkit.core.errors import ServiceUnavailable
@@ -47,7 +48,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def server(name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of the server that a recipe needs; empty if it needs none."""
+    """The server that a recipe needs, as the names of points call it; empty if it needs none."""
     if why := supported():
         pytest.skip(why)
     needs = recipes()[name]["needs"]
@@ -55,7 +56,7 @@ def server(name: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatc
         if needs == "postgres":
             address = request.getfixturevalue("postgres")
             monkeypatch.setenv("POSTGRES", address)
-            yield address
+            yield f"unix:{conninfo_to_dict(address)['host']}/.s.PGSQL.5432"
         elif needs == "kafka":
             address = request.getfixturevalue("kafka").status().address
             monkeypatch.setenv("KAFKA", address)
