@@ -51,8 +51,7 @@ def report_on(name: str, server: str = "", **more: Any) -> Report:
     in_project = wanted["environment"] == PROJECT
     reading = {"reader": f"to_{name}.py:read"} if in_project else {"read_command": f"{job} read"}
     options = {
-        # The same as reset() of the recipe, without a start of Python.
-        "reset": f"{job} reset" if wanted["needs"] else "rm -rf output checkpoint",
+        "reset": f"{job} reset",
         "expected": "expected.jsonl",
         "checkpoint": Path("checkpoint"),
         "limit": 60,
