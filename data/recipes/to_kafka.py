@@ -5,6 +5,7 @@ It demands readers with `isolation_level="read_committed"`, and one transactiona
 
 import json
 import os
+from functools import cache
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
@@ -15,22 +16,29 @@ TOPIC = "orders"
 PLACE = TopicPartition(TOPIC, 0)
 
 
+@cache
+def producer_of(group):
+    producer = KafkaProducer(bootstrap_servers=SERVER, transactional_id=group)
+    producer.init_transactions()  # ends a transaction that a dead job left open, and fences that job
+    return producer
+
+
 def write_batch(rows, query, batch):
     group = f"{TOPIC}-{query}"
-    producer = KafkaProducer(bootstrap_servers=SERVER, transactional_id=group)
+    producer = producer_of(group)
+    if next_batch(group) > batch:
+        return
+    producer.begin_transaction()
     try:
-        producer.init_transactions()  # ends a transaction that a dead job left open, and fences that job
-        if next_batch(group) > batch:
-            return
-        producer.begin_transaction()
         sent = [producer.send(TOPIC, json.dumps(row).encode(), partition=0) for row in rows]
         producer.flush()
         for future in sent:
             future.get(timeout=10)
         producer.send_offsets_to_transaction({PLACE: OffsetAndMetadata(batch + 1, "", -1)}, group)
         producer.commit_transaction()
-    finally:
-        producer.close(timeout=5)
+    except BaseException:
+        producer_of.cache_clear()  # the next producer ends this transaction
+        raise
 
 
 def next_batch(group):

@@ -106,7 +106,8 @@ def test_a_marker_in_a_transaction_of_its_own_is_refuted(
     text = program.read_text(encoding="utf-8")
     assert text.count(right) == 1
     program.write_text(text.replace(right, wrong), encoding="utf-8")
-    report = report_on(name, server, only=[each.replace("<server>", server) for each in points])
+    # A job that has lost rows ends well, and labkit starts it again until the limit has passed.
+    report = report_on(name, server, limit=10, only=[each.replace("<server>", server) for each in points])
     print(report.text())
     assert harm in violated(report)
 
