@@ -31,6 +31,8 @@ def write_batch(rows, query, batch):
 
 
 def read():
+    if not (FOLDER / "catalog.db").exists():
+        return []
     tables = catalog()
     return tables.load_table(NAME).scan().to_arrow().to_pylist() if tables.table_exists(NAME) else []
 

@@ -74,5 +74,6 @@ def reset():
             admin.delete_records({PLACE: -1})
         else:
             admin.create_topics({TOPIC: {"num_partitions": 1}}, wait_for_metadata=True)
+        producer_of(f"{TOPIC}-reset").close()  # a new broker needs a moment until it can begin transactions
     finally:
         admin.close()
