@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from pipeline_environments import interpreter
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline
 from labkit.crashtest.engines import PROJECT
 from labkit.crashtest.report import Report
+from labkit.grading.sandbox.inside import linux
 from labkit.host.servers.ports import free_port
 
 RECIPES = Path(__file__).parents[2] / "data" / "recipes"
@@ -63,11 +66,15 @@ def report_on(name: str, server: str = "", **more: Any) -> Report:
     return crash_test_pipeline(job, **reading | options | more)
 
 
+WITH_US = partial(linux.die_with_parent, signal.SIGTERM)
+"""Lets a server end with the process of the tests, also when that is killed. No other thread of it forks meanwhile."""
+
+
 @contextmanager
 def http_service(folder: Path) -> Iterator[str]:
     """The service of the recipe `http` for a block; gives its address."""
     command = [sys.executable, RECIPES / "service.py", folder / "service.db"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as service:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=WITH_US) as service:  # noqa: PLW1509
         try:
             assert service.stdout is not None
             yield service.stdout.readline().strip()
@@ -83,7 +90,8 @@ def redis_server(folder: Path) -> Iterator[str]:
     port = free_port()
     place = ["--bind", "127.0.0.1", "--port", str(port), "--dir", folder]
     durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
-    with subprocess.Popen([found.stdout.strip(), *place, *durable], stdout=subprocess.DEVNULL) as server:
+    command = [found.stdout.strip(), *place, *durable]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=WITH_US) as server:  # noqa: PLW1509
         try:
             wait_until_it_answers(port)
             yield f"127.0.0.1:{port}"
