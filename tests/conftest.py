@@ -4,6 +4,7 @@ Set LABKIT_REQUIRE=all where everything must be there: a skip is then a failure 
 """
 
 import os
+import time
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -22,6 +23,8 @@ from labkit.host.servers.tethered import tethered_postgres
 from labkit.teach.exercises import orphans
 
 MARKER = "LABKIT_TEST_SESSION"
+EXEC_SECONDS = 0.2
+"""How long a process that has just been started may have no environment yet: while Linux executes its program."""
 GRACE_SECONDS = 5.0
 """A PySpark daemon needs a moment to notice that its driver is gone."""
 
@@ -227,6 +230,8 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
 
 def survivors(mark: str) -> list[str]:
     """Which processes carry the mark after a moment of grace: who they are and which test started them. Ends them."""
+    if not marked(mark):
+        time.sleep(EXEC_SECONDS)
     _, alive = psutil.wait_procs(marked(mark), timeout=GRACE_SECONDS)
     told = []
     for process in alive:

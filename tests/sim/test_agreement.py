@@ -77,6 +77,8 @@ EVERYWHERE = [
     for first in points
     if strategy.facts.needs in capabilities(store)
 ]
+SAMPLED = EVERYWHERE[::2]
+"""Every second combination, since each takes seconds; the matrix of real runs has the others with a single crash."""
 
 
 def left_out(strategy: Strategy, order: Order) -> set[FailPoint]:
@@ -109,7 +111,7 @@ def passed(strategy: Strategy, order: Order, first: FailPoint) -> tuple[set[Fail
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("every_store")
-@pytest.mark.parametrize(("strategy", "order", "store", "first"), EVERYWHERE)
+@pytest.mark.parametrize(("strategy", "order", "store", "first"), SAMPLED)
 def test_any_second_crash_is_simulated_as_it_really_goes(
     strategy: Strategy, order: Order, store: str, first: FailPoint, tmp_path: Path
 ):
