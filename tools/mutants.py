@@ -300,8 +300,15 @@ def _constant(node: ast.Constant) -> Iterator[Edit]:
         yield "the opposite", ast.Constant(not node.value)
 
 
+def _is_truth(value: ast.expr | None, constant: str) -> bool:
+    """Whether an answer is False or True, and the constant is the number that counts as that."""
+    return isinstance(value, ast.Constant) and type(value.value) is bool and constant == str(int(value.value))
+
+
 def _return(node: ast.Return) -> Iterator[Edit]:
     for constant in _CONSTANTS:
+        if _is_truth(node.value, constant):
+            continue  # no mistake
         yield ("a constant result", ast.Return(ast.parse(constant, mode="eval").body))
     if node.value is not None:
         for change, digest in _put_into(_DIGESTS, node.value):

@@ -89,6 +89,7 @@ PIPELINES: dict[str, st.SearchStrategy[object]] = COMMON | {
     "expected": st.just("rows.jsonl"),
     "feed": TEXTS,
     "reset": TEXTS,
+    "more": TEXTS,
     "checkpoint": st.sampled_from(["store", "not there yet"]),
     "pause": st.sampled_from([0.0, 1.5, 70.0]),
     "parallel": st.integers(1, 9),
