@@ -230,9 +230,10 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
 
 def survivors(mark: str) -> list[str]:
     """Which processes carry the mark after a moment of grace: who they are and which test started them. Ends them."""
-    if not marked(mark):
-        time.sleep(EXEC_SECONDS)
-    _, alive = psutil.wait_procs(marked(mark), timeout=GRACE_SECONDS)
+    end = time.monotonic() + EXEC_SECONDS
+    while not (found := marked(mark)) and time.monotonic() < end:
+        time.sleep(0.02)
+    _, alive = psutil.wait_procs(found, timeout=GRACE_SECONDS)
     told = []
     for process in alive:
         try:

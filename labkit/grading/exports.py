@@ -66,9 +66,9 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet, in which a participant number is valid in one assignment only.
 
-    Moodle does not state which notebooks belong to an assignment. So an assignment consists of all notebooks
-    that anybody has handed in there, which gives all students the same maximum. A participant who handed in
-    nothing gets the maximum of the whole course.
+    Moodle does not state which notebooks belong to an assignment. So, unless the rules name its exercises, it consists
+    of all notebooks that anybody has handed in there, which gives all students the same maximum. A participant who
+    handed in nothing gets the maximum of the whole course.
     """
     assignments = _handed_in_together(book)
     yield (
@@ -77,7 +77,8 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
     )
     for row, account, records in _of_platform(book, Platform.MOODLE):
         notebooks = {other for record in records for other in assignments.get(record.notebook, ())}
-        exercises = [one for one in book.exercises if one.notebook in notebooks or not notebooks]
+        every = bool(rules.asked) or not notebooks  # an assignment's file says what belongs to it
+        exercises = [one for one in book.exercises if every or one.notebook in notebooks]
         points, most = sums(row, exercises, rules)
         yield (
             f"Participant {account}",

@@ -114,6 +114,10 @@ def _assignment(
     title, deadline = section.get("title", ""), section.get("deadline")
     if not isinstance(title, str):
         raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")
+    if empty := [key for key in ("notebooks", "exercises") if section.get(key) == []]:
+        raise InvalidInput(
+            f"{name}: {empty[0]} in [assignment] is empty, so nothing would count; leave it out for all."
+        )
     asked = set[str]()
     for word in _words(section, "notebooks", name):
         asked |= {each.name for each in course.of_notebook(notebook_named(word, course, name))}

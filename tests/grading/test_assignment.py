@@ -52,6 +52,7 @@ def test_notebooks_by_number_mean_all_their_exercises(tmp_path: Path) -> None:
         ('[assignment]\ndeadline = "tomorrow"', "deadline in [assignment] is tomorrow; write a date and time"),
         ("[assignment]\ntitle = 5", "title in [assignment] must be a text"),
         ("assignment = 5", "[assignment] must be a table"),
+        ("[assignment]\nexercises = []", "exercises in [assignment] is empty, so nothing would count"),
     ],
 )
 def test_a_mistake_is_one_sentence_with_the_remedy(section: str, says: str, tmp_path: Path) -> None:

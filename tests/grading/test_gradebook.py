@@ -423,6 +423,18 @@ def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> 
     assert points == {"Participant 1": ("6", "8"), "Participant 2": ("0", "8")}
 
 
+def test_moodles_maximum_is_that_of_the_assignment_although_nobody_handed_in_all_of_it(tmp_path: Path) -> None:
+    course = load(None)
+    asked = [name for name in course.exercises if name.startswith(("05-", "06-"))]
+    half = record("moodle-9", notebook="05_two_phase_commit", platform="moodle", account="9", items=[])
+    (tmp_path / "records").mkdir()
+    (tmp_path / "feedback").mkdir()
+    records.write(half, tmp_path / "records" / f"{records.file_name(half.key, half.notebook)}.json")
+    write_book(tmp_path, course, Policy(rules=rules.Rules(asked=tuple(asked))))
+    [row] = rows(tmp_path / "exports", "moodle.csv")
+    assert row["Maximum Grade"] == str(sum(course.exercises[name].points for name in asked))
+
+
 def test_a_platform_gets_back_what_its_own_export_said_of_a_student(tmp_path: Path) -> None:
     """Moodle's date of the grade and Canvas' numbers and names, without which they skip a line or ask about it."""
     moodle = class_list(

@@ -48,9 +48,17 @@ class Odd(Enum):
     BYTES = b""
 
 
+class Raising(Enum):
+    ONE = 1
+
+    @property
+    def value(self) -> float:
+        return 1 / 0
+
+
 class Liar:
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:  # type: ignore[override]  # the lie that is tried: it is no tuple
         return tuple
 
 
@@ -109,6 +117,7 @@ REFUSED = {
     "too many values of NumPy": (np.zeros(MOST_CHARACTERS + 1), "type ndarray"),
     "a member of an enum that is no answer": (Odd.BYTES, "type bytes"),
     "a liar about its class": (Liar(), "type Liar"),
+    "an enum whose value raises": (Raising.ONE, "ZeroDivisionError"),
     "a generator within": ([iter([1])], "type list_iterator"),
     "a tuple of stubs and more": ((..., 1), "still contains"),
     "bytes": (b"", "type bytes"),

@@ -67,14 +67,17 @@ def report_on(name: str, server: str = "", **more: Any) -> Report:
 
 
 WITH_US = partial(linux.die_with_parent, signal.SIGTERM)
-"""Lets a server end with the process of the tests, also when that is killed. No other thread of it forks meanwhile."""
+"""Lets a server end with the process of the tests, also when that is killed.
+
+It runs between fork and exec, which is safe because no other thread of the tests holds a lock then: none runs.
+"""
 
 
 @contextmanager
 def http_service(folder: Path) -> Iterator[str]:
     """The service of the recipe `http` for a block; gives its address."""
     command = [sys.executable, RECIPES / "service.py", folder / "service.db"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=WITH_US) as service:  # noqa: PLW1509
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=WITH_US) as service:  # noqa: PLW1509 - one thread
         try:
             assert service.stdout is not None
             yield service.stdout.readline().strip()
@@ -91,7 +94,7 @@ def redis_server(folder: Path) -> Iterator[str]:
     place = ["--bind", "127.0.0.1", "--port", str(port), "--dir", folder]
     durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"]
     command = [found.stdout.strip(), *place, *durable]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=WITH_US) as server:  # noqa: PLW1509
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=WITH_US) as server:  # noqa: PLW1509 - one thread
         try:
             wait_until_it_answers(port)
             yield f"127.0.0.1:{port}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Se
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, StrEnum
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 from labkit.core.errors import LabError, MissingSolution
 
@@ -43,9 +43,9 @@ def plain(value: object) -> Plain:
 
     Every answer is read by this function. A tuple counts as a list, a member of an enum as its value, a value of NumPy
     as Python's, and a value of a subclass, such as `Counter`, as one of the built-in type. `None` is an answer and is
-    judged. Raises `MissingSolution` for a value that
-    contains nothing but `...`, as a stub does. Raises `NotPlain` for `...` among other values, for types that JSON
-    cannot carry, more levels than `DEEPEST`, whole numbers from `LARGEST` on, and more than `MOST_CHARACTERS`.
+    judged. Raises `MissingSolution` for a value that contains nothing but `...`, as a stub does. Raises `NotPlain` for
+    `...` among other values, for types that JSON cannot carry, more levels than `DEEPEST`, whole numbers from `LARGEST`
+    on, and more than `MOST_CHARACTERS`. A learner's own enum or subclass of NumPy's types may raise anything.
     """
     reader = _Reader()
     copy = reader.read(value, 0)
@@ -89,10 +89,11 @@ def _built_in(value: object) -> object:
     for _ in range(DEEPEST):  # the value of an enum's member may be a member of another one
         if not issubclass(type(value), Enum):
             break
-        value = value.value  # type: ignore[attr-defined]
+        value = cast("Enum", value).value
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(type(value), numpy.generic | numpy.ndarray):
-        return value.tolist() if value.size <= MOST_CHARACTERS else value  # type: ignore[attr-defined]
+        array: Any = value
+        return array.tolist() if array.size <= MOST_CHARACTERS else value
     if type(value) is bool:
         return value
     return next((copied(value) for kind, copied in _BUILT_IN if issubclass(type(value), kind)), value)

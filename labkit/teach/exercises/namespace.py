@@ -105,6 +105,10 @@ def _read(what: str, value: object) -> Plain:
         return plain(value)
     except NotPlain as error:
         raise AnswerFailed(f"{what} {error}.") from None
+    except MissingSolution:
+        raise
+    except Exception as error:  # of a learner's own type, which reads its value
+        raise AnswerFailed(f"{what} raised {type(error).__name__}: {str(error)[:200]}.") from None
 
 
 class TooLong(BaseException):
