@@ -97,9 +97,14 @@ def read(path: Path, course: Course) -> Rules:
         {exercise: _numbers(rubric, exercise, name) for exercise in rubric},
         _titles(sections, name),
         *_assignment(sections, name, course),
-        int(_numbers(sections, "drop", name, {"lowest": 100.0}).get("lowest", 0)),
+        _lowest(sections, name),
     )
     _check(rules, name, course)
+    counting = len(rules.asked or course.exercises)
+    if "drop" in sections and not rules.lowest < counting:
+        raise InvalidInput(
+            f"{name}: [drop] leaves out {rules.lowest} exercises, but only {counting} count; choose a smaller number."
+        )
     return rules
 
 
@@ -127,6 +132,13 @@ def _assignment(
         raise InvalidInput(f"{name}: {surplus[0]} is in none of the notebooks of [assignment]; leave notebooks out.")
     asked = set(exercises) or asked
     return title, tuple(each for each in course.exercises if each in asked), _moment(deadline, name)
+
+
+def _lowest(sections: Mapping[str, object], name: str) -> int:
+    number = _numbers(sections, "drop", name, {"lowest": 100.0}).get("lowest", 0.0)
+    if not number.is_integer():
+        raise InvalidInput(f"{name}: lowest in [drop] is {number:g}; write a whole number of exercises.")
+    return int(number)
 
 
 def _words(section: Mapping[str, object], key: str, name: str) -> Sequence[str]:

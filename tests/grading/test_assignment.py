@@ -52,6 +52,8 @@ def test_notebooks_by_number_mean_all_their_exercises(tmp_path: Path) -> None:
         ('[assignment]\ndeadline = "tomorrow"', "deadline in [assignment] is tomorrow; write a date and time"),
         ("[assignment]\ntitle = 5", "title in [assignment] must be a text"),
         ("assignment = 5", "[assignment] must be a table"),
+        ("[drop]\nlowest = 1.5", "lowest in [drop] is 1.5; write a whole number"),
+        ('[assignment]\nexercises = ["06-key"]\n[drop]\nlowest = 1', "leaves out 1 exercises, but only 1 count"),
         ("[assignment]\nexercises = []", "exercises in [assignment] is empty, so nothing would count"),
     ],
 )
