@@ -48,7 +48,7 @@ class Tests(Protocol):
         """Perform the run of one job and return its judged result."""
 
     def listing(self) -> list[dict[str, str]]:
-        """Return the id of each crash point in order, with its line of Python if that is known, then the other runs."""
+        """Return the id of each crash point, with the line of Python there, and then the id of each other run."""
 
     def stopped(self) -> Report | None:
         """Return the report of a test that was stopped early; None if not even the run without a crash had ended."""

@@ -58,8 +58,8 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The settings of a sink's test by its system calls: those of a pipeline, whose command is a plain job with the
-    sink.
+    """The settings of the crash test of a sink, which is tested as a pipeline is: its command starts a plain Spark job
+    that uses the sink.
     """
 
     WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"

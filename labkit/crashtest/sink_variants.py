@@ -119,8 +119,8 @@ class SinkVariants(Further):
             harness.look(run, "end")
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash when a batch is written but not recorded, then let its id come again with more rows: those with which
-        the next batch would begin.
+        """Crash when a batch is written but not recorded, then repeat its id with more rows: the first ones of the next
+        batch.
         """
         batch = min(1, len(self.rows.batches) - 1)
         try:

@@ -88,8 +88,7 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade a batch in `count` shards (parts) on Spark; return the options of the batch that then takes over their
-    records.
+    """Grade a batch in `count` shards (parts) on Spark, and return the options of a last batch, which merges them.
 
     Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """

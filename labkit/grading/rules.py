@@ -129,7 +129,10 @@ def _assignment(
     exercises = _words(section, "exercises", name)
     _check_exercises(dict.fromkeys(exercises), name, course)
     if asked and (surplus := [each for each in exercises if each not in asked]):
-        raise InvalidInput(f"{name}: {surplus[0]} is in none of the notebooks of [assignment]; leave notebooks out.")
+        raise InvalidInput(
+            f"{name}: {surplus[0]} is in none of the notebooks of [assignment]; add its notebook, or remove the key "
+            "notebooks."
+        )
     asked = set(exercises) or asked
     return title, tuple(each for each in course.exercises if each in asked), _moment(deadline, name)
 

@@ -609,7 +609,7 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the runs before it do not lead to it; choose an id from a whole report.")
 
     def listing(self) -> list[dict[str, str]]:
-        """Return the id of each crash point in order, with its line of Python if that is known, then the other runs."""
+        """Return the id of each crash point, with the line of Python there, and then the id of each other run."""
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         listed += [{"id": job.id, "line": job.title} for job in self.jobs() if job.id not in self.points]
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
@@ -646,10 +646,10 @@ class Campaign:
 def pipeline_campaign(
     settings: PipelineSettings, folder: Path | None = None, tell: Tell = silent
 ) -> Iterator[Campaign]:
-    """Prepare the crash test of a pipeline within a `with` block.
+    """Prepare the crash test of a pipeline for a `with` block.
 
-    Afterwards the store is empty and no process of the test runs. Without a `folder` for the logs of the runs, a
-    temporary one is used.
+    At the end of the block the store is emptied and every process of the test is ended. The logs of the runs go to
+    `folder`, or else to a temporary folder.
     """
     if not settings.unwatchable and (why := supported()):
         raise ServiceUnavailable(why)

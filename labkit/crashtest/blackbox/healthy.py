@@ -275,7 +275,7 @@ def _check_watched(harness: Harness) -> None:
     for folder in harness.settings.watched:
         if not folder.is_dir():
             raise InvalidInput(
-                f"--watch {folder}: this folder does not exist, and a run without a crash does not make it; "
+                f"--watch {folder}: this folder does not exist, and a run without a crash does not create it; "
                 "name one that the "
                 "pipeline writes to."
             )

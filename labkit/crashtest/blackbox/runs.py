@@ -516,7 +516,7 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hangs. A command that never ends by itself may be silent at the end."""
+        """Return whether a start failed or hangs; a command that runs forever does not hang if it falls silent."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0

@@ -32,7 +32,7 @@ def _source(text: str) -> str:
     """
     if text and not Path(text).is_file():
         if ":" not in text:
-            raise Unfit("there is no such file; name one with a row in each line, or FILE:NAME for a function.")
+            raise Unfit("there is no such file; name one with a row in each line, or FILE:NAME for a function of rows.")
         Subject.read(text)
     return text
 

@@ -114,7 +114,7 @@ class Watch:
     assemble: Assemble = _nothing
 
     def claimed(self, model: Model[Any]) -> Property[Any]:
-        """Return the simulator's own claim, which tells bad states from good ones."""
+        """Return the claim that the simulator itself checks, a property that holds in every good state."""
         return next(each for each in model.properties() if each.name == self.claim)
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
