@@ -292,6 +292,16 @@ def _score(
             )
     _drop(row, policy.rules)
     row.total, row.most = sums(row, exercises, policy.rules)
+    left_out = [f"{name} ({score.left_out})" for name, score in row.scores.items() if score.left_out]
+    if left_out and len(left_out) == len(row.scores):
+        doubts.append(
+            f"{row.name}: no exercise counts, so the total is 0; excuse from fewer exercises, or grade by hand."
+        )
+    elif left_out:
+        row.notes.append(
+            f"Not counted: {', '.join(left_out)}. The points of the others were scaled to the maximum of "
+            f"{row.most:g} points."
+        )
     row.open = sum(
         score.exercise.points * policy.rules.weight(name)
         for name, score in row.scores.items()
