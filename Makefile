@@ -76,14 +76,13 @@ docs: install ## build the documentation into build/docs: offline, with search; 
 stills: install ## draw the README's pictures anew (docs/*.svg)
 	@$(BIN)/python tools/build_pictures.py --stills
 
-lock: ## write requirements*.lock anew from pyproject.toml (needs uv)
-	@command -v uv >/dev/null || { echo "make lock needs uv on PATH: pip install uv"; exit 69; }
-	uv pip compile $(LOCK_FLAGS) --extra dev pyproject.toml -o requirements.lock
-	uv pip compile $(LOCK_FLAGS) --group java -o requirements-java.lock
-	cd data/pipelines/engines/environments && for name in lakes recipes spark41; do uv pip compile --no-config $(LOCK_FLAGS) $$name.in -o $$name.lock; done
-	cd data/pipelines/engines/environments && uv pip compile --no-config $(LOCK_FLAGS) --no-deps flink.in -o flink.lock
+lock: install ## write requirements*.lock anew from pyproject.toml
+	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
+	$(COMPILE) --group java -o requirements-java.lock
+	cd data/pipelines/engines/environments && for name in lakes recipes spark41; do $(COMPILE) --no-config $$name.in -o $$name.lock; done
+	cd data/pipelines/engines/environments && $(COMPILE) --no-config --no-deps flink.in -o flink.lock
 
-LOCK_FLAGS := --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
+COMPILE := $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
 
 ci: ## what the continuous integration runs
 	@bash .ci/run

@@ -1,15 +1,15 @@
 """Build both wheels, install each combination into a fresh environment of its own, and run its main verb there.
 
-This needs a package index. pip keeps what it has fetched, so only the first environment waits for the large packages.
+This needs a package index. What has been fetched is kept, so only the first environment waits for the large packages.
 """
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from labkit import __version__
 from labkit.host.syscalls.support import supported
 
 ROOT = Path(__file__).parents[2]
+UV = Path(sys.executable).with_name("uv")
 MOST_DISTRIBUTIONS, MOST_BYTES = 16, 20_000_000
 """What the base may bring, labkit itself and no byte code among it."""
 
@@ -31,6 +32,10 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source in (ROOT, ROOT / "packages" / "grading"):
         build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
         subprocess.run(build, cwd=source, check=True, capture_output=True)
+    # PySpark is published as source only. pip has kept the wheel that it built for the tests' own environment.
+    spark = f"pyspark=={version('pyspark')}"
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, spark]
+    subprocess.run(build, check=True, capture_output=True)
     return folder
 
 
@@ -40,20 +45,17 @@ class Installed:
     def __init__(self, folder: Path, wheels: Path) -> None:
         self.place, self.work, self.wheels = folder / "venv", folder / "work", wheels
         self.work.mkdir()
-        subprocess.run([sys.executable, "-m", "venv", self.place], check=True)
+        subprocess.run([UV, "venv", "-q", "--python", sys.executable, self.place], check=True)
         lines = (ROOT / "requirements.lock").read_text().replace("\\\n", "").splitlines()
         self.locked = folder / "constraints.txt"
         self.locked.write_text("\n".join(line.partition("--hash")[0] for line in lines if not line.startswith("#")))
 
     def install(self, requirement: str) -> None:
-        """Install a requirement in the versions of the lock, as pip or, where it is on PATH, uv does it."""
-        python = self.place / "bin" / "python"
-        pip = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
-        if uv := shutil.which("uv"):
-            # Else uv takes from its cache the wheel of the same name and version that an earlier run has built.
-            anew = [word for name in ("labkit", "labkit-grading") for word in ("--refresh-package", name)]
-            pip = [uv, "pip", "install", "-q", "--python", python, *anew]
-        command = [*pip, "-c", self.locked, "--find-links", self.wheels, requirement]
+        """Install a requirement in the versions of the lock."""
+        # Else uv takes from its cache the wheel of the same name and version that an earlier run has built.
+        anew = [word for name in ("labkit", "labkit-grading") for word in ("--refresh-package", name)]
+        there = ["--python", self.place, "-c", self.locked, "--find-links", self.wheels]
+        command = [UV, "pip", "install", "-q", *anew, *there, requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.work)
         assert done.returncode == 0, done.stderr[-2000:]
 
@@ -67,14 +69,9 @@ class Installed:
         return done.stdout + done.stderr
 
     def sizes(self) -> tuple[int, int]:
-        """The number of distributions, without pip's own, and the bytes of their files, without byte code."""
+        """The number of distributions, and the bytes of their files, without byte code."""
         (packages,) = self.place.glob("lib/python*/site-packages")
-        own = re.compile(r"(pip|setuptools|pkg_resources|_distutils_hack|distutils-precedence)")
-        files = [
-            path
-            for path in packages.rglob("*")
-            if path.is_file() and path.suffix != ".pyc" and not own.match(path.relative_to(packages).parts[0])
-        ]
+        files = [path for path in packages.rglob("*") if path.is_file() and path.suffix != ".pyc"]
         return sum(path.name == "METADATA" for path in files), sum(path.stat().st_size for path in files)
 
 

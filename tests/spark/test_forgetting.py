@@ -23,8 +23,6 @@ AFTER_FIRST = {"crashes": ["engine.after_commit_log@0"], "records_per_batch": 1,
 RUNS = {
     "socket, append": plan(sink="append", **SOCKET),
     "socket, two_phase": plan(sink="two_phase", **SOCKET),
-    "socket, wal": plan(sink="wal", **SOCKET),
-    "socket, batch_marker": plan(sink="batch_marker", store="sqlite", **SOCKET),
     "deleted, append": plan(sink="append", **AFTER_FIRST),
     "deleted, marker of a new query": plan(sink="batch_marker", store="sqlite", **AFTER_FIRST),
     "deleted, marker that outlived its query": plan(
@@ -46,8 +44,6 @@ GIVES = {
     # Two lines died with the driver; two more came under the offsets of those and were taken for done.
     "socket, append": ("at-most-once", [0, 1, 2, 3], [], []),
     "socket, two_phase": ("at-most-once", [0, 1, 2, 3], [], []),
-    "socket, wal": ("at-most-once", [0, 1, 2, 3], [], []),
-    "socket, batch_marker": ("at-most-once", [0, 1, 2, 3], [], []),
     # A fresh query reads the log from its start.
     "deleted, append": ("at-least-once", [], [0], []),
     "deleted, marker of a new query": ("at-least-once", [], [0], []),

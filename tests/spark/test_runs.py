@@ -17,7 +17,6 @@ pytestmark = pytest.mark.spark
 
 RUNS = {
     "append, second batch": plan(sink="append", crashes=["sink.after_pre_commit@1"], records_per_batch=1),
-    "append, last batch is committed": plan(sink="append", crashes=["engine.after_commit_log@2"], records_per_batch=1),
     "append, a batch in between is committed": plan(
         sink="append", crashes=["engine.after_commit_log@1"], records_per_batch=1
     ),
@@ -25,7 +24,6 @@ RUNS = {
         sink="idempotent", store="sqlite", crashes=["sink.after_pre_commit@2"], records_per_batch=1
     ),
     "wal, second batch": plan(sink="wal", crashes=["sink.before_confirm@1"], records_per_batch=1),
-    "two_phase, second batch": plan(sink="two_phase", crashes=["sink.after_pre_commit@1"], records_per_batch=1),
     "two_phase, second batch committed": plan(
         sink="two_phase", store="sqlite", crashes=["sink.after_commit@1"], records_per_batch=1
     ),
@@ -47,11 +45,9 @@ RUNS = {
 
 GIVES = {
     "append, second batch": ("at-least-once", [1], []),
-    "append, last batch is committed": ("exactly-once", [], []),
     "append, a batch in between is committed": ("exactly-once", [], []),
     "idempotent, one update a batch": ("exactly-once", [], []),
     "wal, second batch": ("at-least-once", [1], []),
-    "two_phase, second batch": ("exactly-once", [], []),
     "two_phase, second batch committed": ("exactly-once", [], []),
     "two_phase, three crashes": ("exactly-once", [], []),
     "two_phase, decided, then two more": ("exactly-once", [], []),
