@@ -97,9 +97,9 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def table_of(taken: Mapping[str, Sequence[Times]]) -> Rows:
+def table_of(taken: Mapping[str, Sequence[Times]], stock_way: str = STOCK) -> Rows:
     """A row for every way."""
-    stock = taken[STOCK]
+    stock = taken[stock_way]
     rows: Rows = []
     for way, times in taken.items():
         rows.append(

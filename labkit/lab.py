@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.extras import missing_extra
 from labkit.teach.name_errors import install
+from labkit.teach.opened import warm_up
 
 if TYPE_CHECKING:
     from labkit.core.words import columns as columns
@@ -132,3 +133,4 @@ def __dir__() -> list[str]:
 
 
 install()
+warm_up()

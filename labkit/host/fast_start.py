@@ -5,7 +5,7 @@ Forbidding one costs seconds and changes no verdict. `labkit.spark.fast` impleme
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
@@ -30,14 +30,15 @@ class FastStart:
     """
     archive: bool = True
     """Whether JVMs may start with a class-data archive, if there is one (`labkit.spark.fast.archive`)."""
+    warm: bool = True
+    """Whether a notebook keeps drivers warm for its next crash (`labkit.runs.warm_drivers`)."""
 
     def __str__(self) -> str:
-        allowed = {"zygote": self.zygote, "archive": self.archive}
-        return ",".join(name for name, on in allowed.items() if on) or NONE
+        return ",".join(name for name, on in asdict(self).items() if on) or NONE
 
 
 NAMES = [field.name for field in fields(FastStart)]
-OFF = FastStart(zygote=False, archive=False)
+OFF = FastStart(zygote=False, archive=False, warm=False)
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
@@ -54,4 +55,4 @@ def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
     for name in names:
         if name not in NAMES:
             raise InvalidInput(f"{VARIABLE}={text}: {name!r} is unknown; {nearest(name, [*NAMES, NONE])}")
-    return FastStart(zygote="zygote" in names, archive="archive" in names)
+    return FastStart(**{name: name in names for name in NAMES})

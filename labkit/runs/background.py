@@ -14,12 +14,14 @@ from pathlib import Path
 from labkit.core.errors import Cancelled, InvalidAction, JobFailed, LabError
 from labkit.core.failpoints import Extent, progress_at
 from labkit.host.processes.events import AnyEvent, Begun, Killed, Parked, Recovered
+from labkit.runs.conduct import Setup
 from labkit.runs.crash import finish
 from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import fresh_folder, prepare
 from labkit.runs.progress import words
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario
+from labkit.runs.warm_drivers import warm_drivers
 from labkit.spark.checkpoint import Checkpoint
 
 
@@ -197,7 +199,7 @@ class BackgroundRun:
         self._beat()
         self.stages = Stages(run)
         self._news()
-        outcome = finish(run, self._tell, heartbeat=self._beat)
+        outcome = finish(run, self._tell, setup=Setup(warm=warm_drivers()), heartbeat=self._beat)
         self.stages.judged()
         self.status = "judged"
         return outcome

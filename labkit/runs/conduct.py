@@ -9,8 +9,9 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -23,24 +24,19 @@ from labkit.host.processes.child import SupervisedDriver
 from labkit.host.processes.events import AnyEvent, DriverStarts, Ending, Ready, StandbyStarts
 from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.host.servers.lines import LineServer
-from labkit.runs.driver_task import DriverTask, QueryTask
+from labkit.runs.driver_task import ACTIVE, PATIENCE, DriverTask, QueryTask
 from labkit.runs.evidence import DriverEvents
 from labkit.runs.progress import Tell
 from labkit.runs.run import Run
+from labkit.runs.warm_drivers import WarmDriver, WarmDrivers
 from labkit.spark.fast.standby import Standby, check_memory
 from labkit.spark.options import Job
-
-ACTIVE = 2
-"""The number of queries that one driver runs at a time; parked queries use no processor."""
 
 PARKED = 24
 """The largest number of queries that may wait at their failpoints in one driver if memory allows it."""
 
 DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
 """The memory in bytes for a driver with its workers, and for each query that waits in it (measured: 3.4 GB with 24)."""
-
-PATIENCE = 240.0
-"""The seconds without an event after which a driver's runs fail."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +49,8 @@ class Setup:
     """Whether a driver that has started in advance waits for every crash. Only for a single run."""
     active: int = ACTIVE
     """The number of queries that one driver runs at a time."""
+    warm: WarmDrivers | None = None
+    """The drivers that a notebook keeps warm. Only for a single run."""
     archive: bool = True
     """Whether the JVMs load the class-data archive, which makes them start faster, if there is one."""
 
@@ -77,15 +75,19 @@ def conduct(
     `ServiceUnavailable` if there is too little memory for the standby drivers of the setup.
     """
     setup = setup or Setup()
+    assert len(runs) == 1 or not (setup.standby or setup.warm)
     if setup.standby:
-        assert len(runs) == 1
         _refuse_standby(runs[0])
         check_memory(len(runs[0].crashes_left))
     shutil.rmtree(scratch, ignore_errors=True)
     side_by_side = _side_by_side(runs, setup)
     drivers = DriverPool(scratch, tell, patience, setup)
     try:
-        with ExitStack() as servers, ThreadPoolExecutor(side_by_side) as pool:
+        with (
+            ExitStack() as servers,
+            setup.warm.run() if setup.warm else nullcontext(),
+            ThreadPoolExecutor(side_by_side) as pool,
+        ):
             for run in runs:
                 if run.scenario.job is Job.SOCKET:
                     run.port = servers.enter_context(LineServer(run.portions(), run.waits_for_lines)).port
@@ -214,6 +216,7 @@ class DriverPool:
         self._patience, self._setup = patience, setup
         self._drivers: list[SupervisedDriver] = []
         self._standbys: list[Standby] = []
+        self._warm: list[WarmDriver] = []
         self._dead: Ending | None = None
         self._lock = threading.Lock()
         self._count = 0
@@ -263,6 +266,12 @@ class DriverPool:
             standby = stack.enter_context(self._standbys.pop(0))
             order = RunQueries([wire.raw(query) for query in queries])
             return standby.log, standby.take_over(self._dead, order)
+        if warm := self._take_warm(load):
+            stack.enter_context(warm.standby)
+            self._add(warm.standby.driver)
+            order = RunQueries([wire.raw(query) for query in queries])
+            hand = warm.standby.hand if self._dead is None else partial(warm.standby.take_over, self._dead)
+            return warm.standby.log, hand(order)
         self._start_standbys(load)
         launch = self._launch(load, queries)
         self._tell(DriverStarts())
@@ -270,8 +279,18 @@ class DriverPool:
         self._add(driver)
         return Path(launch.log), driver.events()
 
+    def _take_warm(self, load: Sequence[Run]) -> WarmDriver | None:
+        pool, run = self._setup.warm, load[0]
+        if pool is None or self._setup.standby or self._setup.profile is not None:
+            return None
+        if warm := pool.take(run):
+            self._warm.append(warm)
+        return warm
+
     def close(self) -> None:
-        """End the standby drivers that were not needed."""
+        """End the standby drivers that were not needed, and remove the folders of the warm ones."""
+        for warm in self._warm:
+            warm.remove()
         while self._standbys:
             with self._standbys.pop():
                 continue

@@ -10,13 +10,15 @@ from typing import Any
 from labkit.core.arguments import takes
 from labkit.core.errors import LabError
 from labkit.runs.conclude import conclude
-from labkit.runs.conduct import PATIENCE, Setup, conduct
+from labkit.runs.conduct import Setup, conduct
+from labkit.runs.driver_task import PATIENCE
 from labkit.runs.outcome import Outcome
 from labkit.runs.prepare import fresh_folder, prepare, prepare_all
 from labkit.runs.progress import Tell, aloud, in_place, silent
 from labkit.runs.run import Run
 from labkit.runs.scenario import Scenario, plan
 from labkit.runs.scenario.arguments import takes_options
+from labkit.runs.warm_drivers import warm_drivers
 from labkit.runs.watching import watched
 
 
@@ -41,7 +43,7 @@ def crash(
     """
     run = prepare(plan(crashes=at, **options), folder)
     with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (observer, heartbeat):
-        return finish(run, observer, setup=Setup(standby=standby), heartbeat=heartbeat)
+        return finish(run, observer, setup=Setup(standby=standby, warm=warm_drivers()), heartbeat=heartbeat)
 
 
 @takes('lab.crash_each({"append": {"at": "sink.mid_write", "sink": "append"}})')

@@ -6,6 +6,11 @@ from msgspec import Struct
 
 from labkit.spark.options import Job
 
+ACTIVE = 2
+"""The number of queries that one driver runs at a time; parked queries use no processor."""
+PATIENCE = 240.0
+"""The seconds without an event after which a driver is given up, and its runs fail."""
+
 
 class Socket(Struct, frozen=True):
     """The local server that sends lines to a query whose source is a socket."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from labkit.core.arguments import takes
 from labkit.host.java import java_for_spark
-from labkit.runs.conduct import PATIENCE
+from labkit.runs.driver_task import PATIENCE
 from labkit.runs.memory import Life, live
 from labkit.runs.prepare import fresh_folder
 from labkit.runs.progress import Tell, in_place

@@ -49,10 +49,10 @@ def said(report: Report) -> dict[str, Any]:
     return plain
 
 
-def test_runs_side_by_side_say_what_runs_one_after_the_other_say(name: str = "wrong_marker_after") -> None:
-    alone, told = report_of(name, 1, limit=20)
+def test_runs_side_by_side_say_what_runs_one_after_the_other_say() -> None:
+    alone, told = report_of("wrong_marker_after", 1, limit=20)
     assert not any("at a time" in each for each in told)
-    beside, told = report_of(name, 3, limit=20)
+    beside, told = report_of("wrong_marker_after", 3, limit=20)
     assert "3 runs at a time, each in a copy of this folder" in told
     assert said(beside) == said(alone)
     results = beside.summary.results

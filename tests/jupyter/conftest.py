@@ -15,6 +15,7 @@ from lab_pages import LabPage, opened_page
 from bench.jupyter_driving import write_notebook
 from bench.jupyter_server import Server, serving
 from labkit.host import addresses
+from labkit.host.fast_start import VARIABLE, FastStart
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,8 @@ def lab_server(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         with pytest.MonkeyPatch.context() as patch:
             for variable in (addresses.POSTGRES, addresses.KAFKA):
                 patch.delenv(variable, raising=False)
+            # Notebooks here run from top to bottom at once, so what they kept warm would be too late.
+            patch.setenv(VARIABLE, str(FastStart(warm=False)))
             server = stack.enter_context(serving(folder, base / "home"))
         yield server
 

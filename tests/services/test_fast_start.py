@@ -16,9 +16,10 @@ from labkit.host.servers.kafka import KafkaService
     [
         ("", FastStart()),
         ("none", OFF),
-        ("zygote", FastStart(zygote=True, archive=False)),
-        ("archive", FastStart(zygote=False, archive=True)),
-        ("archive, zygote", FastStart()),
+        ("zygote", FastStart(zygote=True, archive=False, warm=False)),
+        ("archive", FastStart(zygote=False, archive=True, warm=False)),
+        ("archive, zygote", FastStart(warm=False)),
+        ("warm,archive,zygote", FastStart()),
     ],
 )
 def test_the_variable_names_what_is_allowed(text: str, allowed: FastStart) -> None:

@@ -204,6 +204,8 @@ class Launch(Struct, frozen=True):
     task: Raw
     """Encoded instructions that only the driver's module can decode."""
     environment: dict[str, str] = {}
+    own_folder: bool = False
+    """Whether the folder of `scratch` and `log` is this driver's alone; it is removed if nobody waits for it."""
 
 
 class RunQueries(Struct, frozen=True, tag_field="order", tag="run"):

@@ -53,6 +53,7 @@ class Supervisor:
         self._conversation = Conversation(forbidden=OF_THE_SUPERVISOR)
         self._driver = self._start(path)
         self._executors: Executors | None = None
+        self._unwanted = False
 
     def _start(self, path: Path) -> "subprocess.Popen[bytes]":
         environment = dict(os.environ, TMPDIR=str(self._scratch), PYTHONUNBUFFERED="1")
@@ -77,9 +78,12 @@ class Supervisor:
             self._say(ending(self._empty_session()))
         # Nobody reads any more, which means that the runner is dead, so the driver is ended without a report.
         except BrokenPipeError:
+            self._unwanted = True
             self._empty_session()
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
+            if self._launch.own_folder and self._unwanted:
+                shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
         """Forward events and orders until the driver should end or has ended, and return the kind of its last event."""
@@ -101,6 +105,7 @@ class Supervisor:
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
+            self._unwanted = True
             return Unwanted
         # A dead driver takes no order; its other pipe will soon report its death.
         with contextlib.suppress(BrokenPipeError):

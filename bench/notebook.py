@@ -1,0 +1,46 @@
+"""From `lab.crash` in a notebook to the verdict: with warm drivers, without them, and with PySpark's own settings.
+
+The first run begins when the notebook is opened, so its driver is still starting. The later ones begin when the drivers
+of the run before have been replaced, as they are while a learner reads. Each round runs every way once.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+from bench.crash import Times, Way, once, table_of
+from bench.rows import Rows
+from labkit.runs.conduct import Setup
+from labkit.runs.warm_drivers import WarmDrivers
+from labkit.spark.fast.archive import make_archive
+
+STOCK = Way(Setup(profile="stock"))
+LONGEST = 120.0
+"""The seconds within which drivers must be warm."""
+
+
+def measure(rounds: int) -> Rows:
+    """Medians by way, and ratios to the stock settings within the same round."""
+    make_archive()
+    taken: dict[str, list[Times]] = {name: [] for name in ("warm drivers, first run", "warm drivers", "cold", "stock")}
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as base:
+        for number in range(rounds):
+            folder = Path(base) / str(number)
+            pool = WarmDrivers()
+            ways = {"warm drivers, first run": Way(Setup(warm=pool)), "warm drivers": Way(Setup(warm=pool))}
+            try:
+                pool.want()
+                for name, way in ways.items():
+                    taken[name].append(once(folder / name, way))
+                    _await_warm(pool)
+            finally:
+                pool.end()
+            taken["cold"].append(once(folder / "cold", Way()))
+            taken["stock"].append(once(folder / "stock", STOCK))
+    return [{"notebook": row.pop("crash"), **row} for row in table_of(taken, "stock")]
+
+
+def _await_warm(pool: WarmDrivers) -> None:
+    end = time.monotonic() + LONGEST
+    while not pool.are_warm and time.monotonic() < end:
+        time.sleep(0.1)

@@ -1,0 +1,203 @@
+"""Drivers that a notebook keeps warm, so that a crash begins, and its recovery too, without waiting for Spark.
+
+Each is a standby (`labkit.spark.fast.standby`) that has run a scratch query and waits for its first order. A run takes
+one for each of its drivers, kills it like any other, and the pool starts others in the background. Proof and verdict
+are those of every run: a warm driver gets the queries of a dead one only with the proof of its death.
+
+The drivers end with this process, after `IDLE_SECONDS` without a run, and when the machine is short of memory.
+LABKIT_FAST without `warm` turns them off.
+"""
+
+import atexit
+import contextlib
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from labkit.core.errors import LabError
+from labkit.host.doctor import MEMORY_NEEDED
+from labkit.host.fast_start import fast_start
+from labkit.host.java import find_java
+from labkit.host.processes import wire
+from labkit.host.processes.protocol import Launch
+from labkit.runs.driver_task import ACTIVE, PATIENCE, DriverTask
+from labkit.runs.run import Run
+from labkit.spark.fast.standby import Standby
+from labkit.spark.options import PARTITIONS, Job
+from labkit.view.front_end import is_watched
+
+KEPT = 2
+"""The number of drivers that are kept warm: a run with one crash needs two."""
+IDLE_SECONDS = 600.0
+"""The seconds without a run after which the drivers end."""
+LEAST_FREE = MEMORY_NEEDED / 2
+"""The free memory in bytes below which the drivers end, since something else needs it."""
+THREADS = (PARTITIONS + 1) * ACTIVE
+"""The threads of a warm driver, enough for a run with the usual number of tasks."""
+_JOBS = {Job.RUNNING, Job.SHOP}
+"""The jobs whose sessions have the settings with which the drivers start."""
+_POLL = 1.0
+
+
+class WarmDriver:
+    """A standby with a folder of its own, which is removed with it."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="labkit-warm-"))
+        self.environment = dict(os.environ)
+        master = f"local[{THREADS}]"
+        task = DriverTask(master, "small", ACTIVE, archive=True, queries=[], standby=Job.RUNNING)
+        log, scratch = self.folder / "driver.log", self.folder / "driver"
+        launch = Launch("labkit.runs.driver", str(scratch), str(log), wire.raw(task), own_folder=True)
+        try:
+            self.standby = Standby(launch, PATIENCE)
+        except BaseException:
+            self.remove()
+            raise
+        self.is_warm = threading.Event()
+        self.error: LabError | None = None
+
+    def warm_up(self) -> None:
+        """Wait until the driver is warm, or has failed; then `error` says why."""
+        try:
+            self.standby.await_ready()
+        except LabError as error:
+            self.error = error
+        finally:
+            self.is_warm.set()
+
+    def end(self) -> None:
+        """End the driver, and remove its folder."""
+        self.standby.driver.let_go()
+        # Another thread may read the events of a driver that is warming up; it has them all when the driver has ended.
+        self.is_warm.wait()
+        with contextlib.suppress(LabError), self.standby:
+            pass
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the folder of a driver that has ended."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class WarmDrivers:
+    """The warm drivers of this process; a thread of its own starts and ends them."""
+
+    def __init__(self, kept: int = KEPT, idle: float = IDLE_SECONDS) -> None:
+        self._kept, self._idle = kept, idle
+        self._drivers: deque[WarmDriver] = deque()
+        self._lock = threading.Lock()
+        self._wanted = threading.Event()
+        self._keeper: threading.Thread | None = None
+        self._used = time.monotonic()
+        self._runs = 0
+        atexit.register(self.end)
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Start no driver during this block, in which a run needs the processor, and what is missing afterwards."""
+        with self._lock:
+            self._runs += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._runs -= 1
+            self.want()
+
+    def want(self) -> None:
+        """Start what is missing, in the background."""
+        with self._lock:
+            self._used = time.monotonic()
+            self._wanted.set()
+            if self._keeper is None or not self._keeper.is_alive():
+                self._keeper = threading.Thread(target=self._keep, name="labkit warm drivers", daemon=True)
+                self._keeper.start()
+
+    @property
+    def are_warm(self) -> bool:
+        """Whether as many drivers as are kept are ready."""
+        return len(self._drivers) == self._kept and all(each.is_warm.is_set() for each in self._drivers)
+
+    def take(self, run: Run) -> WarmDriver | None:
+        """Return a driver for this run, which now belongs to the caller; None if there is none that fits.
+
+        A driver that is still warming up is waited for, since a new one would take longer.
+        """
+        if run.scenario.job not in _JOBS or run.scenario.master is not None:
+            return None
+        if (run.scenario.most_tasks + 1) * ACTIVE > THREADS:
+            return None
+        while True:
+            with self._lock:
+                self._used = time.monotonic()
+                if not self._drivers:
+                    return None
+                driver = self._drivers.popleft()
+            driver.is_warm.wait()
+            # The drivers have their environment from this process: after a change they would use another server, say.
+            if driver.error is None and driver.environment == dict(os.environ):
+                return driver
+            driver.end()
+
+    def end(self) -> None:
+        """End every driver that no run has taken. The next `want` starts others."""
+        self._wanted.clear()
+        while True:
+            with self._lock:
+                if not self._drivers:
+                    return
+                driver = self._drivers.popleft()
+            driver.end()
+
+    def _keep(self) -> None:
+        while self._wanted.is_set():
+            if time.monotonic() - self._used > self._idle or psutil.virtual_memory().available < LEAST_FREE:
+                self.end()
+                return
+            # One after the other, so that the first one is warm as soon as can be.
+            if len(self._drivers) < self._kept and not self._runs and _may_start():
+                driver = self._start()
+                if driver is None or driver.error is not None:
+                    self.end()
+                    return
+            else:
+                time.sleep(_POLL)
+
+    def _start(self) -> WarmDriver | None:
+        with self._lock:
+            if not self._wanted.is_set():
+                return None
+            driver = WarmDriver()
+            self._drivers.append(driver)
+        driver.warm_up()
+        return driver
+
+
+def _may_start() -> bool:
+    return psutil.virtual_memory().available >= MEMORY_NEEDED + LEAST_FREE
+
+
+@cache
+def _pool() -> WarmDrivers:
+    return WarmDrivers()
+
+
+def warm_drivers() -> WarmDrivers | None:
+    """Return this notebook's warm drivers; None where nobody looks at the notebook, or where they are turned off."""
+    try:
+        if not is_watched() or not fast_start().warm:
+            return None
+        find_java()
+    except LabError:
+        return None
+    return _pool()
