@@ -1,15 +1,11 @@
 """Many submissions of every kind: the same grades whether the batch is killed in the middle or not."""
 
-import json
 import signal
 import subprocess
 from pathlib import Path
 
-import psutil
 import pytest
 import submitted
-from batches import command, generate, grades
-from waiting import until
 
 from labkit.core.errors import InvalidInput
 from labkit.grading import records
@@ -17,32 +13,6 @@ from labkit.grading.batch import run
 from labkit.grading.course import load
 from labkit.grading.gradebook import write_all
 from labkit.grading.order import Order
-
-
-@pytest.mark.slow
-def test_a_batch_that_is_killed_and_resumed_gives_the_same_grades(tmp_path: Path) -> None:
-    count = 6
-    generate(tmp_path / "in", count)
-    subprocess.run(command(tmp_path / "in", tmp_path / "whole"), check=True, capture_output=True)
-
-    batch = subprocess.Popen(command(tmp_path / "in", tmp_path / "killed"), stdout=subprocess.DEVNULL)
-    records = tmp_path / "killed" / "records"
-    until(lambda: len(list(records.glob("*.json"))) >= count // 3, "a third of the records", seconds=300)
-    below = psutil.Process(batch.pid).children(recursive=True)
-    assert below
-    batch.send_signal(signal.SIGKILL)
-    batch.wait()
-    _, alive = psutil.wait_procs(below, timeout=10)
-    assert alive == []
-    done = len(list((tmp_path / "killed" / "records").glob("*.json")))
-    assert done < count
-
-    told = subprocess.run(command(tmp_path / "in", tmp_path / "killed"), check=True, capture_output=True, text=True)
-    assert 0 < json.loads(told.stdout)["graded"] < count
-    assert grades(tmp_path / "killed") == grades(tmp_path / "whole")
-    for name in ("grades.csv",):
-        assert (tmp_path / "killed" / name).read_text() == (tmp_path / "whole" / name).read_text()
-    assert not (tmp_path / "killed" / ".work").exists()
 
 
 def grade(folder: Path, **more: object) -> object:

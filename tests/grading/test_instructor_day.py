@@ -195,7 +195,7 @@ def test_a_batch_that_is_killed_again_and_again_gives_the_same_gradebook(tmp_pat
     )
     assert (second.returncode, second.stdout) == (64, "")
     assert "another labkit grade writes there" in second.stderr
-    for count in (0, 1, 4, 7):
+    for count in (0, 4):
         _killed_after(count, tmp_path)
     assert whole.wait(300) == 0
     graded(tmp_path / "in", "--out", tmp_path / "killed")
