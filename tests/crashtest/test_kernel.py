@@ -147,24 +147,14 @@ BY_BATCH = (
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize(
-    ("text", "broken"),
-    [
-        (APPEND, dict.fromkeys(("copied_checkpoint", "other_rows", "new_input"), ("duplicate",))),
-        (
-            BY_BATCH.replace("STORE.unlink(missing_ok=True)", "shutil.rmtree(STORE, ignore_errors=True)")
-            .replace("STORE.read_text().splitlines()]", "path.read_text().splitlines()]")
-            .replace("for line in path", "for path in sorted(STORE.glob('[0-9]*')) for line in path"),
-            dict.fromkeys(("fresh_checkpoint", "two_queries", "other_rows"), ("lost",)),
-        ),
-    ],
-    ids=["append", "by batch number"],
-)
-def test_what_identifies_a_batch_is_tried(
-    file: Path, tmp_path: Path, text: str, broken: dict[str, tuple[str, ...]]
-) -> None:
+def test_what_identifies_a_batch_is_tried(file: Path, tmp_path: Path) -> None:
     """Another query numbers its batches from 0 again; a source may give other rows for a number."""
-    file.write_text(text)
+    file.write_text(
+        BY_BATCH.replace("STORE.unlink(missing_ok=True)", "shutil.rmtree(STORE, ignore_errors=True)")
+        .replace("STORE.read_text().splitlines()]", "path.read_text().splitlines()]")
+        .replace("for line in path", "for path in sorted(STORE.glob('[0-9]*')) for line in path")
+    )
+    broken = dict.fromkeys(("fresh_checkpoint", "two_queries", "other_rows"), ("lost",))
     wanted = settings(f"{file}:sink", batches=2, seconds=900)
     with kernel_campaign(wanted, tmp_path / "out") as running:
         running.healthy()
@@ -238,9 +228,7 @@ LEAVES = REMEMBERS.replace("    SEEN.add(batch)", "    SEEN.add(batch)\n    atex
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize(
-    ("text", "is_kept"), [(REMEMBERS, True), (IN_WORKERS, True), (LEAVES, False)], ids=["driver", "workers", "left"]
-)
+@pytest.mark.parametrize(("text", "is_kept"), [(IN_WORKERS, True), (LEAVES, False)], ids=["workers", "left"])
 def test_a_session_begins_another_run_only_if_the_sink_left_nothing(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool
 ) -> None:

@@ -38,7 +38,7 @@ def test_a_stub_is_not_attempted(name: str):
             EXERCISES[name].judge(answer, variant)
 
 
-FIRST, OTHERS = SEEDS[:1], SEEDS[1:]
+FIRST, OTHERS = SEEDS[:1], SEEDS[1:3]
 
 
 @pytest.mark.parametrize(

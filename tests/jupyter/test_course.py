@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 CHECKED = FOLDER.parent / "checked"
-BY_KEYS = ("00_start", "05_two_phase_commit", "11_side_effects", "14_capstone")
+BY_KEYS = ("00_start", "11_side_effects")
 """Notebooks through which Tab is pressed, some hundred times in each: with questions, figures, players and runs of
 Spark.
 """

@@ -87,8 +87,6 @@ def test_a_driver_killed_in_commit_leaves_every_row_once(cluster: Cluster, tmp_p
 EXECUTOR_KILLED = {
     # world and the first hello were shown by the first attempts; hello's task was killed and is tried again, whole
     ("append", "sink.mid_write"): ("at-least-once", [0], []),
-    # a log that was not sealed is written again, under the same name
-    ("wal", "sink.before_pre_commit"): ("exactly-once", [], []),
     # an attempt's transaction is open, and the next attempt aborts it
     ("two_phase", "sink.mid_write"): ("exactly-once", [], []),
 }
@@ -107,16 +105,6 @@ def test_an_executor_killed_in_write_gives_what_was_predicted(sink: str, point: 
     log = (outcome.folder / "driver-1.log").read_text()
     assert "Command exited with code 137" in log, "what the worker says of an executor that died by signal 9"
     assert outcome.to_json()["in_doubt_rows"] == 0, "an attempt that lost has left its transaction"
-
-
-@pytest.mark.slow
-def test_executors_of_a_local_cluster_die_with_their_driver(tmp_path: Path):
-    case = {"sink": "two_phase", "store": "files", "crashes": ["sink.after_pre_commit@0"]}
-    [outcome] = conducted(tmp_path, "local-cluster[2,1,1024]", case)
-    assert found(outcome) == ("exactly-once", [], [])
-    [crash] = outcome.crashes
-    assert crash["executors"]["outlived"] == []
-    assert len(crash["killed"]) > 4, "the driver, its JVM, two executors' JVMs, and their Python processes"
 
 
 DRIVER = """
