@@ -8,8 +8,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.crash import Times, Way, once, table_of
+from bench.crash import Times, Way, environment, once, table_of
 from bench.rows import Rows
+from labkit.host.fast_start import FastStart
 from labkit.runs.conduct import Setup
 from labkit.runs.warm_drivers import WarmDrivers
 from labkit.spark.fast.archive import make_archive
@@ -23,15 +24,16 @@ def measure(rounds: int) -> Rows:
     """Medians by way, and ratios to the stock settings within the same round."""
     make_archive()
     taken: dict[str, list[Times]] = {name: [] for name in ("warm drivers, first run", "warm drivers", "cold", "stock")}
-    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as base:
+    # A warm driver is taken only in the environment in which it has started.
+    with tempfile.TemporaryDirectory(prefix="labkit-bench-") as base, environment(FastStart()):
         for number in range(rounds):
             folder = Path(base) / str(number)
             pool = WarmDrivers()
             ways = {"warm drivers, first run": Way(Setup(warm=pool)), "warm drivers": Way(Setup(warm=pool))}
             try:
                 pool.want()
-                for name, way in ways.items():
-                    taken[name].append(once(folder / name, way))
+                for at, (name, way) in enumerate(ways.items()):
+                    taken[name].append(once(folder / str(at), way))
                     _await_warm(pool)
             finally:
                 pool.end()
