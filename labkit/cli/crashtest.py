@@ -65,7 +65,7 @@ def crashtest(
     from labkit.crashtest.claim import Strength
     from labkit.crashtest.verdict import LINES
 
-    with campaign_of(wanted, out, _tell()) as running:
+    with campaign_of(wanted, out, _tell(), only_lists=dry) as running:
         if dry:
             running.healthy()
             print(json.dumps(running.listing()) if as_json else _lines(running.listing()), flush=True)

@@ -68,11 +68,12 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 
 
 def campaign_of(
-    wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent
+    wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Tests]:
     """Return the crash test for these settings as a context manager.
 
-    Each kind of test is imported only when it is used, because only sinks need Spark.
+    `only_lists` says that no run follows the one without a crash. Each kind of test is imported only when it is used,
+    because only sinks need Spark.
     """
     if isinstance(wanted, PipelineSettings):
         from labkit.crashtest.blackbox.campaign import pipeline_campaign
@@ -80,4 +81,4 @@ def campaign_of(
         return pipeline_campaign(wanted, folder, tell)
     from labkit.crashtest.kernel import kernel_campaign
 
-    return kernel_campaign(wanted, folder, tell)
+    return kernel_campaign(wanted, folder, tell, only_lists=only_lists)

@@ -7,13 +7,13 @@ reports.
 """
 
 import shlex
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect
@@ -21,8 +21,7 @@ from labkit.crashtest.blackbox.seeing import NOT_LINES
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
 from labkit.crashtest.harness.plain_job import PlainJob, read
-from labkit.crashtest.harness.reader import Reader
-from labkit.crashtest.harness.warm_jobs import WarmJobs
+from labkit.crashtest.harness.warm_jobs import WarmJobs, at_once
 from labkit.crashtest.ledger import Tell, silent
 from labkit.crashtest.options import USUAL_LIMIT
 from labkit.crashtest.rows import LARGE, SCHEMA, Rows, generate, read_rows
@@ -97,6 +96,16 @@ class SinkPipeline(PipelineSettings):
         jvm = f"the sink may write in the JVM, and the reader is too slow to show when: {NOT_LINES}"
         return jvm if self.interface in IN_JVM and self.unwatchable else ""
 
+    @property
+    def reset_remedy(self) -> str:
+        return f"write a function reset() next to {self.reader} that empties it."
+
+    def remove_state(self) -> None:
+        """Remove the checkpoint, and the temporary files of sessions that were killed."""
+        assert self.checkpoint is not None
+        for folder in (self.checkpoint, *self.checkpoint.parent.glob("scratch-*")):
+            shutil.rmtree(folder, ignore_errors=True)
+
     def unjudged(self, effects: Sequence[Effect]) -> Sequence[str]:
         sends = any(each.kind is CallKind.SEND for each in effects)
         return ("precommitted_read",) if sends or self.unwatchable else ()
@@ -163,17 +172,15 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         options=wanted.options,
         conf=wanted.spark.conf,
         jars=list(jars),
-        reader=wanted.rows_reader.file,
     )
     path = place / "job.json"
     path.write_bytes(wire.encode(job))
     return SinkPipeline(
         rows=rows,
         interface=adapter,
-        pipeline=_words("run", path),
+        pipeline=_words(path),
         folder=Path.cwd(),
         reader=wanted.rows_reader,
-        reset=_words("reset", path),
         watched=(Path.cwd(), *wanted.watched, job.checkpoint),
         checkpoint=job.checkpoint,
         # Spark's own temporary files are of one start and not of the sink.
@@ -194,37 +201,32 @@ def _rows(wanted: Settings) -> Rows:
     return generate(wanted.batches)
 
 
-def _words(verb: str, job: Path) -> str:
-    module = "labkit.crashtest.harness.plain_job"
-    words = shlex.join(own_python("-B", "-m", module, verb, str(job)))
-    return f"exec {words}"
+def _words(job: Path) -> str:
+    """Return the command of the plain job that a file describes."""
+    return f"exec {shlex.join(own_python('-B', '-m', 'labkit.crashtest.harness.plain_job', 'run', str(job)))}"
 
 
 @contextmanager
-def kernel_campaign(wanted: Settings, folder: Path | None = None, tell: Tell = silent) -> Iterator[Campaign]:
+def kernel_campaign(
+    wanted: Settings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
+) -> Iterator[Campaign]:
     """Prepare the test of a sink by its system calls, within a `with` block.
 
-    Where system calls cannot be watched, the test kills between lines of Python. Raises `InvalidInput` if the user's
-    file has no `reset`.
+    With `only_lists` no session of Spark is started ahead for a second run. Where system calls cannot be watched, the
+    test kills between lines of Python. Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
         place = stack.enter_context(own_folder()).resolve()
         java = java_for_spark()
         adapter = wanted.adapter or examine(wanted.subject)
-        with Reader(wanted.rows_reader, place / "described.log") as reader:
-            if not reader.resets:
-                raise InvalidInput(
-                    "every run must begin with an empty store; write a function reset() next to "
-                    f"{wanted.rows_reader} that empties it."
-                )
         jars = wanted.spark.resolved(java).jars
         pipeline = as_pipeline(wanted, adapter, jars, place)
         if why := supported():
             pipeline = replace(pipeline, unwatchable=why, limit=max(pipeline.limit, START_SECONDS))
         running = stack.enter_context(pipeline_campaign(pipeline, folder, tell))
         if not pipeline.unwatchable:
-            warm = WarmJobs(place / "job.json", place / WARM)
+            warm = WarmJobs(place / "job.json", place / WARM, 0 if only_lists else at_once())
             stack.callback(warm.close)
             running.harness.starter = warm.starter
         job, by_lines = read(str(place / "job.json")), bool(pipeline.unwatchable)

@@ -49,8 +49,8 @@ class SinkVariants(Further):
     job: PlainJob
     rows: Rows
     quick: bool
-    words: Callable[[str, Path], str]
-    """Returns the command of a plain job, from a verb and the file that describes the job."""
+    words: Callable[[Path], str]
+    """Returns the command of a plain job, from the file that describes the job."""
     by_lines: bool = False
     """Whether only lines of Python are seen, and so neither the engine's commits nor its workers."""
     _performs: dict[Job, Perform] = field(default_factory=dict)
@@ -196,7 +196,7 @@ class SinkVariants(Further):
         usual = harness.settings
         path = Path(self.job.folder, "variant.json")
         path.write_bytes(wire.encode(changed(self.job, queries=queries)))
-        harness.settings = replace(usual, pipeline=self.words("run", path))
+        harness.settings = replace(usual, pipeline=self.words(path))
         try:
             yield
         finally:

@@ -12,7 +12,6 @@ import pytest
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import plain
 from labkit.crashtest.configured import configured, demanded, requested
-from labkit.crashtest.harness import reader as reading
 from labkit.crashtest.harness.raised import sentence_of
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.rows import Seen, read_rows
@@ -224,14 +223,13 @@ def test_a_reader_that_raises_may_be_asked_again(tmp_path: Path) -> None:
     assert "noise" in (tmp_path / "log").read_text()
 
 
-def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "READ_SECONDS", 1.0)
+def test_a_reader_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     text = "import subprocess, time\ndef read():\n    subprocess.Popen(['sleep', '61.25'])\n    time.sleep(60)"
     with (
         Reader(subject(tmp_path, text, "read"), tmp_path / "log") as reader,
         pytest.raises(ReaderFailed, match="took more than 1 s"),
     ):
-        reader.values()
+        reader.values(1.0)
     end = time.monotonic() + 5
     while any(
         "61.25" in process.info["cmdline"] for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"]
@@ -264,17 +262,17 @@ def test_a_reader_that_waits_for_a_lock_is_given_up_where_nobody_waits(tmp_path:
     ):
         db.execute("CREATE TABLE rows (id)")
         db.commit()
-        assert reader.values(waits=False) == []
+        assert reader.values(asleep=0.15) == []
         db.execute("BEGIN EXCLUSIVE")
         with pytest.raises(ReaderFailed, match="waited for a lock"):
-            reader.values(20.0, waits=False)
+            reader.values(20.0, asleep=0.15)
         db.rollback()
-        assert reader.values(waits=False) == []
+        assert reader.values(asleep=0.15) == []
 
 
 def test_a_reader_that_works_is_not_given_up(tmp_path: Path) -> None:
     with Reader(subject(tmp_path, BUSY, "read"), tmp_path / "log") as reader:
-        assert reader.values(20.0, waits=False) == [1]
+        assert reader.values(20.0, asleep=0.15) == [1]
 
 
 def test_a_file_without_a_reader_is_refused(tmp_path: Path) -> None:

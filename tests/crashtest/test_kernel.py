@@ -1,7 +1,6 @@
 """A sink in a plain job that is killed at its system calls: what the JVM does is cut, too."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,8 @@ from labkit.core.judge import judge
 from labkit.core.records import History
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.points import Point
-from labkit.crashtest.harness.plain_job import PlainJob, reset
+from labkit.crashtest.blackbox.reading import HelperCommands
+from labkit.crashtest.harness.plain_job import PlainJob
 from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.rows import generate
 from labkit.crashtest.settings import settings
@@ -68,17 +68,15 @@ def test_a_store_that_nobody_empties_is_refused(file: Path) -> None:
         pass
 
 
-def test_a_reset_leaves_neither_store_nor_checkpoint(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    job = PlainJob(str(file), "start", Adapter.STREAM, str(tmp_path), None, {}, {}, [], str(file))
-    left = [job.checkpoint, tmp_path / "scratch-1", Path("store"), job.input]
+def test_a_reset_leaves_neither_store_nor_checkpoint(file: Path, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    made = as_pipeline(settings(f"{file}:start"), Adapter.STREAM, (), place)
+    left = [place / "checkpoint", place / "scratch-1", Path("store"), place / "input"]
     for folder in left:
-        folder.mkdir()
-    reset(job)
+        folder.mkdir(exist_ok=True)
+    with HelperCommands(made, tmp_path, {}) as helpers:
+        helpers.reset()
     assert [folder.exists() for folder in left] == [False, False, False, True]
-    sys.modules.pop("job", None)
 
 
 ENGINE = ("create checkpoint/offsets/x", "rename checkpoint/offsets/x checkpoint/offsets/0")

@@ -4,10 +4,11 @@ write.
 If the reader is fast enough, it also reads before each effect, while the pipeline is stopped there.
 """
 
+import os
 import stat
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,10 @@ HELD_SECONDS = 4.0
 
 This is far more than a reader needs on a busy machine. Only a reader that waits for a lock of the stopped program takes
 longer, and it would wait in every run.
+"""
+ASLEEP, ASLEEP_SECONDS = 3.0, 0.15
+"""A reader that sleeps for `ASLEEP` times as long as a reading usually takes, but at least for `ASLEEP_SECONDS`, waits
+for a lock of the stopped program.
 """
 MOST_SKIPPED = 16
 """The maximum number of effects of one family that are passed without a reading after the reader gave no answer.
@@ -93,7 +98,7 @@ class Glances:
             return
         begun = time.monotonic()
         try:
-            values = self._helpers.glance(HELD_SECONDS)
+            values = self._helpers.glance(HELD_SECONDS, max(ASLEEP_SECONDS, ASLEEP * self._usual))
             self.taken.append(Glance(happened, counted(values)))
             self._locked_out[effect.family] = 0
         except (ReaderFailed, InvalidInput):  # neighbouring glances are compared instead
@@ -212,7 +217,7 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
     """
     helpers = harness.helpers
     helpers.begin()
-    before = _files(harness)
+    before = _files(harness.settings.watched)
     try:
         surely(helpers.read, 2.0)  # the first reading may import modules, and so is not timed
         usual = min(_timed(helpers) for _ in range(READINGS))
@@ -229,24 +234,25 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
     return usual, _made_by_reader(harness, before)
 
 
-def _files(harness: Harness) -> dict[Path, tuple[int, int]]:
-    """Return the time of change and the size of each file of the watched folders."""
-    belongs = Belongs(harness.settings.watched, (*harness.settings.ignored, BYTECODE))
-    found: dict[Path, tuple[int, int]] = {}
-    for folder in harness.settings.watched:
-        for path in folder.rglob("*"):
-            with suppress(OSError):
-                state = path.lstat()
-                if stat.S_ISREG(state.st_mode) and belongs(str(path)):
-                    found[path] = (state.st_mtime_ns, state.st_size)
+def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
+    """Return the time of change and the size of each file in these folders, of which there may be very many."""
+    found: dict[str, tuple[int, int]] = {}
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for path in (f"{place}/{name}" for name in names):
+                with suppress(OSError):
+                    state = os.lstat(path)
+                    if stat.S_ISREG(state.st_mode):
+                        found[path] = (state.st_mtime_ns, state.st_size)
     return found
 
 
-def _made_by_reader(harness: Harness, before: Mapping[Path, tuple[int, int]]) -> list[str]:
-    """Return a note on the files that the reader made or changed since `before`, in a list that is empty if there are
-    none.
-    """
-    made = sorted(path.name for path, state in _files(harness).items() if before.get(path) != state)
+def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return a note on the files that the reader made or changed since `before`, or an empty list."""
+    watched = harness.settings.watched
+    belongs = Belongs(watched, (*harness.settings.ignored, BYTECODE))
+    changed = [path for path, state in _files(watched).items() if before.get(path) != state]
+    made = sorted(Path(path).name for path in changed if belongs(path))
     if not made:
         return []
     remedy = "let the reader return no rows where there is no store"

@@ -3,6 +3,7 @@
 Each command runs in its own session and is killed when the test ends, even if the test itself is killed.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -32,9 +33,9 @@ LAST_WORDS = 200
 class RowReader(Protocol):
     """A reader that returns rows as plain values."""
 
-    def values(self, seconds: float | None = None, *, waits: bool = True) -> list[Any]:
-        """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails or takes more
-        than `seconds`; without `waits` also if it is seen to wait for a lock.
+    def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
+        """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails, takes more than `seconds`,
+        or is seen to sleep for `asleep` seconds in a row.
         """
 
 
@@ -120,12 +121,9 @@ class CommandReader:
     def __init__(self, command: HelperCommand) -> None:
         self._command = command
 
-    def values(self, seconds: float | None = None, *, waits: bool = True) -> list[Any]:
-        """Run the command and return the rows that it prints. Raises `ReaderFailed`, or `InvalidInput` if it prints no
-        JSON.
-        """
-        printed = self._command.run(seconds or COMMAND_SECONDS)
-        return lines(printed, self._command.option)
+    def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
+        """Run the command and return its rows. Raises `ReaderFailed`, or `InvalidInput` if it prints no JSON."""
+        return lines(self._command.run(seconds), self._command.option)
 
 
 class HelperCommands:
@@ -161,10 +159,7 @@ class HelperCommands:
         if settings.reset:
             self._reset = self._command("--reset", settings.reset).run
         if self._reset is None:
-            raise InvalidInput(
-                "--command: every run must begin with an empty store; give --reset 'CMD', or a function reset() beside "
-                "the reader, which empties store, checkpoint and input."
-            )
+            raise InvalidInput(f"every run must begin with an empty store; {settings.reset_remedy}")
 
     def _command(self, option: str, command: str) -> HelperCommand:
         settings = self._settings
@@ -189,21 +184,22 @@ class HelperCommands:
         """Empty the store, the checkpoint and the input by the user's reset. Raises `ReaderFailed` if it fails."""
         assert self._reset is not None
         self._reset()
+        self._settings.remove_state()
 
-    def read(self, seconds: float | None = None) -> list[Any]:
-        """Return the rows that the pipeline shows to readers now; the reader may take `seconds`, or else a usual time.
+    def read(self) -> list[Any]:
+        """Return the rows that the pipeline shows to readers now.
 
         Raises `ReaderFailed` if the reader fails, or `InvalidInput` if its answer is not rows.
         """
-        patience = max(FEWEST_SECONDS, LIMITS * self._settings.limit)
-        return self.reader.values(seconds or patience)
+        return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
-    def glance(self, seconds: float) -> list[Any]:
-        """Return the rows that can be read while the pipeline is held at an effect, without waiting for its locks.
+    def glance(self, seconds: float, asleep: float) -> list[Any]:
+        """Return the rows that can be read while the pipeline is held at an effect.
 
-        Raises the same errors as `read`.
+        A reader that sleeps for `asleep` seconds is taken to wait for a lock of the held pipeline, and given up. Raises
+        the same errors as `read`.
         """
-        return self.reader.values(seconds, waits=False)
+        return self.reader.values(seconds, asleep=asleep)
 
     def expected(self) -> list[Any] | None:
         """Return the rows that are due, or None if nobody knows them. Raises `InvalidInput` if they cannot be read."""

@@ -148,6 +148,14 @@ class PipelineSettings(SharedOptions):
         """How rows reach what is under test, for the report."""
         return "a command"
 
+    @property
+    def reset_remedy(self) -> str:
+        """The advice to a user who gave no way to empty the store."""
+        return "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
+
+    def remove_state(self) -> None:
+        """Remove what the test itself made for the last run, after the user's reset; here there is nothing."""
+
     def untested(self, results: "Sequence[Result]") -> str:
         """Return a sentence on the faults that these runs did not try; empty for that of a pipeline."""
         return ""

@@ -1,6 +1,6 @@
 """Runs the user's sink in a plain Spark job that records nothing itself.
 
-    python -m labkit.crashtest.harness.plain_job run|reset JOB
+    python -m labkit.crashtest.harness.plain_job run JOB
     python -m labkit.crashtest.harness.plain_job wait JOB FOLDER
 
 The test observes the job's system calls instead, or its lines where these cannot be watched. The job starts a session,
@@ -85,8 +85,6 @@ class PlainJob(Struct, frozen=True):
     options: dict[str, str]
     conf: dict[str, str]
     jars: list[str]
-    reader: str
-    """The user's file that defines `reset`, which empties the store."""
     queries: list[Query] = []
     """The queries that the job runs at the same time; if empty, the one of `input` and `checkpoint`."""
 
@@ -222,7 +220,7 @@ def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
     rows.write(folder / "input")
     kind = Adapter.STREAM if adapter in BY_NAME else adapter
     harmless = str(Path(__file__).with_name("harmless.py"))
-    warm = PlainJob(harmless, kind.name.lower(), kind, str(folder), SCHEMA, {}, {}, [], harmless)
+    warm = PlainJob(harmless, kind.name.lower(), kind, str(folder), SCHEMA, {}, {}, [])
     start(spark, warm, load(harmless), *warm.all_queries())()
 
 
@@ -281,29 +279,17 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
     return await_end
 
 
-def reset(job: PlainJob) -> None:
-    """Empty the store with the user's `reset`, and remove the checkpoint."""
-    reach(job.reader)
-    load(job.reader).reset()
-    for path in Path(job.folder).glob("scratch-*"):
-        shutil.rmtree(path, ignore_errors=True)
-    shutil.rmtree(job.checkpoint, ignore_errors=True)
-
-
 def read(path: str) -> PlainJob:
     """Return the job that a file describes."""
     return wire.decode(Path(path).read_bytes(), PlainJob)
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run or reset the job that the file `path` describes; `verb` is `run`, `reset` or `wait`."""
+    """Run the job that the file `path` describes (`verb` is `run`), or start its session ahead (`wait`)."""
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":
         folders = _folders(job.file)
         watcher.trace(lambda file: belongs(file, folders))
-    if verb == "reset":
-        reset(job)
-        return
     try:
         wait(job, Path(*more)) if verb == "wait" else run(job)
     except Exception as error:

@@ -5,6 +5,7 @@ user's functions goes to the log.
 """
 
 import contextlib
+import math
 import os
 import select
 import subprocess
@@ -32,8 +33,11 @@ from labkit.host.processes.tether import end_with_parent
 READ_SECONDS = 10.0
 """The number of seconds that a reader may take for one answer."""
 
-_LOOK_SECONDS, _ASLEEP = 0.05, 8
-"""A reader that should not wait is looked at so often; if it sleeps each of so many times in a row, it is given up."""
+RESET_SECONDS = 120.0
+"""The number of seconds that the user's `reset` may take."""
+
+_LOOK_SECONDS = 0.05
+"""The seconds between two looks at whether a reader sleeps."""
 
 MOST_ROWS = 1_000_000
 """The most rows that a reader may return at once; a test writes a few dozen."""
@@ -98,27 +102,26 @@ class Reader:
         with self._lock:
             self._end()
 
-    def values(self, seconds: float | None = None, *, waits: bool = True) -> list[Any]:
-        """Return the rows that can be read now as plain data with any columns, within `seconds` (default
-        `READ_SECONDS`).
+    def values(self, seconds: float = READ_SECONDS, *, asleep: float = math.inf) -> list[Any]:
+        """Return the rows that can be read now as plain data with any columns, within `seconds`.
 
-        Without `waits`, a reader that sleeps, as one does that tries a lock again and again, is given up much earlier.
-        Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer.
+        A reader that sleeps for `asleep` seconds in a row, as one does that tries a lock again and again, is given up
+        earlier. Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer.
         """
-        return self._ask("values", seconds, waits=waits).values
+        return self._ask("values", seconds, asleep).values
 
     def reset(self) -> None:
         """Empty the store with the user's `reset` function. Raises `ReaderFailed` if it fails."""
-        self._ask("reset")
+        self._ask("reset", RESET_SECONDS)
 
-    def _ask(self, verb: Verb, seconds: float | None = None, *, waits: bool = True) -> Answer:
+    def _ask(self, verb: Verb, seconds: float = READ_SECONDS, asleep: float = math.inf) -> Answer:
         with self._lock:
             answer = Answer()
             if self._process is None or self._process.poll() is not None:
                 self._start()
                 answer = self._answer("describe", LOAD_SECONDS)
             if verb != "describe" and not answer.because:
-                answer = self._answer(verb, seconds or READ_SECONDS, waits=waits)
+                answer = self._answer(verb, seconds, asleep)
         if answer.because:
             raise (InvalidInput if answer.fatal else ReaderFailed)(answer.because)
         return answer
@@ -135,7 +138,7 @@ class Reader:
                 start_new_session=True,
             )
 
-    def _answer(self, verb: Verb, seconds: float, *, waits: bool = True) -> Answer:
+    def _answer(self, verb: Verb, seconds: float, asleep: float = math.inf) -> Answer:
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -143,15 +146,15 @@ class Reader:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(wire.encode(Question(verb)))
             process.stdin.flush()
-        content, end, asleep = b"", time.monotonic() + seconds, 0
+        content, end, slept = b"", time.monotonic() + seconds, 0.0
         while not content.endswith(b"\n"):
             left = max(end - time.monotonic(), 0)
-            if not select.select([process.stdout], [], [], left if waits else min(left, _LOOK_SECONDS))[0]:
-                asleep = asleep + 1 if _sleeps(process.pid) else 0
-                if left and (waits or asleep < _ASLEEP):
+            if not select.select([process.stdout], [], [], min(left, _LOOK_SECONDS))[0]:
+                slept = slept + _LOOK_SECONDS if _sleeps(process.pid) else 0.0
+                if left and slept < asleep:
                     continue
                 self._end()
-                how = f"took more than {seconds:.3g} s" if waits or not left else "waited for a lock"
+                how = "waited for a lock" if left else f"took more than {seconds:.3g} s"
                 return Answer(because=f"{self._subject}: {_WORDS[verb]} {how} and was stopped.")
             piece = os.read(process.stdout.fileno(), 1 << 20)
             if not piece:

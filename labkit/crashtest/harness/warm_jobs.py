@@ -38,9 +38,9 @@ START_SECONDS = 300.0
 _POLL = 0.02
 
 
-def at_once(memory: int, cores: int) -> int:
-    """Return how many sessions may warm up at the same time if `memory` bytes are free."""
-    return max(1, min(cores, memory // BYTES - RESERVED))
+def at_once() -> int:
+    """Return how many sessions may warm up at the same time, with the memory that is free now."""
+    return max(1, min(cores(), psutil.virtual_memory().available // BYTES - RESERVED))
 
 
 class WarmJob:
@@ -100,14 +100,16 @@ class WarmJob:
 class WarmJobs:
     """The jobs that wait for the next starts of a test."""
 
-    def __init__(self, job: Path, place: Path) -> None:
-        """Prepare for the job that the file `job` describes; `place` is a new folder for the files of all jobs."""
-        self._job, self._place = job, place
+    def __init__(self, job: Path, place: Path, most: int) -> None:
+        """Prepare for the job that the file `job` describes; `place` is a new folder for the files of all jobs.
+
+        While one job runs, up to `most` others warm up for later starts.
+        """
+        self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
         self._kept: WarmJob | None = None
         """A session in which a job has ended and left nothing."""
         self._count = 0
-        self._most = at_once(psutil.virtual_memory().available, cores())
 
     def starter(self, *, is_first: bool, exits: bool) -> Callable[..., WatchedRun]:
         """Return the function that starts and watches the next job.
