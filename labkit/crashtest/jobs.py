@@ -1,12 +1,12 @@
 """The jobs of a test: the runs to perform, each with an id, a title and a group."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from labkit.crashtest.verdict import Group, Result
 
 NEVER_REACHED = "the point was never reached"
 """The beginning of the reason why a run proves nothing if its job ended without reaching the crash point."""
-
 
 RAISED = "the sink raised "
 """The beginning of the line in which the job of a sink prints an error of the user's code."""
@@ -18,6 +18,11 @@ class Job(NamedTuple):
     id: str
     title: str
     group: Group
+    perform: Callable[[Any, Any], None] | None = None
+    """Performs the run, given the harness and the record of the run (`labkit.crashtest.blackbox.runs`).
+
+    None for a doubt, which needs no run, and for a loss of power, which needs several.
+    """
 
 
 def unknown(job: Job, why: str) -> Result:

@@ -1,9 +1,9 @@
 """Keeps the results of one test, the number of runs still to come, and the time that is left."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from labkit.core.judge import Guarantee
 from labkit.crashtest.jobs import Job, unknown
@@ -17,21 +17,6 @@ begins or ended.
 
 def silent(_what: str, _text: str) -> None:
     """Ignore a report of progress."""
-
-
-class Extent(NamedTuple):
-    """The crash points, and pairs of crash points, that a complete test would try."""
-
-    points: int
-    """The number of crash points of the run without a crash."""
-    pairs: int
-    """The number of pairs of a crash point and a second crash point in the recovery."""
-    directed: frozenset[str] = frozenset()
-    """The ids of the pairs that a complete test must try."""
-    selected: bool = False
-    """Whether runs were left out: the user selected some, or the test was stopped."""
-    between_lines: bool = False
-    """Whether the test killed only between lines of Python."""
 
 
 class Ledger:
@@ -94,24 +79,33 @@ class Ledger:
         self.tell("done", f"{word}{f' ({violated})' if violated else ''}: {result.title}")
         return result
 
-    def summary(self, extent: Extent, unjudged: Sequence[str] = ()) -> Summary:
+    def summary(
+        self,
+        unjudged: Sequence[str],
+        *,
+        found: int,
+        pairs: int,
+        directed: Collection[str],
+        selected: bool,
+        between_lines: bool,
+    ) -> Summary:
         """Return the summary of all results.
 
-        `extent` is what a complete test would try; `unjudged` are the properties that this kind of test cannot judge.
+        `unjudged` are the properties that this kind of test cannot judge, and `directed` the ids of the pairs that a
+        complete test must try. The other parameters are fields of `Coverage`.
         """
-        hit = sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING))
-        proven = [each for each in self.results if not each.unknown]
-        singles, pairs = ({each.id for each in proven if each.group is group} for group in (Group.CRASH, Group.PAIR))
+        proven = {each.id: each.group for each in self.results if not each.unknown}
+        groups = Counter(proven.values())
         coverage = Coverage(
-            extent.points,
-            extent.pairs,
-            self.planned,
-            hit,
-            len(singles),
-            len(pairs),
-            len(extent.directed),
-            len(extent.directed & {each.id for each in proven}),
-            extent.selected,
-            extent.between_lines,
+            found=found,
+            pairs=pairs,
+            planned=self.planned,
+            hit=sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)),
+            tried=groups[Group.CRASH],
+            pairs_tried=groups[Group.PAIR],
+            directed=len(directed),
+            directed_tried=len(proven.keys() & set(directed)),
+            selected=selected,
+            between_lines=between_lines,
         )
         return summarise(self.results, coverage, unjudged)

@@ -20,7 +20,7 @@ import pytest
 if TYPE_CHECKING:
     from labkit.core.judge import Guarantee
     from labkit.core.options import Option
-    from labkit.crashtest.campaigns import Tests
+    from labkit.crashtest.blackbox.campaign import Campaign
     from labkit.crashtest.claim import Goal
     from labkit.crashtest.jobs import Job
     from labkit.crashtest.verdict import Result
@@ -83,7 +83,7 @@ class CrashTests:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
-        self._running: Tests | None = None
+        self._running: Campaign | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Perform the run without a crash, and add a pytest test for each crash point that it shows."""
@@ -117,7 +117,7 @@ class CrashTests:
     def _tests(
         session: pytest.Session,
         *,
-        running: "Tests",
+        running: "Campaign",
         first: "Result",
         only: "Mapping[str, Iterator[Job]]",
         goal: "Goal",
@@ -130,7 +130,7 @@ class CrashTests:
             return CrashTest.from_parent(session, name=name, run=results, expected=goal.guarantee, also=also)
 
         def runs(name: str, jobs: Callable[[], Iterable["Job"]]) -> pytest.Item:
-            return item(name, lambda: [running.run(job) for job in jobs()])
+            return item(name, lambda: running.run_all(jobs()))
 
         doubts = [each for each in running.results if each is not first]
         tests = [item("healthy", lambda: [first]), item("seeing", lambda: doubts)]
@@ -200,7 +200,7 @@ class CrashTest(pytest.Item):
 class ClaimTest(pytest.Item):
     """A pytest test that compares the claim of all runs together with the guarantee that the user demands."""
 
-    def __init__(self, *, running: "Tests", goal: "Goal", also: tuple[str, ...], **more: Any) -> None:
+    def __init__(self, *, running: "Campaign", goal: "Goal", also: tuple[str, ...], **more: Any) -> None:
         super().__init__(**more)
         self._running, self._goal, self._also = running, goal, also
 

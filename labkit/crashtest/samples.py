@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from labkit.core.explanation import Explanation, explain
+from labkit.core.judge import Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record, Visibility
 from labkit.crashtest.rows import Rows, Seen, Shape, Token, named, tokens
 
@@ -95,6 +97,19 @@ class Readings:
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
     """Return the history of one run for the judge; `delivered` are the records that Spark gave to the sink."""
     return Readings(samples, rows, shape).history(delivered)
+
+
+def judge_run(
+    samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
+) -> tuple[Verdict, Explanation]:
+    """Return the judge's verdict on a run, and how its readings differ from every failure-free run.
+
+    `rows` are the input, `shape` is the form of the reader's rows, and `due` are the records that the store must hold
+    in the end.
+    """
+    expected = [named(each, shape) for each in due]
+    observed = history(samples, rows, shape, due)
+    return judge(expected, observed), explain(expected, observed)
 
 
 def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace as changed
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.batch_expectation import BatchExpectation
-from labkit.crashtest.blackbox.campaign import Further, Perform
+from labkit.crashtest.blackbox.campaign import Further
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Glances, Healthy
 from labkit.crashtest.blackbox.jobs import NEW_INPUT
@@ -53,52 +53,36 @@ class SinkVariants(Further):
     """Returns the command of a plain job, from the file that describes the job."""
     by_lines: bool = False
     """Whether only lines of Python are seen, and so neither the engine's commits nor its workers."""
-    _performs: dict[Job, Perform] = field(default_factory=dict)
     _large: list[Point] = field(default_factory=list)
     """The points to crash at in a large batch, known after its run without a crash."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
-        runs: dict[str, Perform] = {
-            "fresh_checkpoint": partial(self._two_queries, together=False),
-            "two_queries": partial(self._two_queries, together=True),
-            "other_rows": self._other_rows,
-            NEW_INPUT: self._new_input,
-        }
-        if len(self.rows.batches) == 1:  # there are no other rows
-            del runs["other_rows"]
-        if self.by_lines:
-            runs = {name: runs[name] for name in ("fresh_checkpoint", "two_queries")}
-        for name, perform in runs.items():
-            group = Group.IDENTITY if name in (*DEMANDED, NEW_INPUT) else Group.CONDITION
-            self._performs[Job(name, VARIANTS.get(name, NEW_INPUT_TITLE), group)] = perform
+        jobs = [
+            _variant("fresh_checkpoint", partial(self._two_queries, together=False)),
+            _variant("two_queries", partial(self._two_queries, together=True)),
+        ]
+        if len(self.rows.batches) > 1 and not self.by_lines:  # else there are no other rows
+            jobs.append(_variant("other_rows", self._other_rows))
+        if not self.by_lines:
+            jobs.append(Job(NEW_INPUT, NEW_INPUT_TITLE, Group.IDENTITY, self._new_input))
         dying = of_tasks(healthy.effects, healthy.run.last.watched.root)
         if dying:
             title = f"a task dies alone, before {dying[-1].name}, and is tried again"
-            self._performs[Job("retry", title, Group.RETRY)] = partial(_kill_one, name=dying[-1].name)
-        return list(self._performs)
+            jobs.append(Job("retry", title, Group.RETRY, partial(_kill_one, name=dying[-1].name)))
+        return jobs
 
     def last_jobs(self) -> Iterator[Job]:
         """Yield the job of a run with one large batch, then jobs with crashes in it; none for the user's own rows."""
-        if not self.may_come("large"):
+        if not self.last_names():
             return
         title = f"a batch of {LARGE} rows"
-        yield self._keep(Job("large", f"{title}, no crash", Group.LARGE), self._large_batch)
+        yield Job("large", f"{title}, no crash", Group.LARGE, self._large_batch)
         for point in self._large:
-            job = Job(f"large.{point.name}", f"{title}: {point}", Group.LARGE)
-            yield self._keep(job, partial(self._crash_large, point=point))
+            perform = partial(self._crash_large, point=point)
+            yield Job(f"large.{point.name}", f"{title}: {point}", Group.LARGE, perform)
 
     def last_names(self) -> list[str]:
         return ["large"] if self.rows.generated and not self.by_lines else []
-
-    def may_come(self, name: str) -> bool:
-        return name.partition(".")[0] in self.last_names()
-
-    def performs(self, job: Job) -> Perform | None:
-        return self._performs.get(job)
-
-    def _keep(self, job: Job, perform: Perform) -> Job:
-        self._performs[job] = perform
-        return job
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
         """Run two queries with rows and checkpoints of their own, one after the other or at the same time."""
@@ -201,6 +185,10 @@ class SinkVariants(Further):
             yield
         finally:
             harness.settings = usual
+
+
+def _variant(name: str, perform: Callable[[Harness, PipelineRun], None]) -> Job:
+    return Job(name, VARIANTS[name], Group.IDENTITY if name in DEMANDED else Group.CONDITION, perform)
 
 
 def of_tasks(effects: Sequence[Effect], root: int) -> list[Effect]:

@@ -7,9 +7,8 @@ import pytest
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict
 from labkit.crashtest.batch_expectation import expect_batches
-from labkit.crashtest.judging import verdict_of
 from labkit.crashtest.rows import Rows, Shape, generate
-from labkit.crashtest.samples import Sample
+from labkit.crashtest.samples import Sample, judge_run
 
 ROWS = generate(2)
 ALL = [row for batch in ROWS.batches for row in batch.rows]
@@ -24,7 +23,7 @@ def judged(read: list[Any], *readings: list[Any], unfinished: tuple[int, ...] = 
         Sample(0.0, number, expectation.seen(values), f"crash {number}", () if number == last else unfinished)
         for number, values in enumerate(readings, start=1)
     ]
-    return verdict_of(samples, expectation.rows, expectation.history_shape, expectation.rows.expected())
+    return judge_run(samples, expectation.rows, expectation.history_shape, expectation.rows.expected())[0]
 
 
 @pytest.mark.parametrize(

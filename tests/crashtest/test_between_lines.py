@@ -15,9 +15,9 @@ from labkit.core.judge import Guarantee
 from labkit.crashtest import kernel
 from labkit.crashtest.blackbox import campaign
 from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.jobs import middle
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import choose, points
-from labkit.crashtest.blackbox.rollback import middle
 from labkit.crashtest.blackbox.seeing import Glance, doubts, showing
 from labkit.crashtest.certificate import certificate
 from labkit.crashtest.claim import Goal, Strength

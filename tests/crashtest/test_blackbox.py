@@ -17,7 +17,7 @@ from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.logs import log_notes, logs
-from labkit.crashtest.blackbox.points import EXIT, Point, behind_sync, choose, pairs, points
+from labkit.crashtest.blackbox.points import EXIT, Point, Recoveries, behind_sync, choose, points
 from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.jobs import Job
@@ -87,10 +87,10 @@ def test_of_many_that_are_alike_the_last_and_the_first_two_come_first() -> None:
 def test_second_crashes_are_spread_over_the_first_ones() -> None:
     recovery = effects(*["write a"] * 9, "exit")
     first = [Point(f"p{number}", number) for number in range(4)]
-    chosen, found, directed = pairs(dict.fromkeys(first, recovery), 4, healthy=recovery)
+    chosen, found, directed = Recoveries(dict.fromkeys(first, recovery), recovery).pairs(4)
     assert found == 4 * 9
     assert {each.first for each in chosen} == set(first)
-    assert pairs(dict.fromkeys(first, recovery), 4, healthy=recovery) == (chosen, found, directed)
+    assert Recoveries(dict.fromkeys(first, recovery), recovery).pairs(4) == (chosen, found, directed)
     assert not directed
 
 
@@ -98,13 +98,13 @@ def test_most_second_crashes_cut_what_is_done_again_behind_what_shows_rows() -> 
     """The second time everything is done again although it was all there: only so readers see it go back."""
     recovery = effects(*["write a", "write b", "rename .c c"] * 9, "exit")
     first = [*(Point(f"p{number}", number) for number in range(6)), Point(EXIT, 7)]
-    chosen, found, directed = pairs(dict.fromkeys(first, recovery), 3, {"write a"}, recovery, 0)
+    chosen, found, directed = Recoveries(dict.fromkeys(first, recovery), recovery, {"write a"}).pairs(3, 0)
     assert directed == {"exit then exit"}
     assert found == 7 * 27 + 1
     told = [each for each in chosen if each.first.name == EXIT]
     assert len(told) == 2
     assert all(each.second.after.startswith("write a #") for each in told)
-    unseen, _, _ = pairs(dict.fromkeys(first, recovery), 3, healthy=recovery, most_directed=0)
+    unseen, _, _ = Recoveries(dict.fromkeys(first, recovery), recovery).pairs(3, 0)
     told = [each for each in unseen if each.first.name == EXIT]
     assert all(each.second.name.startswith("rename c #") for each in told[:2])
 
@@ -294,7 +294,7 @@ def names_of(recoveries: dict[str, list[Effect]], most: int | None = None) -> li
     """The directed pairs for recoveries by the name of the first crash, when `write a` changes the rows."""
     places = {each.name: each for each in points(HEALTHY)}
     found = {places[name]: done for name, done in recoveries.items()}
-    return [each.name for each in pairs(found, 0, {"write a"}, HEALTHY, most).chosen]
+    return [each.name for each in Recoveries(found, HEALTHY, {"write a"}).pairs(0, most).chosen]
 
 
 def test_what_only_a_recovery_does_is_cut_once_where_recoveries_are_alike() -> None:

@@ -10,9 +10,8 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict
 from labkit.crashtest.blackbox.expectation import Expectation, expect, lines
 from labkit.crashtest.blackbox.words import because
-from labkit.crashtest.judging import verdict_of
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.samples import Sample
+from labkit.crashtest.samples import Sample, judge_run
 
 PLAIN = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}, {"a": 2, "b": "y"}]
 KEYED = [{"key": key, "value": n} for n, key in enumerate("xyxzx")]
@@ -27,7 +26,7 @@ def judged(due: Sequence[Any], healthy: Sequence[Any], *readings: Sequence[Any])
         for number, values in enumerate(readings, start=1)
     ]
     shape, rows = expectation.history_shape, expectation.rows
-    return verdict_of(samples, rows, shape, rows.expected())
+    return judge_run(samples, rows, shape, rows.expected())[0]
 
 
 def guarantee(due: Sequence[Any], healthy: Sequence[Any], seen: Sequence[Any]) -> str:

@@ -7,10 +7,10 @@ import pytest
 from crashtest_processes import left_over
 
 from labkit.core.judge import Guarantee
-from labkit.crashtest.jobs import Job
+from labkit.crashtest.blackbox.jobs import single_job
+from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.kernel import kernel_campaign
 from labkit.crashtest.settings import settings
-from labkit.crashtest.verdict import Group
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -40,7 +40,7 @@ def test_a_format_is_tested_by_its_name(tmp_path: Path) -> None:
     with kernel_campaign(wanted, tmp_path / "out") as running:
         assert running.healthy().guarantee is Guarantee.EXACTLY_ONCE
         log = next(name for name in running.points if "_spark_metadata" in name and name.startswith("rename"))
-        crashes = [Job(name, name, Group.CRASH) for name in (log, "rename checkpoint/commits/<n> #2")]
+        crashes = [single_job(Point(name, 0)) for name in (log, "rename checkpoint/commits/<n> #2")]
         twice, once = map(running.run, crashes)
     assert (twice.unknown, once.unknown, once.violated) == ("", "", ())
     assert "duplicate" in twice.violated

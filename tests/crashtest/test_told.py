@@ -8,10 +8,9 @@ from crashtest_reports import report_of
 
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.words import in_their_rows
-from labkit.crashtest.judging import explained, verdict_of
 from labkit.crashtest.page import page
 from labkit.crashtest.rows import Seen, Shape, generate
-from labkit.crashtest.samples import Readings, Sample
+from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.settings import settings
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 
@@ -27,9 +26,7 @@ READ_TWICE = [sample(1010.0, ALL, "crash 1"), sample(1030.0, [*ALL, *ALL[:1]], "
 
 
 def result(samples: Sequence[Sample]) -> Result:
-    due = ROWS.expected()
-    verdict = verdict_of(samples, ROWS, Shape.ROWS, due)
-    explanation = explained(Readings(samples, ROWS, Shape.ROWS), Shape.ROWS, due)
+    verdict, explanation = judge_run(samples, ROWS, Shape.ROWS, ROWS.expected())
     return Result("a", "A", Group.CRASH, verdict=verdict, explanation=explanation)
 
 
@@ -59,12 +56,11 @@ def test_text_page_and_json_say_it(tmp_path: Path) -> None:
 def test_a_value_that_a_key_loses_is_wrong_until_there_is_one_again() -> None:
     rows = generate(2, per_batch=4)
     first, second = ([Seen(**row) for row in batch.rows] for batch in rows.batches)
-    readings = Readings([sample(1, first), sample(3, []), sample(7, second, "end")], rows, Shape.LAST)
-    assert explained(readings, Shape.LAST, rows.expected()).exists is Outcome.HOLDS
+    samples = [sample(1, first), sample(3, []), sample(7, second, "end")]
+    assert judge_run(samples, rows, Shape.LAST, rows.expected())[1].exists is Outcome.HOLDS
 
 
 def test_a_pipeline_is_told_in_its_own_rows() -> None:
-    twice = Readings([sample(1, [*ALL, ALL[1]], "end")], ROWS, Shape.ROWS)
-    found = explained(twice, Shape.ROWS, ROWS.expected())
+    _, found = judge_run([sample(1, [*ALL, ALL[1]], "end")], ROWS, Shape.ROWS, ROWS.expected())
     said = in_their_rows(found, {n: {"a": n} for n in range(4)}).because
     assert said.endswith('{"a": 1} appears a second time')

@@ -24,6 +24,7 @@ from labkit.core.failpoints import Order
 from labkit.core.strategies import POINTS, Strategy
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.jobs import single_job
+from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.seeing import Glance, changes
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.blackbox.writes import Orders, orders
@@ -252,7 +253,7 @@ def killed(cell: Cell, running: Campaign) -> None:
     assert_seen(names, found, running._seen.glances)
     verdicts = {}
     for kill, point in kills(cell.design, found, running._seen.showing):
-        result = running.run(single_job(running._place(point)))
+        result = running.run(single_job(running.points.get(point, Point(point, 0))))
         assert not result.unknown, f"{point}: {result.unknown}"
         table = in_the_table(cell.design, kill, len(found.steps)).guarantee
         verdicts[kill.place(cell.design)] = (result.guarantee, table)

@@ -9,7 +9,7 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 
 import difflib
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -23,12 +23,10 @@ from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
-    LATER,
-    NEW_INPUT,
-    TWO,
     later_job,
     loop_job,
     new_input_job,
+    older_checkpoint_job,
     outage_job,
     pair_job,
     single_job,
@@ -47,30 +45,28 @@ from labkit.crashtest.blackbox.points import (
     QUICK_POINTS,
     SINCE_POINTS,
     THEN,
+    WITHIN,
     Pair,
     Point,
     Recoveries,
     behind_sync,
     choose,
     families,
-    pairs,
     points,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.report import late_notes, outage_notes, pipeline_report
-from labkit.crashtest.blackbox.rollback import roll_back
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
-from labkit.crashtest.blackbox.settings import CHECKPOINT, PipelineSettings, pipeline_settings
+from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
 from labkit.crashtest.blackbox.story import lines
 from labkit.crashtest.blackbox.words import because, in_their_rows
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED, Job, unknown
-from labkit.crashtest.judging import explained, verdict_of
-from labkit.crashtest.ledger import Extent, Ledger, Tell, silent
+from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
-from labkit.crashtest.samples import Readings, Sample
+from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.timeline import Line, text
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.support import supported
@@ -80,10 +76,6 @@ QUICK_SECONDS, WHOLE_SECONDS = 170.0, 900.0
 
 STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
-
-
-Perform = Callable[[Harness, PipelineRun], None]
-"""A function that performs one run of a test."""
 
 
 class Further:
@@ -103,11 +95,7 @@ class Further:
 
     def may_come(self, name: str) -> bool:
         """Return whether a job of `last_jobs` may have this id."""
-        return False
-
-    def performs(self, job: Job) -> Perform | None:
-        """Return the function that performs a job of `jobs` or `last_jobs`; None for any other job."""
-        return None
+        return name.partition(".")[0] in self.last_names()
 
 
 FIRST_CRASH = "crash 1"
@@ -198,13 +186,12 @@ class Campaign:
         if self.settings.since and not self.settings.only:
             return jobs
         if not self.harness.endless:
-            jobs.append(later_job())
+            jobs.append(later_job(self.points[EXIT]))
         if self.settings.more:
             jobs.append(new_input_job(self._last_effect()))
         jobs.append(two_instances_job(self._first_showing()))
         if self.settings.checkpoint is not None:
-            title = "an older copy of the checkpoint, restored behind later rows"
-            jobs.append(Job(CHECKPOINT, title, Group.IDENTITY))
+            jobs.append(older_checkpoint_job(self._seen.effects))
         return [*jobs, *self.further.jobs(self._seen)]
 
     @property
@@ -227,14 +214,12 @@ class Campaign:
         With `--since` they are those whose second point is at a changed line, for example in code of recoveries only.
         """
         quick, effects = self.settings.quick, self._seen.effects
-        showing = families(effects, self._seen.showing)
-        most, most_directed = (QUICK_PAIRS, QUICK_DIRECTED) if quick else (PAIRS, None)
-        chosen, self.pairs_total, directed = pairs(self.recoveries, most, showing, effects, most_directed)
-        looped = Recoveries(self.recoveries, effects, showing).loops(QUICK_LOOPS if quick else LOOPS)
+        recoveries = Recoveries(self.recoveries, effects, families(effects, self._seen.showing))
+        chosen, self.pairs_total, directed = recoveries.pairs(*((QUICK_PAIRS, QUICK_DIRECTED) if quick else (PAIRS,)))
+        looped = recoveries.loops(QUICK_LOOPS if quick else LOOPS)
         changed = self.settings.changed()
         if changed is not None:
-            every = pairs(self.recoveries, 0, showing, effects).chosen
-            chosen = tuple(pair for pair in every if pair.second.has_changed(changed))
+            chosen = tuple(pair for pair in recoveries.directed() if pair.second.has_changed(changed))
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
         self.directed = directed | {job.id for job in loops}
@@ -248,18 +233,17 @@ class Campaign:
         plan = choose(self._seen.effects, self._seen.showing, most, syncs=True)
         return [outage_job(point) for point in plan.chosen]
 
-    def cut_power(self, job: Job) -> list[Result]:
-        """Crash the pipeline at a point, and return the judged result of a run from each state that a loss of power may
-        leave.
+    def _cut_power(self, job: Job) -> None:
+        """Crash the pipeline at a point, and keep the result of a run from each state that a loss of power may leave.
 
-        The list is empty if everything was synced.
+        There is no result if everything was synced.
         """
         if self.ledger.is_over():
             self.ledger.planned += 1
-            return [self.ledger.skip(job)]
+            self.ledger.skip(job)
+            return
         self.ledger.begin(job)
-        at = self._place(job.id.removeprefix(POWER))
-        kept = len(self.ledger.results)
+        at = self.outage_points[job.id.removeprefix(POWER)]
         for _ in range(2):  # a point that was not reached is tried once more
             with self.harness.run(job.id, job.title) as run:
                 for after in outages(self.harness, run, at):
@@ -271,7 +255,6 @@ class Campaign:
         if run.unknown:
             self.ledger.planned += 1
             self.ledger.keep(unknown(job, run.unknown))
-        return self.ledger.results[kept:]
 
     def last_jobs(self) -> Iterator[Job]:
         """Yield the jobs that depend on all earlier runs; the last one reports state outside of the watched folders, if
@@ -308,27 +291,10 @@ class Campaign:
         return run
 
     def _try(self, job: Job, harness: Harness) -> "FinishedRun":
+        assert job.perform is not None
         self.ledger.begin(job)
         with harness.run(job.id, job.title) as run:
-            if job.id == CHECKPOINT:
-                roll_back(harness, run, self._seen.effects)
-            elif job.id == LATER:
-                harness.crash(run, self.points[EXIT])
-                harness.recover_and_start_again(run)
-            elif job.id == NEW_INPUT and self.settings.more:
-                harness.crash(run, self._last_effect())
-                harness.recover_with_new_input(run)
-            elif job.id == TWO:
-                harness.start_two(run, self._first_showing())
-            elif (perform := self.further.performs(job)) is not None:
-                perform(harness, run)
-            elif len(names := job.id.split(THEN)) > 2:
-                harness.crash_loop(run, self._place(names[0]), len(names))
-                harness.recover(run)
-            else:
-                for name in names:
-                    harness.crash(run, self._place(name))
-                harness.recover(run)
+            job.perform(harness, run)
         return FinishedRun(job, run, self._judged(job, run))
 
     def _last_effect(self) -> Point:
@@ -345,22 +311,25 @@ class Campaign:
     def _keep(self, finished: "FinishedRun") -> Result:
         """Store the result of a run; of a run with a single crash, also store the effects of its recovery."""
         job, run, result = finished
-        if job.group is Group.CRASH and not run.unknown:
-            self.recoveries[self._place(job.id)] = self.harness.recovery_of(run)
+        if job.group is Group.CRASH and not run.unknown and job.id in self.points:
+            self.recoveries[self.points[job.id]] = self.harness.recovery_of(run)
         return self.ledger.keep(result)
 
-    def run_all(self, jobs: Sequence[Job]) -> None:
-        """Run jobs that do not depend on each other: in parallel if there are copies of the folder, otherwise one at a
-        time.
+    def run_all(self, jobs: Iterable[Job]) -> list[Result]:
+        """Run jobs and return their results: in parallel if there are copies of the folder, otherwise one at a time.
+
+        Only then may a job depend on the run of the one before.
         """
-        if len(jobs) > 1 and self._copies:
-            self._run_beside(jobs)
+        kept = len(self.results)
+        if self._copies:
+            self._run_beside(list(jobs))
         else:
             for job in jobs:
                 if job.group is Group.POWER:
-                    self.cut_power(job)
+                    self._cut_power(job)
                 else:
                     self.run(job)
+        return self.results[kept:]
 
     def _run_beside(self, jobs: Sequence[Job]) -> None:
         """Run jobs in parallel, and keep their results in the order of the jobs.
@@ -404,9 +373,6 @@ class Campaign:
                 self.ledger.planned += 1
                 self._keep(run)
 
-    def _place(self, name: str) -> Point:
-        return self.points.get(name) or self.outage_points.get(name) or Point(name, 0)
-
     def _judged(self, job: Job, run: PipelineRun) -> Result:
         story = lines(run)
         self._stories[job.id] = story
@@ -440,18 +406,16 @@ class Campaign:
         if run.stuck:
             present = {row.id for sample in samples for row in sample.seen}
             due = [record for record in due if record.offset in present]
-        shape = expectation.history_shape
-        verdict = verdict_of(samples, expectation.rows, shape, due)
+        verdict, explanation = judge_run(samples, expectation.rows, expectation.history_shape, due)
         message = because(verdict, expectation.by_offset, len(due))
-        readings = Readings(samples, expectation.rows, shape)
-        explanation = in_their_rows(explained(readings, shape, due), expectation.by_offset)
+        explanation = in_their_rows(explanation, expectation.by_offset)
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
         """Return the batches for which durable work was left at the first crash of a run."""
         if not run.crashes or run.expectation is not None:  # the latter has other batches
             return ()
-        return self.settings.unfinished(self._seen.effects, self._place(run.crashes[0]["point"]).effect)
+        return self.settings.unfinished(self._seen.effects, run.crashes[0]["point"].removeprefix(WITHIN))
 
     def everything(self) -> Report:
         """Run the whole test as the settings ask, and return the report."""
@@ -472,10 +436,8 @@ class Campaign:
                     self.run_all(several)
                 for several in self.rest():
                     self.run_all(several)
-            for job in self.outages() if not only else ():
-                self.cut_power(job)
-            for job in self.last_jobs():
-                self.run(job)
+            self.run_all(self.outages() if not only else ())
+            self.run_all(self.last_jobs())
         return self.report()
 
     def _allow(self, runs: int, seconds: float) -> None:
@@ -630,16 +592,22 @@ class Campaign:
     def report(self) -> Report:
         """Return the report on the runs so far."""
         unjudged = [*self.settings.unjudged(self._seen.effects), *(["aborted_read"] if self._seen.replaces else [])]
-        between_lines = bool(self.settings.unwatchable)
-        extent = Extent(self.points_total, self.pairs_total, self.directed, self.is_part, between_lines)
-        summary = self.ledger.summary(extent, unjudged)
-        harness = self.harness
-        known = log_notes(self._seen.effects, harness.logs)
-        late = [*outage_notes(self.ledger.results), *late_notes(self.ledger.results)]
-        others = [*harness.leftover_notes, *harness.lines.notes()]
-        notes = (*self._seen.notes, *harness.outside.notes(), *known, *late, *others)
+        summary = self.ledger.summary(
+            unjudged,
+            found=self.points_total,
+            pairs=self.pairs_total,
+            directed=self.directed,
+            selected=self.is_part,
+            between_lines=bool(self.settings.unwatchable),
+        )
+        harness, seen = self.harness, self._seen
+        notes = [
+            *(*seen.notes, *harness.outside.notes(), *log_notes(seen.effects, harness.logs)),
+            *(*outage_notes(self.results), *late_notes(self.results)),
+            *(*harness.leftover_notes, *harness.lines.notes()),
+        ]
         why = diagnose(summary, self.points, self.settings.decides)
-        return pipeline_report(self.settings, replace(self._seen, notes=notes), summary, why, self._stories)
+        return pipeline_report(self.settings, seen, summary, why, stories=self._stories, notes=notes)
 
 
 @contextmanager

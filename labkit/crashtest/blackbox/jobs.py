@@ -1,9 +1,22 @@
-"""The jobs of a pipeline's crash test; each job describes one run: a crash, a second crash, or a loss of power."""
+"""The jobs of a pipeline's crash test: what each run does beside starting and reading the pipeline.
 
+A restored backup, or a volume that was rolled back, puts a job into the situation of `roll_back`.
+"""
+
+import shutil
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from labkit.core.errors import JobFailed
+from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.outage import POWER
 from labkit.crashtest.blackbox.points import LOOP, THEN, Pair, Point
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun
+from labkit.crashtest.blackbox.settings import CHECKPOINT
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import Group
+from labkit.host.syscalls.calls import CallKind
 
 TWO = "two_instances"
 """The id of the run in which a second instance runs while the first one is held before the effect that first changes
@@ -15,14 +28,25 @@ LATER = "later"
 """The id of the run that crashes at the command's end, recovers, and then starts the command once more."""
 
 
-def later_job() -> Job:
+def later_job(end: Point) -> Job:
     """Return the job that starts the command once more after the recovery from a crash at its end."""
-    return Job(LATER, "a plain start after the recovery from a crash at the end of the command", Group.IDENTITY)
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        harness.crash(run, end)
+        harness.recover_and_start_again(run)
+
+    title = "a plain start after the recovery from a crash at the end of the command"
+    return Job(LATER, title, Group.IDENTITY, perform)
 
 
 def new_input_job(at: Point) -> Job:
     """Return the job in which new input comes after the recovery from a crash at this point."""
-    return Job(NEW_INPUT, f"new input after the recovery from a crash {at}", Group.IDENTITY)
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        harness.crash(run, at)
+        harness.recover_with_new_input(run)
+
+    return Job(NEW_INPUT, f"new input after the recovery from a crash {at}", Group.IDENTITY, perform)
 
 
 def two_instances_job(held: str) -> Job:
@@ -30,25 +54,83 @@ def two_instances_job(held: str) -> Job:
 
     It shows a condition of the guarantee, since many schedulers never start a second instance.
     """
-    return Job(TWO, f"two instances at the same time, one of them held before {held}", Group.CONDITION)
+    title = f"two instances at the same time, one of them held before {held}"
+    return Job(TWO, title, Group.CONDITION, partial(Harness.start_two, held=held))
 
 
 def single_job(point: Point) -> Job:
     """Return the job of a run with one crash, at this point."""
-    return Job(point.name, str(point), Group.CRASH)
+    return Job(point.name, str(point), Group.CRASH, partial(_crash, points=[point]))
 
 
 def pair_job(pair: Pair) -> Job:
     """Return the job of a run with a crash, and a second crash during the recovery from it."""
     title = f"{pair.first}; then, in the recovery, {pair.second}"
-    return Job(pair.name, title, Group.PAIR)
+    return Job(pair.name, title, Group.PAIR, partial(_crash, points=pair))
+
+
+def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:
+    for point in points:
+        harness.crash(run, point)
+    harness.recover(run)
 
 
 def loop_job(point: Point) -> Job:
     """Return the job of a run that crashes several times in a row at the same point, as in a crash loop."""
-    return Job(THEN.join([point.name] * LOOP), f"{point}, {LOOP} times in a row", Group.PAIR)
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        harness.crash_loop(run, point, LOOP)
+        harness.recover(run)
+
+    return Job(THEN.join([point.name] * LOOP), f"{point}, {LOOP} times in a row", Group.PAIR, perform)
 
 
 def outage_job(point: Point) -> Job:
-    """Return the job of a run in which the power fails at this point."""
+    """Return the job of the runs in which the power fails at this point."""
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
+
+
+def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
+    """Return the job in which a checkpoint goes back; `effects` are those of the run without a crash."""
+    title = "an older copy of the checkpoint, restored behind later rows"
+    return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
+
+
+def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
+    """Crash in the middle of `effects`, copy the checkpoint, run to the end, restore the copy, and start once more."""
+    folder = harness.settings.checkpoint
+    assert folder is not None
+    harness.crash(run, middle(effects, folder))
+    if not folder.is_dir():
+        raise JobFailed(
+            f"--checkpoint {folder}: this folder does not exist after the crash, so labkit cannot restore an older copy"
+        )
+    older = run.folder / "checkpoint-older"
+    shutil.copytree(folder, older, symlinks=True)
+    harness.recover(run)
+    if run.stuck:
+        return
+    shutil.rmtree(folder)
+    shutil.copytree(older, folder, symlinks=True)
+    run.notes.append("the copy was restored, and the command was started again")
+    harness.recover(run)
+
+
+def middle(effects: Sequence[Effect], folder: Path) -> Point:
+    """Return the crash point just after the middle one of the effects in the checkpoint's folder.
+
+    Lines of code do not show which files they change, so each of them counts. Raises `JobFailed` if there are no
+    effects in the folder.
+    """
+    inside = [
+        number
+        for number, effect in enumerate(effects[:-1])
+        if effect.kind is CallKind.LINE
+        or any(path and Path(path).is_relative_to(folder) for path in (effect.call.target, effect.call.path))
+    ]
+    if not inside:
+        raise JobFailed(
+            f"--checkpoint {folder}: the run without a crash wrote nothing into this folder, or --watch does not "
+            "include it"
+        )
+    return Point(effects[inside[len(inside) // 2] + 1].name, 0)

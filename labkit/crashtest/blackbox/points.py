@@ -401,17 +401,3 @@ def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list
         waiting = [group for group in by_first.values() if group]
         chosen += [group.pop() for group in waiting[: most - len(chosen)]]
     return sorted(chosen, key=candidates.index)
-
-
-def pairs(
-    recoveries: Mapping[Point, Sequence[Effect]],
-    most: int,
-    showing: Container[str] = (),
-    healthy: Sequence[Effect] = (),
-    most_directed: int | None = None,
-) -> Pairs:
-    """Return the pairs of crash points that a test tries: the directed ones, then a random sample of `most` others.
-
-    The parameters are those of `Recoveries` and its method `pairs`.
-    """
-    return Recoveries(recoveries, healthy, showing).pairs(most, most_directed)

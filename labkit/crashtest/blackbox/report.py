@@ -79,7 +79,9 @@ def pipeline_report(
     healthy: Healthy,
     summary: Summary,
     diagnosis: Diagnosis | None,
+    *,
     stories: Mapping[str, Sequence[Line]],
+    notes: Sequence[str],
 ) -> Report:
     """Return the report on a test; `stories` contains the timeline of each run, by the run's id."""
     weakest = summary.weakest
@@ -96,7 +98,7 @@ def pipeline_report(
         tuple(plain(healthy.effects)),
         diagnosis,
         drawn,
-        tuple(dict.fromkeys([*between, *healthy.notes, *not_judged])),
+        tuple(dict.fromkeys([*between, *notes, *not_judged])),
         settings.untested(summary.results)
         or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
     )
