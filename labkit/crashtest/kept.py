@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from labkit.crashtest.certificate import certificate
-from labkit.crashtest.page import page
+from labkit.crashtest.page import certificate, page
 from labkit.crashtest.report import Report
 
 

@@ -1,21 +1,26 @@
-"""Shows a test on one page for a browser: the measured guarantee, the crash points, and the result of each kill.
+"""Shows a test on two pages for a browser: a report with every run and its timeline, and a certificate to print.
 
-The file is self-contained: it has no script and loads nothing from other hosts.
+The certificate says what was tested and measured, how often, and what was not. Both repeat the sentences of the
+report unchanged, have no script and load nothing from other hosts.
 """
 
-from collections.abc import Iterable, Iterator
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 
-from labkit.core.judge import Guarantee
+from labkit import __version__
+from labkit.core.judge import Guarantee, Outcome
 from labkit.core.words import sentence
 from labkit.crashtest.blackbox.points import EXIT, WITHIN
-from labkit.crashtest.report import Report
+from labkit.crashtest.report import NOT_SEEN, Report
 from labkit.crashtest.verdict import KERNEL, LINES, Group, Result
 from labkit.host.syscalls.calls import CallKind
 from labkit.view.card import Html, code, document, items, para, section, table, tag
 from labkit.view.effects import BROKE, NO_HARM, Row, What, effect_line
 from labkit.view.signs import LOOKS, Look
 
-STYLE = """
+PAGE_STYLE = """
 body{font:15px/1.5 sans-serif;color:#222;max-width:72rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}code,pre{font:13px monospace}
 pre{background:#f4f4f4;padding:.7rem;overflow-x:auto;white-space:pre-wrap}
@@ -24,20 +29,40 @@ td,th{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;border-bo
 .g{color:#fff;border-radius:.3rem;padding:.1rem .5rem;white-space:nowrap}figure{margin:0;overflow-x:auto}
 """
 
+CERTIFICATE_STYLE = """
+@page{size:A4;margin:14mm}
+body{font:13px/1.4 sans-serif;color:#222;background:#fff;max-width:48rem;margin:1.5rem auto;padding:0 1rem}
+h1{font-size:1.2rem;margin:0}h2{font-size:1rem;margin:1rem 0 .2rem}p,ul{margin:.2rem 0}
+.w{font-size:2.2rem;font-weight:bold;margin:.2rem 0}
+code,pre{font:12px monospace;overflow-wrap:anywhere;white-space:pre-wrap}pre{margin:.2rem 0}
+table{border-collapse:collapse;width:100%}
+td,th{text-align:left;vertical-align:top;padding:.1rem .6rem .1rem 0;border-bottom:1px solid #ddd}
+.r{columns:2;padding:0;list-style:none;font-size:12px}
+@media print{body{font-size:11px;line-height:1.3;margin:0;max-width:none;padding:0}.w{font-size:1.7rem}
+h2{margin:.6rem 0 .1rem}.r{columns:3;font-size:10px}code,pre{font-size:10px}}
+"""
+
+MOST_RUNS = 24
+"""The number of runs that the page lists by name, beginning with the weakest; its table counts all of them."""
+
 SEEN_BY = {
     KERNEL: "the kernel, system calls of every program",
     LINES: "lines of Python in the driver, and nothing within a line",
 }
 
 
+_RECORDED_BY = {KERNEL: "its system calls", LINES: "its lines in the driver alone"}
+
+
 def page(report: Report) -> str:
     """Return the page as an HTML document. It quotes lines of the sink's file as the file is at that time."""
-    title = f"Crash test of {report.settings.subject}"
+    title, seen_by = f"Crash test of {report.settings.subject}", f"eyes: {SEEN_BY[report.eyes]}"
+    facts = (report.adapter, seen_by, f"the reader returns {report.shape}", str(report.summary.coverage))
     return document(
         title,
-        STYLE,
+        PAGE_STYLE,
         tag("h1", f"{title}: ", _mark(str(report.claim), report.claim.look)),
-        para(f"{'; '.join(_facts(report))}."),
+        para(f"{'; '.join(facts)}."),
         *_why(report),
         section("Again", code(report.repeat())),
         section("What holds", axis_table(report)),
@@ -47,18 +72,6 @@ def page(report: Report) -> str:
         section("Notes", items(report.notes)) if report.notes else "",
         para(report.untested),
     )
-
-
-def _facts(report: Report) -> Iterator[str]:
-    yield report.adapter
-    yield f"eyes: {SEEN_BY[report.eyes]}"
-    yield f"the reader returns {report.shape}"
-    yield str(report.summary.coverage)
-
-
-def verdict_mark(guarantee: Guarantee) -> Html:
-    """Return a guarantee with its colour and sign, as HTML."""
-    return _mark(guarantee.value, LOOKS[guarantee])
 
 
 def _mark(word: str, look: Look) -> Html:
@@ -82,14 +95,13 @@ def _why(report: Report) -> Iterator[Html]:
 
 
 def axis_table(report: Report) -> Html:
-    """Return an HTML table of the checked properties with their outcomes, followed by the conditions of the
-    guarantee.
-    """
-    rows = [
-        (axis, outcome, ", ".join(_violating(axis, report.summary.results))) for axis, outcome in report.axes.items()
-    ]
-    rows += [(title, held, "a condition, outside the guarantee") for title, held in report.summary.condition_rows()]
-    return table(("axis", "", "violated by"), rows)
+    """Return a table of the checked properties with their outcomes, followed by the conditions of the guarantee."""
+    rows = [(axis, held, ", ".join(_violating(axis, report.summary.results))) for axis, held in report.axes.items()]
+    return table(("axis", "", "violated by"), [*rows, *_condition_rows(report)])
+
+
+def _condition_rows(report: Report) -> list[tuple[str, str, str]]:
+    return [(title, held, "a condition, outside the guarantee") for title, held in report.summary.condition_rows()]
 
 
 def _violating(axis: str, results: Iterable[Result]) -> list[str]:
@@ -101,7 +113,12 @@ def _runs(results: Iterable[Result]) -> Iterator[Html]:
         if each.group is not Group.SEEING:
             remarks = [sentence(remark) for _, remark in each.verdict_notes()]
             lines = [each.because, *remarks, *each.notes, *each.story]
-            head = (verdict_mark(each.guarantee), " ", tag("code", each.id), f" {each.title}{_violations(each)}")
+            head = (
+                _mark(each.guarantee.value, LOOKS[each.guarantee]),
+                " ",
+                tag("code", each.id),
+                f" {each.title}{_violations(each)}",
+            )
             yield tag("details", tag("summary", *head), tag("pre", "\n".join(filter(None, lines))))
 
 
@@ -137,3 +154,101 @@ def _of_kill(result: Result, *, is_whole: bool) -> Row:
     elif not is_whole and result.guarantee is not Guarantee.UNKNOWN:
         word = NO_HARM
     return Row(What.KILL, f"killed {result.title}{_violations(result)}", verdict=word)
+
+
+def certificate(report: Report) -> str:
+    """Return the page as an HTML document that loads nothing from other hosts."""
+    title = f"Crash test of {report.settings.subject}"
+    look, weakest = report.claim.look, report.summary.weakest
+    recorded = f"with effects recorded by {_RECORDED_BY[report.eyes]}"
+    large = tag("p", f"{look.sign} {report.claim}", class_="w", style=f"color:{look.shade}")
+    return document(
+        title,
+        CERTIFICATE_STYLE,
+        tag("h1", title),
+        large,
+        para(f"Weakest: {weakest.title}: {weakest.because}.") if weakest else "",
+        section(
+            "What was tested",
+            para(f"{report.settings.subject}: {report.adapter}, {recorded}; the reader returns {report.shape}."),
+        ),
+        section("What holds", table(("axis", "", "runs that say so"), _axis_rows(report))),
+        section("What was measured, run by run", *_measured(report)),
+        section("What was not measured", items(_unmeasured(report))),
+        section("Versions", para(", ".join(_versions()))),
+        section("Again", code("\n".join(map(report.settings.command, report.settings.only or ("",))))),
+    )
+
+
+def _axis_rows(report: Report) -> Iterator[Sequence[str]]:
+    runs = [each for each in report.summary.results if each.group not in (Group.CONDITION, Group.SEEING)]
+    proof = sum(each.guarantee is not Guarantee.UNKNOWN for each in runs)
+    for axis, outcome in report.axes.items():
+        bad = [each.id for each in runs if each.rows_of(axis)]
+        count = ""
+        if outcome in (Outcome.HOLDS.value, NOT_SEEN):
+            count = f"{proof} of {len(runs)}"
+        elif bad:
+            count = f"{len(bad)} of {len(runs)}, as {bad[0]}"
+        yield axis, outcome, count
+    yield from _condition_rows(report)
+
+
+def _measured(report: Report) -> Iterator[str]:
+    runs = [each for each in report.summary.ranked() if each.group is not Group.SEEING]
+    rows = []
+    for group in dict.fromkeys(each.group for each in report.summary.results):
+        of_group = [each for each in runs if each.group is group]
+        wrong = sum(bool(each.violated) for each in of_group)
+        right = sum(map(_is_right, of_group))
+        numbers = (len(of_group), right, wrong, len(of_group) - right - wrong)
+        if of_group:
+            rows.append((group.value, *map(str, numbers)))
+    yield table(("kind of run", "runs", "nothing wrong", "something wrong", "unknown"), rows)
+    yield tag("ul", *(tag("li", *_certified_run(each)) for each in runs[:MOST_RUNS]), class_="r")
+    if len(runs) > MOST_RUNS:
+        more = len(runs) - MOST_RUNS
+        yield para(f"And {more} more. The weakest are listed above, and unknown ones below.")
+
+
+def _is_right(result: Result) -> bool:
+    """Return whether a run proves that nothing was wrong in it. A run without a verdict proves nothing."""
+    return result.guarantee is not Guarantee.UNKNOWN and not result.violated
+
+
+def _certified_run(result: Result) -> Iterator[str]:
+    look = LOOKS[result.guarantee]
+    yield tag("span", look.sign, style=f"color:{look.shade}")
+    yield f" {result.id}: {result.guarantee.value}{_violations(result)}"
+
+
+def _unmeasured(report: Report) -> Iterator[str]:
+    coverage, results = report.summary.coverage, report.summary.results
+    yield f"{coverage}."
+    left = coverage.found - sum(each.group is Group.CRASH for each in results)
+    if left > 0:
+        yield f"{left} of {coverage.found} points have no run of their own."
+    if coverage.directed > coverage.directed_tried:
+        left_out = f"{coverage.directed - coverage.directed_tried} of {coverage.directed}"
+        yield f"{left_out} directed pairs, which no single crash stands for, were not tried."
+    if coverage.pairs > coverage.pairs_tried:
+        untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
+        yield f"{untried} pairs of a crash and one in its recovery were not tried."
+    for each in results:
+        if each.guarantee is Guarantee.UNKNOWN and not each.skipped:
+            yield f"Unknown: {each.id}: {each.unknown or 'the run has no verdict'}"
+    yield from (f"Not run: {each}." for each in report.not_run())
+    axes = [axis for axis, held in report.axes.items() if held == Outcome.UNKNOWN.value]
+    if axes:
+        yield f"Unknown: {', '.join(axes)}."
+    yield from report.notes
+    if report.untested:
+        yield report.untested
+
+
+def _versions() -> Iterator[str]:
+    yield f"labkit {__version__}"
+    yield f"Python {platform.python_version()}"
+    with suppress(PackageNotFoundError):
+        yield f"PySpark {version('pyspark')}"
+    yield platform.system()

@@ -71,7 +71,7 @@ class Readings:
     def history(self, delivered: Sequence[Record]) -> History:
         """Return the history of the run for the judge; `delivered` are the records that Spark gave to the sink."""
         return History(
-            events=self._events(),
+            events=list(self._events()),
             keyed=self.is_keyed,
             planned_batches=[
                 plan

@@ -19,10 +19,9 @@ from labkit.crashtest.blackbox.jobs import middle
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import choose, points
 from labkit.crashtest.blackbox.seeing import Glance, doubts, showing
-from labkit.crashtest.certificate import certificate
 from labkit.crashtest.claim import Goal, Strength
 from labkit.crashtest.kernel import SinkPipeline, kernel_campaign
-from labkit.crashtest.page import page
+from labkit.crashtest.page import certificate, page
 from labkit.crashtest.settings import settings
 from labkit.crashtest.verdict import AXES, Group
 from labkit.host.file_reads import FileReads

@@ -12,7 +12,7 @@ from crashtest_reports import report_of
 from labkit import __version__
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Record, Visibility
-from labkit.crashtest.certificate import MOST_RUNS, certificate
+from labkit.crashtest.page import MOST_RUNS, certificate
 from labkit.crashtest.report import Report
 from labkit.crashtest.settings import settings
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
