@@ -102,6 +102,11 @@ class SharedOptions(Options):
     )
 
     @property
+    def subject(self) -> object:
+        """The sink or pipeline under test; its text is its name."""
+        raise NotImplementedError
+
+    @property
     def usual_reader(self) -> Subject | None:
         """The default of `--reader`; None if there is none."""
         return None

@@ -3,12 +3,12 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from labkit.core.judge import Guarantee, Outcome, satisfies
 from labkit.crashtest.claim import Claim, Goal, Strength, claim
-from labkit.crashtest.diagnosis import Diagnosis
+from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.verdict import AXES, Group, Result, Summary
 
@@ -19,26 +19,27 @@ NOT_SEEN = "not seen"
 """The outcome of a property that no run violated, although not everything was tried."""
 
 
-class TestSettings(Protocol):
-    """The settings that a report needs: the sink or pipeline, and which runs the user selected."""
+class Recipe(NamedTuple):
+    """A repair, and the notebook that explains it."""
 
-    @property
-    def subject(self) -> object:
-        """The sink or pipeline under test; its text is its name."""
+    name: str
+    sentence: str
+    notebook: str
 
-    @property
-    def only(self) -> tuple[str, ...]:
-        """The ids of the runs that the user selected with `--only`; empty for the whole test."""
 
-    def command(self, only: str = "") -> str:
-        """Return the command that repeats the test, or only the run with the id `only`."""
+class Diagnosis(NamedTuple):
+    """An explanation of a weak result: a short name for the kind of weakness, the reason, and the repair."""
+
+    code: str
+    why: str
+    recipe: Recipe
 
 
 @dataclass(frozen=True)
 class Report:
     """The result of one crash test, in a form from which every output is derived."""
 
-    settings: TestSettings
+    settings: SharedOptions
     adapter: str
     """How rows reach the sink or pipeline: the name of a Spark interface such as `foreachBatch`, or a command."""
     eyes: str

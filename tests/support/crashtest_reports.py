@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labkit.crashtest.diagnosis import Diagnosis
-from labkit.crashtest.report import Report
+from labkit.crashtest.report import Diagnosis, Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.verdict import KERNEL, Summary

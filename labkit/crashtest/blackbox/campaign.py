@@ -23,17 +23,21 @@ from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
+    OUTAGES,
+    POWER,
+    QUICK_OUTAGES,
+    STATE,
     later_job,
     loop_job,
     new_input_job,
     older_checkpoint_job,
     outage_job,
+    outages,
     pair_job,
     single_job,
     two_instances_job,
 )
 from labkit.crashtest.blackbox.logs import log_notes
-from labkit.crashtest.blackbox.outage import OUTAGES, POWER, QUICK_OUTAGES, STATE, outages
 from labkit.crashtest.blackbox.points import (
     EXIT,
     LOOPS,
@@ -58,7 +62,7 @@ from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.report import late_notes, outage_notes, pipeline_report
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
-from labkit.crashtest.blackbox.story import lines
+from labkit.crashtest.blackbox.story import Line, lines, text
 from labkit.crashtest.blackbox.words import because, in_their_rows
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
@@ -67,7 +71,6 @@ from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
-from labkit.crashtest.timeline import Line, text
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.support import supported
 

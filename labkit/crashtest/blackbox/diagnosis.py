@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from labkit.crashtest.blackbox.jobs import LATER, NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, Point
-from labkit.crashtest.diagnosis import Diagnosis, Recipe
+from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Group, Result, Summary
 
 MARKER = Recipe(

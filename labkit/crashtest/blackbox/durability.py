@@ -77,3 +77,13 @@ class Syncs:
             if path == old or path.startswith(f"{old}/"):
                 moved = new + path.removeprefix(old)
                 self._waiting.setdefault(moved, []).extend(self._waiting.pop(path))
+
+
+def is_rebuilt(path: str) -> bool:
+    """Return whether a file is memory that the processes of a database share, by its name: nothing in it lasts.
+
+    The first process that opens the store makes it anew, so no crash matters to it: SQLite truncates `-shm`
+    (`unixLockSharedMemory` in os_unix.c), LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in mdb.c).
+    """
+    name = PurePosixPath(path).name
+    return name.endswith("-shm") or name == "lock.mdb"

@@ -1,22 +1,34 @@
 """The jobs of a pipeline's crash test: what each run does beside starting and reading the pipeline.
 
-A restored backup, or a volume that was rolled back, puts a job into the situation of `roll_back`.
+A restored backup, or a volume that was rolled back, puts a job into the situation of `roll_back`. After a loss of power
+(`outages`) writes that were not synced may be missing; `labkit.crashtest.blackbox.power_cut` computes the states.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.crashtest.blackbox.outage import POWER
 from labkit.crashtest.blackbox.points import LOOP, THEN, Pair, Point
+from labkit.crashtest.blackbox.power_cut import Journal, State, states_after_power_cut
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
+from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import Group
 from labkit.host.syscalls.calls import CallKind
+
+QUICK_OUTAGES, OUTAGES = 4, 12
+"""The maximum number of points at which the power fails, with and without `--quick`. Each leaves at most
+five states.
+"""
+
+POWER = "power cut "
+"""The prefix of the id of a run with a loss of power; the name of the point follows."""
+STATE = ", "
+"""The separator, in the id of such a run, between the name of the point and the name of the state of the disk."""
 
 TWO = "two_instances"
 """The id of the run in which a second instance runs while the first one is held before the effect that first changes
@@ -134,3 +146,49 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
             "include it"
         )
     return Point(effects[inside[len(inside) // 2] + 1].name, 0)
+
+
+def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
+    """Run the pipeline to a point, then yield a finished run from each state that a loss of power may leave there."""
+    with harness.crash_recorded(run, at) as journal:
+        blind = not_modelled(journal, run)
+        # The call at which the pipeline was killed is not among the entries, because it did not happen.
+        states = states_after_power_cut(journal, len(journal.entries))
+        for number, state in enumerate(states, start=1):
+            yield _after(harness, run, state, number, blind)
+
+
+def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind: str) -> PipelineRun:
+    after = PipelineRun(
+        f"{run.id}{STATE}{state.extreme}",
+        f"{run.title}: {state.sentence.rstrip('.')}",
+        run.folder / f"state-{number}",
+        starts=list(run.starts),
+        crashes=list(run.crashes),
+        unknown=blind,
+        made_outside=set(run.made_outside),
+    )
+    after.folder.mkdir()
+    if blind:
+        return after
+    try:
+        state.build(harness.settings.watched)
+        harness.look(after, "the power is back")
+        harness.recover(after)
+    except (JobFailed, ReaderFailed) as error:
+        after.unknown = str(error)
+    return after
+
+
+def not_modelled(journal: Journal, run: PipelineRun) -> str:
+    """Return the reason why the computed states cannot be trusted, such as calls that the model does not know.
+
+    The text is empty if the states can be trusted.
+    """
+    unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
+    named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
+    if any(each.kind is CallKind.SEND for each in run.last.effects):
+        named.append("what was sent to servers")
+    if not named:
+        return ""
+    return f"what a loss of power leaves is not known of {', '.join(named)}"

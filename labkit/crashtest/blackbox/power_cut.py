@@ -21,9 +21,24 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from labkit.crashtest.blackbox.disk import Content, Disk, Folder, Naming, Node, bytes_of
-from labkit.crashtest.blackbox.rebuilt import is_rebuilt
-from labkit.crashtest.blackbox.trees import Look, Read, Tree, alike, build, lost, now_named, same, tree
+from labkit.crashtest.blackbox.disk import (
+    Content,
+    Disk,
+    Folder,
+    Look,
+    Naming,
+    Node,
+    Read,
+    Tree,
+    alike,
+    build,
+    bytes_of,
+    lost,
+    now_named,
+    same,
+    tree,
+)
+from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 from labkit.host.syscalls.watching import watch
 

@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.runs import IDLE, LEASE, ONCE_MORE, OUTAGE
 from labkit.crashtest.blackbox.settings import PipelineSettings
-from labkit.crashtest.blackbox.story import plain
-from labkit.crashtest.diagnosis import Diagnosis
-from labkit.crashtest.report import Report
-from labkit.crashtest.timeline import Line, picture
+from labkit.crashtest.blackbox.story import Line, picture, plain
+from labkit.crashtest.report import Diagnosis, Report
 from labkit.crashtest.verdict import KERNEL, LINES, Result, Summary
 
 UNTESTED = (

@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from labkit.crashtest.blackbox.durability import is_rebuilt
 from labkit.crashtest.blackbox.effects import RETURN, Effect
 from labkit.crashtest.blackbox.points import EXIT
-from labkit.crashtest.blackbox.rebuilt import is_rebuilt
 from labkit.host.syscalls.calls import CallKind
 
 SHOWING = frozenset(CallKind) - {CallKind.SYNC, CallKind.EXIT}

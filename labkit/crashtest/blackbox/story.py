@@ -1,15 +1,25 @@
-"""Describe one run of a pipeline as a timeline: its starts, effects, crashes and readings, in order."""
+"""Describe one run of a pipeline as a timeline, in text and as a picture: starts, effects, crashes and readings."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.points import WITHIN
 from labkit.crashtest.blackbox.runs import PipelineRun
-from labkit.crashtest.timeline import Line
 from labkit.sim.rules import Event
+from labkit.view.spacetime import Diagram, Step, svg
 
 FIRST, LAST = 4, 8
 """The number of effects of a start that a timeline shows from its beginning and from its end."""
+
+
+class Line(NamedTuple):
+    """One event of a run: who did it (`engine`, `sink` or `reader`), when (`at`, a Unix time), and what it was."""
+
+    at: float
+    who: str
+    text: str
+    event: Event = Event.STEP
 
 
 def lines(run: PipelineRun) -> list[Line]:
@@ -70,3 +80,16 @@ def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
         }
         for each in effects
     ]
+
+
+def text(lines: Sequence[Line]) -> tuple[str, ...]:
+    """Return the lines of a timeline as text, each with the seconds since the first line."""
+    begun = lines[0].at if lines else 0.0
+    return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.text}" for line in lines)
+
+
+def picture(lines: Sequence[Line], title: str) -> str:
+    """Return the lines of a timeline as a space-time diagram, an SVG document."""
+    names = {"engine": "engine", "sink": "sink", "reader": "reader"}
+    steps = tuple(Step(line.who, line.event, (), line.text) for line in lines)
+    return svg(Diagram(names, steps), title=title)
