@@ -1,5 +1,8 @@
 """The options for the crash test of a sink, which are checked before anything starts."""
 
+import re
+import shlex
+import zipfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +22,35 @@ MOST_BATCHES = 5
 """The maximum number of batches of a test, because each batch of each query needs its own digit in a 64-bit sum."""
 
 
+OURS = {
+    "spark.master": "the test runs its tasks one after the other in one process",
+    "spark.submit.deployMode": "the driver is what the test kills",
+    "spark.remote": "the test starts its own driver",
+    "spark.api.mode": "the test starts its own driver",
+    "spark.driver.host": "the test talks over loopback only",
+    "spark.driver.bindAddress": "the test talks over loopback only",
+    "spark.local.dir": "each driver has a folder of its own, which is removed",
+    "spark.python.daemon.module": "the test knows Spark's workers by it",
+    "spark.python.use.daemon": "the test knows Spark's workers by it",
+    "spark.pyspark.python": "tasks run the interpreter of the test",
+    "spark.pyspark.driver.python": "tasks run the interpreter of the test",
+    "spark.sql.streaming.checkpointLocation": "each run has a checkpoint of its own",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "a batch without rows would move every point",
+    "spark.sql.files.minPartitionNum": "the test deals each batch to two tasks",
+    "spark.jars": "name jars with --jars",
+    "spark.jars.packages": "name packages with --packages",
+    "spark.driver.extraClassPath": "name jars with --jars",
+    "spark.executor.extraClassPath": "name jars with --jars",
+}
+"""Spark settings that the user may not set because the test sets them, each with the reason or the option to use
+instead.
+"""
+
+
+_MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
+_PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
+
+
 def _pair(text: str) -> str:
     name, equals, _ = text.partition("=")
     if not name or not equals:
@@ -26,22 +58,41 @@ def _pair(text: str) -> str:
     return text
 
 
-def _conf(text: str) -> str:
-    from labkit.crashtest.spark_options import setting
+def _setting(text: str) -> str:
+    """Return the text of a setting `spark.key=value`, after checking it.
 
-    return setting(text)
+    Raises `Unfit` for another form, or if the test sets that key itself.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.startswith("spark.") or key != key.strip():
+        raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
+    if key in OURS:
+        raise Unfit(f"the test must set this itself; {OURS[key]}.", key)
+    if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
+        raise Unfit("write the memory as Spark does, as in spark.driver.memory=2g.")
+    if key == "spark.driver.extraJavaOptions":
+        try:
+            shlex.split(value)
+        except ValueError as error:
+            raise Unfit(f"{error}.") from None
+    return text
 
 
-def _jar(text: str) -> str:
-    from labkit.crashtest.spark_options import jar
-
-    return jar(text)
+def _jar(path: str) -> str:
+    """Return the absolute path of a jar. Raises `Unfit` if there is no such jar."""
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise Unfit("there is no such file.")
+    if not zipfile.is_zipfile(file):
+        raise Unfit("this file is not a jar, because it is not a zip file.")
+    return str(file.resolve())
 
 
 def _package(text: str) -> str:
-    from labkit.crashtest.spark_options import package
-
-    return package(text)
+    """Return the text of Maven coordinates, after checking it. Raises `Unfit` for another form."""
+    if not _PACKAGE.fullmatch(text):
+        raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
+    return text
 
 
 @dataclass(frozen=True)
@@ -93,7 +144,7 @@ class Settings(SharedOptions):
         flag_name="option",
     )
     conf: tuple[str, ...] = option(
-        Many(Checked(_conf, "KEY=VALUE")), (), "Configuration for the test's Spark sessions; may be repeated."
+        Many(Checked(_setting, "KEY=VALUE")), (), "Configuration for the test's Spark sessions; may be repeated."
     )
     jars: tuple[str, ...] = option(Many(Checked(_jar, "PATHS"), ","), (), "Jars for the sessions, separated by commas.")
     packages: tuple[str, ...] = option(

@@ -6,13 +6,11 @@ Spark's own SparkSubmit resolves packages once, before the test, so that every d
 import re
 import shlex
 import subprocess
-import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labkit.core.errors import InvalidInput
-from labkit.core.kinds import Unfit
 from labkit.host.class_data import spark_jars
 from labkit.host.java import Java
 from labkit.spark.cluster import to_properties
@@ -21,32 +19,6 @@ from labkit.spark.jvm import PROFILES, Profile
 RESOLVE_SECONDS = 300.0
 """The maximum seconds for resolving and downloading packages."""
 
-OURS = {
-    "spark.master": "the test runs its tasks one after the other in one process",
-    "spark.submit.deployMode": "the driver is what the test kills",
-    "spark.remote": "the test starts its own driver",
-    "spark.api.mode": "the test starts its own driver",
-    "spark.driver.host": "the test talks over loopback only",
-    "spark.driver.bindAddress": "the test talks over loopback only",
-    "spark.local.dir": "each driver has a folder of its own, which is removed",
-    "spark.python.daemon.module": "the test knows Spark's workers by it",
-    "spark.python.use.daemon": "the test knows Spark's workers by it",
-    "spark.pyspark.python": "tasks run the interpreter of the test",
-    "spark.pyspark.driver.python": "tasks run the interpreter of the test",
-    "spark.sql.streaming.checkpointLocation": "each run has a checkpoint of its own",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "a batch without rows would move every point",
-    "spark.sql.files.minPartitionNum": "the test deals each batch to two tasks",
-    "spark.jars": "name jars with --jars",
-    "spark.jars.packages": "name packages with --packages",
-    "spark.driver.extraClassPath": "name jars with --jars",
-    "spark.executor.extraClassPath": "name jars with --jars",
-}
-"""Spark settings that the user may not set because the test sets them, each with the reason or the option to use
-instead.
-"""
-
-_MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
-_PACKAGE = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 _LISTED = re.compile(r"\.jar$")
 
 
@@ -83,43 +55,6 @@ class SparkOptions:
         if self.jars:
             conf["spark.jars"] = ",".join(self.jars)
         return replace(usual, options=(*usual.options, *options), configuration=usual.configuration | conf)
-
-
-def setting(text: str) -> str:
-    """Return the text of a setting `spark.key=value`, after checking it.
-
-    Raises `Unfit` for another form, or if the test sets that key itself.
-    """
-    key, equals, value = text.partition("=")
-    if not equals or not key.startswith("spark.") or key != key.strip():
-        raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
-    if key in OURS:
-        raise Unfit(f"the test must set this itself; {OURS[key]}.", key)
-    if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
-        raise Unfit("write the memory as Spark does, as in spark.driver.memory=2g.")
-    if key == "spark.driver.extraJavaOptions":
-        try:
-            shlex.split(value)
-        except ValueError as error:
-            raise Unfit(f"{error}.") from None
-    return text
-
-
-def jar(path: str) -> str:
-    """Return the absolute path of a jar. Raises `Unfit` if there is no such jar."""
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise Unfit("there is no such file.")
-    if not zipfile.is_zipfile(file):
-        raise Unfit("this file is not a jar, because it is not a zip file.")
-    return str(file.resolve())
-
-
-def package(text: str) -> str:
-    """Return the text of Maven coordinates, after checking it. Raises `Unfit` for another form."""
-    if not _PACKAGE.fullmatch(text):
-        raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
-    return text
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:

@@ -109,21 +109,21 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""
-        plain = {"id": self.id, "title": self.title, "group": self.group.value, "guarantee": self.guarantee.value}
-        rows = {axis: list(self.rows_of(axis)) for axis in AXES if axis != "stuck"}
-        more = {
+        return {
+            "id": self.id,
+            "title": self.title,
+            "group": self.group.value,
+            "guarantee": self.guarantee.value,
+            **{axis: list(self.rows_of(axis)) for axis in AXES if axis != "stuck"},
             "stuck": self.stuck,
             "unknown": self.unknown,
             "skipped": self.skipped,
             "because": self.because,
             "notes": list(self.notes),
-        }
-        ends = {
             "evidence": [dict(each) for each in self.evidence],
             "seconds": round(self.seconds, 2),
             "explanation": self.explanation.to_json() if self.explanation else None,
         }
-        return {**plain, **rows, **more, **ends}
 
 
 _RANK = {

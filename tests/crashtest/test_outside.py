@@ -52,7 +52,7 @@ def start(outside: Outside, job: Path, program: str, earlier: Collection[str] = 
         changes(call)
         return Answer.GO_ON
 
-    with outside.observed(changes, earlier) as ending:
+    with outside.observed(changes, earlier):
         ended = watch(
             ["/bin/sh", "-ec", textwrap.dedent(program)],
             folder=job,
@@ -60,7 +60,7 @@ def start(outside: Outside, job: Path, program: str, earlier: Collection[str] = 
             output=job.parent / "output",
             decide=decide,
         )
-        ending.whole = ended.status == 0
+        changes.whole = ended.status == 0
     assert ended.status == status
     return changes
 

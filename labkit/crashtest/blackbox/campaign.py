@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
-from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Copy, Shared, at_home, copies, how_many
+from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
@@ -146,7 +146,7 @@ class Campaign:
         self.further: Further = Further()
         """Further runs that this kind of pipeline allows."""
         self._healthy: Healthy | None = None
-        self._copies: Sequence[Copy] = ()
+        self._copies: Sequence[Harness] = ()
         """Copies of the user's folder, in which runs go on in parallel; empty if runs go one at a time."""
         self._stories: dict[str, list[Line]] = {}
         self.is_part = settings.is_selection
@@ -339,7 +339,7 @@ class Campaign:
 
         The load of parallel runs may make a result unknown or stuck, so such a job is repeated alone.
         """
-        free: SimpleQueue[Copy] = SimpleQueue()
+        free: SimpleQueue[Harness] = SimpleQueue()
         for each in self._copies:
             free.put(each)
 
@@ -348,7 +348,7 @@ class Campaign:
             try:
                 if self.ledger.is_over():
                     return None
-                run = self._finished_run(job, copy.harness)
+                run = self._finished_run(job, copy)
                 copy_folder, folder = copy.settings.folder, self.settings.folder
                 return run._replace(result=at_home(run.result, copy_folder, folder))
             finally:
@@ -366,9 +366,9 @@ class Campaign:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for each in self._copies:
-                    each.harness.beside.stop.set()
+                    each.beside.stop.set()
                 raise
-        self.harness.add_findings(each.harness for each in self._copies)
+        self.harness.add_findings(self._copies)
         for job, run in again:
             if run is None or not run.is_clear:
                 self.run(job)

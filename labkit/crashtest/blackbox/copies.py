@@ -50,15 +50,6 @@ class Shared(Exception):
     """Raised with the reason why runs of a pipeline cannot go on in parallel."""
 
 
-@dataclass
-class Copy:
-    """A copy of the user's folder, with the settings, reader and harness that work in it."""
-
-    settings: PipelineSettings
-    helpers: HelperCommands
-    harness: Harness
-
-
 def how_many(settings: PipelineSettings) -> int:
     """Return the number of runs that may go on in parallel: `--parallel`, or else as many as cores and memory allow."""
     memory = psutil.virtual_memory().available // BYTES
@@ -90,8 +81,8 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 
 @contextmanager
-def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Copy]]:
-    """Provide `count` copies of the user's folder for parallel runs within a `with` block.
+def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Harness]]:
+    """Provide harnesses in `count` copies of the user's folder for parallel runs within a `with` block.
 
     `main` is the harness of the user's own folder, `healthy` its run without a crash. `apart` is the test's own folder,
     which is not copied. Raises `Shared` if parallel runs would interfere with each other.
@@ -112,13 +103,13 @@ def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator
             folder = place / str(number) / settings.folder.name
             _copy(settings.folder, folder, apart)
             copy = _opened(stack, main, moved(settings, folder), folder.parent, number)
-            copy.harness.beside = beside
+            copy.beside = beside
             all_copies.append(copy)
         _check(main, healthy, all_copies)
         yield all_copies
 
 
-def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: Path, number: int) -> Copy:
+def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: Path, number: int) -> Harness:
     mark = f"{main.mark}-{number}"
     try:
         helpers = stack.enter_context(HelperCommands(settings, apart, {MARK: mark}))
@@ -126,7 +117,7 @@ def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: 
         raise Shared(str(error)) from None
     harness = Harness(settings, helpers, main.folder / f"beside-{number}", mark)
     harness.copy_findings(main)
-    return Copy(settings, helpers, harness)
+    return harness
 
 
 def _measure(folder: Path, apart: Path) -> None:
@@ -154,7 +145,7 @@ def _copy(folder: Path, copy: Path, apart: Path) -> None:
         raise Shared(f"{folder} cannot be copied ({error})") from None
 
 
-def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Copy]) -> None:
+def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> None:
     """Run the pipeline in all copies at the same time, without a crash. Raises `Shared` if the runs interfere."""
     with ThreadPoolExecutor(len(all_copies)) as pool:
         tried = list(pool.map(lambda copy: _tried(copy, healthy), all_copies))
@@ -184,7 +175,7 @@ class Tried:
     """The reason why the run in the copy differed from the run in the user's folder; empty if it did not."""
 
 
-def _tried(copy: Copy, healthy: Healthy) -> Tried:
+def _tried(harness: Harness, healthy: Healthy) -> Tried:
     """Run the pipeline in one copy, without a crash, and compare the run with `healthy`, the run in the
     user's folder.
     """
@@ -194,16 +185,17 @@ def _tried(copy: Copy, healthy: Healthy) -> Tried:
         if call.kind is CallKind.SEND:
             places.add(call.target)
         else:
-            places.update(path for path in (call.path, call.target) if path and _is_outside(path, copy.settings.folder))
+            places.update(
+                path for path in (call.path, call.target) if path and _is_outside(path, harness.settings.folder)
+            )
 
-    harness, usual = copy.harness, healthy.run.starts[0]
-    quiet = harness.beside
+    usual, quiet = healthy.run.starts[0], harness.beside
     harness.beside = Beside(meet, quiet.stop)
     try:
         with harness.run("healthy", "no crash, beside others") as run:
             start = harness.start(run)
             harness.settle()
-            steady(copy.helpers.read)
+            steady(harness.helpers.read)
             harness.look(run, "end")
     except (JobFailed, ReaderFailed, InvalidInput) as error:
         # As of a reset that finds what another copy has just made.
@@ -247,7 +239,7 @@ def at_home(result: Result, copy: Path, folder: Path) -> Result:
     )
 
 
-def _check_emptied(copy: Copy) -> None:
+def _check_emptied(copy: Harness) -> None:
     try:
         copy.helpers.begin()
         left = copy.helpers.read()

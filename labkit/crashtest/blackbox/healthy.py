@@ -158,10 +158,10 @@ def healthy(harness: Harness) -> Healthy:
         raise InvalidInput(f"{_reader(harness)}: {run.unknown.rstrip('.')}.")
     values = run.values
     if not values:
+        left = "or the {} process(es) that the command left running do the work: give a command that waits for them"
+        remedies = ["make the command and the reader use the same place", *_left_running(start, left)]
         raise InvalidInput(
-            f"{_reader(harness)}: the reader found no rows after the command had ended well; "
-            "make the command and the reader use the same place"
-            f"{_left_behind(start)}."
+            f"{_reader(harness)}: the reader found no rows after the command had ended well; {', '.join(remedies)}."
         )
     _check_emptied(harness)
     notes = [*glances.note(), *made, *_unsaid(harness, values, expected)]
@@ -192,7 +192,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
         tuple(reasons),
         frozenset(showing(glances_taken, effects)),
         replacing,
-        (*notes, *_left_notes(start)),
+        (*notes, *_left_running(start, "the command left {} process(es) running when it ended; they were ended")),
         tuple(glances_taken),
     )
 
@@ -337,18 +337,8 @@ def _reader(harness: Harness) -> str:
     return "--read-command" if harness.settings.read_command else "--reader"
 
 
-def _left_behind(start: Start) -> str:
+def _left_running(start: Start, sentence: str) -> list[str]:
+    """Return a sentence on the processes that a command left running when it ended, or an empty list."""
     emptied = start.watched.emptied
     count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
-    return (
-        f", or the {count} process(es) that the command left running do the work: give a command that waits for them"
-        if count
-        else ""
-    )
-
-
-def _left_notes(start: Start) -> list[str]:
-    emptied = start.watched.emptied
-    count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
-    note = f"the command left {count} process(es) running when it ended; they were ended"
-    return [note] if count else []
+    return [sentence.format(count)] if count else []

@@ -90,6 +90,8 @@ class Changes:
     emptied: dict[str, bool] = field(default_factory=dict)
     """The files that the start emptied to write them anew, each with whether something had read it before."""
     reads: FileReads | None = None
+    whole: bool = False
+    """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
     def __call__(self, call: Call) -> None:
         """Update the record by a system call that is about to happen."""
@@ -181,27 +183,26 @@ class Outside:
         return Changes(self._elsewhere)
 
     @contextmanager
-    def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator["Ending"]:
+    def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
         """Observe within a `with` block how one start uses the files that earlier starts left.
 
-        `changes` is the record of this start, `earlier` the files that earlier starts of the same run made. The block
-        must set `whole` of the ending that it gets if the start came to its end.
+        `changes` is the record of this start, of which the block must set `whole` if the start came to its end.
+        `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
         files = [Path(each) for each in found if _is_regular(each)]
-        ending = Ending()
         with FileReads([], files[:MOST]) as reads:
             changes.reads = reads
-            yield ending
+            yield
             used = {each for each in files if _is_read(each, changes, reads)}
             for each in found:
-                again = ending.whole and each in earlier and not reads.use(Path(each)).opened
+                again = changes.whole and each in earlier and not reads.use(Path(each)).opened
                 use = Use.READ if Path(each) in used else self._use(each, changes, again=again)
                 if use is not None:
                     self.states.setdefault(each, use)
             changes.reads = None
         self._known |= changes.made | changes.changed | changes.removed
-        if ending.whole:
+        if changes.whole:
             self.named |= changes.all
             self._made |= changes.made - changes.folders
 
@@ -252,14 +253,6 @@ class Outside:
             f"{self.states[first]}{others}; --watch {_short(str(Path(first).parent))} tests it, --ignore GLOB says "
             "that nobody depends on it"
         )
-
-
-@dataclass
-class Ending:
-    """Whether an observed start came to its end or was killed."""
-
-    whole: bool = False
-    """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
 
 def _is_regular(path: str) -> bool:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.words import telling_line
@@ -28,15 +28,6 @@ FEWEST_SECONDS, LIMITS = 10.0, 4.0
 
 LAST_WORDS = 200
 """The number of characters of a log line that a message quotes."""
-
-
-class RowReader(Protocol):
-    """A reader that returns rows as plain values."""
-
-    def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails, takes more than `seconds`,
-        or is seen to sleep for `asleep` seconds in a row.
-        """
 
 
 def last_words(log: Path) -> str:
@@ -131,27 +122,22 @@ class HelperCommands:
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
-        self._stack = ExitStack()
         self._reset: Callable[[], object] | None = None
-        self.reader: RowReader
+        self.reader: Reader | CommandReader
 
     def __enter__(self) -> Self:
-        try:
-            self._open()
-        except BaseException:
-            self._stack.close()
-            raise
+        with ExitStack() as stack:
+            self._open(stack)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def _open(self) -> None:
+    def _open(self, stack: ExitStack) -> None:
         settings = self._settings
         if settings.reader is not None:
-            log = self._scratch / "reader.log"
-            reader = Reader(settings.reader, log, settings.folder)
-            self._stack.enter_context(reader)
+            reader = stack.enter_context(Reader(settings.reader, self._scratch / "reader.log", settings.folder))
             self.reader = reader
             self._reset = reader.reset if reader.resets else None
         else:

@@ -229,7 +229,7 @@ class Harness:
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         changes, before = self.outside.changes(), len(run.starts)
         exits = ask is not None or (at is not None and at.name == EXIT)
-        with self.outside.observed(changes, run.made_outside) as ending:
+        with self.outside.observed(changes, run.made_outside):
             yield Execution(
                 self.settings,
                 self.namer(run),
@@ -241,7 +241,7 @@ class Harness:
                 lines=self.lines.of_another_start() if run.starts else self.lines,
                 begin=self.starter(is_first=not run.starts, exits=exits),
             )
-            ending.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
+            changes.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
         run.made_outside |= changes.made
 
     @staticmethod
