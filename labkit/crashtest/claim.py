@@ -21,9 +21,7 @@ class Strength(StrEnum):
     """How much of what could refute the guarantee a test has tried."""
 
     COMPLETE = "complete"
-    """Every crash point and every directed pair was tried and every run proved something, or there is no guarantee at
-    all.
-    """
+    """Everything was tried and every run proved something, or there is no guarantee at all."""
     SAMPLED = "sampled"
     """No run was weaker than exactly-once, but not everything was tried."""
     REFUTED = "refuted"

@@ -82,9 +82,7 @@ class Change(IntEnum):
 
 
 def read_report(path: Path) -> ReportPart:
-    """Return a report that `labkit crashtest --json` printed, or `--out` kept. Raises `InvalidInput` for another
-    file.
-    """
+    """Return the report of `labkit crashtest --json`, or of `--out`. Raises `InvalidInput` for another file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=ReportPart)
     except OSError as error:
@@ -105,9 +103,7 @@ class Comparison:
 
     @property
     def change(self) -> Change:
-        """Whether the later report claims less, violates a property that the earlier one did not, or knows too
-        little.
-        """
+        """Whether the later report claims less, violates a property for the first time, or knows too little."""
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER

@@ -54,10 +54,7 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the settings of the test; options of the command line win over those of the project's pyproject.toml.
-
-    Raises `InvalidInput` if options exclude each other.
-    """
+    """Return the settings of the test; typed options win. Raises `InvalidInput` if options exclude each other."""
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
     kept = {name: word for name, word in _but_demands(project).items() if name not in replaced}
@@ -70,10 +67,7 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the result that the user demands, by the command line or else by the project.
-
-    Raises `InvalidInput` for a goal that does not exist.
-    """
+    """Return the result that the user demands, typed or else of the project. Raises `InvalidInput` for no such goal."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
@@ -95,10 +89,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the kind of test whose sink or pipeline the options name.
-
-    If they name both, return the pipeline's; None if they name neither.
-    """
+    """Return the kind of test whose subject the options name, a pipeline's if both do; None if they name none."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind
@@ -106,9 +97,7 @@ def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] |
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` if an option belongs only to the other kind of test; `written` returns the option as the
-    user wrote it.
-    """
+    """Raise `InvalidInput` if an option belongs to the other kind of test only; `written` quotes the option."""
     for option in (OPTIONS[name] for name in words):
         other = owner(option)
         if other in (None, kind):

@@ -46,9 +46,7 @@ class Pipeline:
 
     @property
     def is_ours(self) -> bool:
-        """Whether the pipeline runs in labkit's own Python environment, so that nothing but jars is
-        downloaded for it.
-        """
+        """Whether the pipeline runs in labkit's own Python environment, so that only jars are downloaded for it."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 
@@ -80,10 +78,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def kept(name: str) -> Kept:
-    """Return the recorded test of a pipeline, or that of another pipeline with the same program.
-
-    Raises `InvalidInput` if there is no record.
-    """
+    """Return the recorded test of a pipeline or its program. Raises `InvalidInput` if there is no record."""
     path = RECORDS / f"{name}.json"
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"

@@ -57,9 +57,7 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The settings of the crash test of a sink, which is tested as a pipeline is: its command starts a plain Spark job
-    that uses the sink.
-    """
+    """The settings of the test of a sink as a pipeline, whose command starts a plain Spark job that uses the sink."""
 
     WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"
 
@@ -131,9 +129,7 @@ class SinkPipeline(PipelineSettings):
         return expect_batches(self.rows, read)
 
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
-        """Return the batch in which a crash prevented an effect on a file of the sink's; messages to a server
-        and lines of code do not say whether they change anything.
-        """
+        """Return the batch in which a crash prevented an effect on a sink's file; messages and lines say nothing."""
         names = [each.name for each in effects]
         if crashed_at not in names:
             return ()

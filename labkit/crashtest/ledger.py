@@ -10,9 +10,7 @@ from labkit.crashtest.jobs import Job, unknown
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
 
 Tell = Callable[[str, str], None]
-"""A function that reports progress: its arguments are `run` or `done`, and a sentence on the run that
-begins or ended.
-"""
+"""Reports progress; its arguments are `run` or `done`, and a sentence on the run that begins or ended."""
 
 
 def silent(_what: str, _text: str) -> None:
@@ -23,10 +21,7 @@ class Ledger:
     """The results and the time budget of a test, whose clock starts when the ledger is created."""
 
     def __init__(self, budget: float, tell: Tell) -> None:
-        """Start the clock.
-
-        `budget` is the number of seconds for all runs; `tell` is called with the progress.
-        """
+        """Start the clock; `budget` is the seconds for all runs, and `tell` is called with the progress."""
         self.budget, self.tell = budget, tell
         self.results: list[Result] = []
         self.planned = 0

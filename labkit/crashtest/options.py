@@ -22,16 +22,12 @@ USUAL_LIMIT = 30.0
 
 
 class Named(Kind[Subject]):
-    """The kind of an option whose value is a file and a name in it, as `sink.py:write_batch`, or a module
-    and a name.
-    """
+    """The kind of an option whose value is FILE:NAME, as in `sink.py:write_batch`, or a module and a name."""
 
     metavar = "FILE:NAME"
 
     def read(self, word: object) -> Subject:
-        """Return the file and name in the option's text. Raises `Unfit` for another form, or if the file does not
-        exist.
-        """
+        """Return the file and the name. Raises `Unfit` for another form, or if the file does not exist."""
         if not isinstance(word, str):
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
         return Subject.read(word)

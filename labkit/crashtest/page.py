@@ -128,10 +128,7 @@ def _violations(result: Result) -> str:
 
 
 def effects_and_kills(report: Report) -> str:
-    """Return an SVG picture of the run without a crash, from top to bottom, with the places of the kills.
-
-    An effect stands with its line of Python, if that is known.
-    """
+    """Return an SVG picture of the effects without a crash, with their lines of Python, and of the kills."""
     kills = {each.id: each for each in report.summary.results if each.group is Group.CRASH}
     rows: list[Row] = []
     is_whole = not report.settings.only

@@ -65,9 +65,7 @@ class Report:
 
     @property
     def axes(self) -> dict[str, str]:
-        """The outcome of each checked property by name; one that no run violated `holds` only if everything
-        was tried.
-        """
+        """The outcome of each checked property; one that no run violated `holds` only if everything was tried."""
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {
             axis: held if outcome is Outcome.HOLDS else outcome.value for axis, outcome in self.summary.axes.items()
@@ -79,24 +77,18 @@ class Report:
         return self.settings.command(weakest.id if weakest else "")
 
     def repeat(self) -> str:
-        """Return the command of `replay` for a shell in any folder: a pipeline's command first changes to the
-        pipeline's folder.
-        """
+        """Return the command of `replay` for a shell in any folder; a pipeline's first changes to its folder."""
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the user's goal is reached (or there is none), 1 if the claim is weaker, 2 if
-        unknown.
-        """
+        """Return the exit code: 0 if there is no goal or it is reached, 1 if the claim is weaker, 2 if unknown."""
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the claim reaches the user's goal, and the properties in `also` hold; None if the test does
-        not know.
-        """
+        """Return whether the claim reaches the goal and the properties `also` hold; None if nobody knows."""
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         reached = self.claim.reaches(goal)
         if reached is False or Outcome.VIOLATED.value in outcomes:
@@ -207,10 +199,7 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return the reason why a run is weaker than expected; empty if it is not.
-
-    A run that only shows a condition of the guarantee is never weaker.
-    """
+    """Return the reason why a run is weaker than expected; empty if it is not, or if it shows a condition only."""
     if result.group is Group.CONDITION or result.unknown:
         return ""
     broken = [axis for axis in (*also, "stuck") if result.rows_of(axis)]

@@ -182,9 +182,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raise `InvalidInput` if the reader counts the rows of each key, because the judge would take counts for wrong
-    sums.
-    """
+    """Raise `InvalidInput` if the reader counts the rows of each key, which the judge would take for sums."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:

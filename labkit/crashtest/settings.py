@@ -42,9 +42,7 @@ OURS = {
     "spark.driver.extraClassPath": "name jars with --jars",
     "spark.executor.extraClassPath": "name jars with --jars",
 }
-"""Spark settings that the user may not set because the test sets them, each with the reason or the option to use
-instead.
-"""
+"""Spark settings that only the test may set, each with the reason or the option to use instead."""
 
 
 _MEMORY = re.compile(r"(\d+[kmgt])b?", re.IGNORECASE)
@@ -59,10 +57,7 @@ def _pair(text: str) -> str:
 
 
 def _setting(text: str) -> str:
-    """Return the text of a setting `spark.key=value`, after checking it.
-
-    Raises `Unfit` for another form, or if the test sets that key itself.
-    """
+    """Return a setting `spark.key=value`. Raises `Unfit` for another form, or if the test sets that key itself."""
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark.") or key != key.strip():
         raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
@@ -160,9 +155,7 @@ class Settings(SharedOptions):
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink. For one of Spark's formats or tables it consists of the reader's file and the name of the format or
-        table.
-        """
+        """The sink; for one of Spark's formats or tables, the reader's file and the name of the format or table."""
         if self.sink is not None:
             return self.sink
         assert self.reader is not None
@@ -211,8 +204,5 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def settings(subject: str = "", **words: Any) -> Settings:
-    """Return the settings of a test of `subject`; `words` are further options by keyword, as a user writes them.
-
-    Raises `InvalidInput` with one sentence.
-    """
+    """Return the settings of a test of `subject`; `words` are options by keyword. Raises `InvalidInput`."""
     return Settings.plan({"subject": subject or None, **words})

@@ -103,9 +103,7 @@ class SinkVariants(Further):
             harness.look(run, "end")
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash when a batch is written but not recorded, then repeat its id with more rows: the first ones of the next
-        batch.
-        """
+        """Crash when a batch is written but not recorded, then repeat its id with rows of the next batch as well."""
         batch = min(1, len(self.rows.batches) - 1)
         try:
             harness.crash(run, Point(f"{COMMIT}{batch + 1}", 0))

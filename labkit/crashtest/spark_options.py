@@ -33,20 +33,14 @@ class SparkOptions:
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return the options with packages replaced by their jars and those of their dependencies.
-
-        Raises `InvalidInput` if a package is unavailable.
-        """
+        """Return the options with jars in place of packages. Raises `InvalidInput` if a package is unavailable."""
         if not self.packages:
             return self
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
         return replace(self, jars=(*self.jars, *more), packages=())
 
     def profile(self) -> Profile:
-        """Return the profile, with which a session is started, for these options.
-
-        Memory and Java options become arguments of the JVM.
-        """
+        """Return the profile with which a session starts; memory and Java options become arguments of the JVM."""
         usual, conf, options = PROFILES["crashtest"], dict(self.conf), []
         memory = conf.pop("spark.driver.memory", "")
         if memory:

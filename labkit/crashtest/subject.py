@@ -89,9 +89,7 @@ class Subject:
 
 
 def file_of_module(module: str) -> Path | None:
-    """Return the file of a module that can be imported from the working folder, without importing it; None if there is
-    none.
-    """
+    """Return the file of a module of the working folder or the path, without importing it; None if there is none."""
     inner = Path(*module.split("."))
     for folder in (Path.cwd(), Path("src").resolve(), *map(Path, sys.path)):
         for path in (folder / inner.with_suffix(".py"), folder / inner / "__init__.py"):
@@ -113,10 +111,7 @@ def module_name(file: str) -> str:
 
 
 def load(file: str, *, reload: bool = False) -> ModuleType:
-    """Import the user's file by its path and return the module; with `reload`, import it again.
-
-    Raises `InvalidInput` if the import fails.
-    """
+    """Import the user's file, again if `reload`, and return the module. Raises `InvalidInput` if that fails."""
     name = module_name(file)
     if name in sys.modules and not reload:
         return sys.modules[name]

@@ -21,9 +21,7 @@ AXES = ("lost", "duplicate", "unexpected", "aborted_read", "precommitted_read", 
 """
 
 KERNEL, LINES = "kernel", "lines"
-"""How the test observes effects: by system calls, which the kernel holds; where these cannot be watched, by lines of
-Python alone.
-"""
+"""How the test observes effects: by system calls, or where that is impossible, by lines of Python alone."""
 
 VARIANTS = {
     "fresh_checkpoint": "a second query with a fresh checkpoint and new rows",
@@ -102,9 +100,7 @@ class Result:
         return "; ".join(reasons)
 
     def verdict_notes(self) -> list[tuple[str, str]]:
-        """Return further remarks on the run as pairs of a label and a sentence; see
-        `labkit.core.exposure.verdict_notes`.
-        """
+        """Return further remarks on the run, each with a label; see `labkit.core.exposure.verdict_notes`."""
         return verdict_notes(self.explanation, None)
 
     def to_json(self) -> dict[str, Any]:
@@ -136,9 +132,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a sort key that is small for weak results: loss, duplicates, a stuck job, early reads, no
-    flaw, unknown.
-    """
+    """Return a sort key, small for weak results: loss, duplicates, stuck, early reads, no flaw, unknown."""
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -174,9 +168,7 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much was tried, as text: crash points, and also directed pairs if all crash points were tried but not all
-        pairs.
-        """
+        """How much was tried, in words: crash points, and if all of those were, directed pairs."""
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed pairs"

@@ -32,9 +32,7 @@ _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One durable effect, such as a rename, as read from the record of a pipeline, with the fields that are
-    compared.
-    """
+    """One durable effect of a pipeline, as read from its record, with the fields that are compared."""
 
     lane: str
     name: str
@@ -85,10 +83,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_record(path: Path) -> Record:
-    """Read a pipeline's record from its file, or from the folder that `labkit effects --out` wrote.
-
-    Raises `InvalidInput` if there is no record.
-    """
+    """Read a pipeline's record from its file or from the folder of `--out`. Raises `InvalidInput` if there is none."""
     file = path / "effects.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)
@@ -119,9 +114,7 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """Return the page as text, with a column for each pipeline: how many effects of each lane are synced, then all
-        effects in order.
-        """
+        """Return the page as text, with a column for each pipeline: synced effects by lane, then all in order."""
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:
@@ -136,9 +129,7 @@ class Beside:
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
     def _cell(self, lane: str, said: str) -> list[str]:
-        """Return the wrapped lines of one effect in its pipeline's column; the first line begins with the
-        lane's name.
-        """
+        """Return the wrapped lines of one effect in its column; the first line begins with the lane's name."""
         lines = broken(said, self._column - self._wide, break_on_hyphens=False)
         heads = [lane, *[""] * len(lines)]
         return [f"{head:<{self._wide}}{line}" for head, line in zip(heads, lines or [""], strict=False)]
@@ -164,10 +155,7 @@ class Beside:
         }
 
     def picture(self) -> str:
-        """Return an SVG document: a diagram for each pipeline, one below another, then every effect in words.
-
-        All diagrams have the same lanes.
-        """
+        """Return an SVG document: a diagram for each pipeline, all with the same lanes, then all effects in words."""
         names = {name: name for name in self._lanes}
         diagrams = [
             Diagram(
@@ -219,9 +207,7 @@ def _with_state(each: Seen) -> str:
 
 
 def _count(effects: Sequence[Seen], lane: str) -> str:
-    """Return a text such as "5 effects; 3 of 4 synced" for one lane; only effects that a power cut could lose can be
-    synced.
-    """
+    """Return "5 effects; 3 of 4 synced" or the like for one lane; only what a power cut could take can be synced."""
     of_lane = [each for each in effects if each.lane == lane]
     losable = [each for each in of_lane if each.synced is not None]
     number = f"{len(of_lane)} effect{'' if len(of_lane) == 1 else 's'}"

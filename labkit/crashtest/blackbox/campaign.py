@@ -114,10 +114,7 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Return whether the result can be trusted although other runs went on in parallel.
-
-        An unknown or stuck result cannot, because parallel runs take the machine's time and may have caused it.
-        """
+        """Whether the result holds although other runs took the machine's time: it is neither unknown nor stuck."""
         return not self.result.unknown and not self.result.stuck
 
 
@@ -131,10 +128,7 @@ class Campaign:
         self.points: dict[str, Point] = {}
         """Every crash point that the run without a crash revealed, by name."""
         self.outage_points: dict[str, Point] = {}
-        """Every point at which the power may fail, by name.
-
-        Unlike SIGKILL, a loss of power also needs points before syncs, because it loses unsynced data.
-        """
+        """Every point at which the power may fail, by name; before syncs as well, since unsynced data can be lost."""
         self.points_total = 0
         self.pairs_total = 0
         self.directed: frozenset[str] = frozenset()
@@ -179,9 +173,7 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the jobs that can be planned after the run without a crash: single crashes, a later start, two
-        instances, an older checkpoint.
-        """
+        """Return the jobs that are known after the run without a crash: single crashes, and runs of other kinds."""
         most = QUICK_POINTS if self.settings.quick else POINTS
         plan = choose(self._seen.effects, self._seen.showing, most, self._last)
         self.points_total = plan.total
@@ -260,9 +252,7 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the jobs that depend on all earlier runs; the last one reports state outside of the watched folders, if
-        any was found.
-        """
+        """Yield the jobs that depend on all earlier runs; the last one reports state outside of the watched folders."""
         if not (self.settings.only or self.settings.since or self.ledger.is_over()):
             yield from self.further.last_jobs()
         if self.harness.outside.states:
@@ -283,9 +273,7 @@ class Campaign:
         return self._keep(self._finished_run(job, self.harness))
 
     def _finished_run(self, job: Job, harness: Harness) -> "FinishedRun":
-        """Perform one run in the folder of the given harness, and repeat it once if the pipeline did not reach the
-        crash point.
-        """
+        """Perform one run in the folder of this harness, and once more if it did not reach the crash point."""
         run = self._try(job, harness)
         if NEVER_REACHED in run.result.unknown:
             note = "the first run did not pass the point and was made once more"
@@ -305,9 +293,7 @@ class Campaign:
         return next(point for name, point in reversed(self.points.items()) if name != EXIT or len(self.points) == 1)
 
     def _first_showing(self) -> str:
-        """Return the name of the effect that first changes the reader's rows, or of the first effect if none is
-        known.
-        """
+        """Return the name of the effect that first changes the reader's rows, or else of the first effect."""
         effects, showing = self._seen.effects, self._seen.showing
         return next((each.name for each in effects if each.name in showing), effects[0].name)
 
@@ -470,9 +456,7 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield the jobs to run (those of `--only`, if given) in groups; the jobs of one group do not depend on each
-        other.
-        """
+        """Yield the jobs to run, or those of `--only`, in groups of jobs that do not depend on each other."""
         if not self.settings.only:
             yield jobs
             yield self.second_crashes()
@@ -534,9 +518,7 @@ class Campaign:
             raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{or_else}")
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
-        """Yield the jobs for one name of `--only`; for a second crash, the job of the first crash alone comes before
-        it.
-        """
+        """Yield the jobs for one name of `--only`; before a second crash comes the job of the first crash alone."""
         named = next((job for job in jobs if job.id == name), None)
         if named is not None:
             yield named
@@ -580,10 +562,7 @@ class Campaign:
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
     def stopped(self) -> Report | None:
-        """Return the report of a test that was stopped early, on the runs that had ended.
-
-        The rest is unknown. The result is None if not even the run without a crash had ended.
-        """
+        """Return the report of a test that was stopped early; None if not even its first run had ended."""
         if not self.results:
             return None
         self.is_part = True

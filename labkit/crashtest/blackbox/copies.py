@@ -31,9 +31,7 @@ from labkit.host.cores import cores
 from labkit.host.syscalls.calls import Call, CallKind
 
 FEWEST_RUNS = 4
-"""The smallest number of runs for which copies are made; for fewer, the trial of the copies costs more than it
-saves.
-"""
+"""The smallest number of runs for which copies are made, since their trial costs time as well."""
 BYTES = 2_500_000_000
 """The memory reserved for each run in bytes, enough for an engine on the JVM with its workers."""
 MOST_FILES, MOST_BYTES = 2_000, 200_000_000
@@ -165,9 +163,7 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 
 @dataclass
 class Tried:
-    """The findings of the trial in one copy of the user's folder: a run without a crash, in parallel with those in the
-    others.
-    """
+    """The findings of the trial in one copy of the user's folder, a run without a crash beside the others."""
 
     places: set[str]
     """The files outside of the copy, and the servers, to which the run wrote."""
@@ -176,9 +172,7 @@ class Tried:
 
 
 def _tried(harness: Harness, healthy: Healthy) -> Tried:
-    """Run the pipeline in one copy, without a crash, and compare the run with `healthy`, the run in the
-    user's folder.
-    """
+    """Run the pipeline in one copy, without a crash, and compare the run with that in the user's folder."""
     places: set[str] = set()
 
     def meet(call: Call) -> None:

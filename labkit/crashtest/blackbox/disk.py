@@ -33,9 +33,7 @@ class Written(NamedTuple):
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the file's contents if only the first half of this write reached the disk; `now` is the file after the
-        write.
-        """
+        """Return the file's contents, `now` after the write, if only the first half of this write reached the disk."""
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -43,9 +41,7 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file of the model, whatever names it has: its contents now and on the disk. Files are equal only if
-    identical.
-    """
+    """A file of the model, whatever names it has: its contents now and on the disk. Equal only if identical."""
 
     now: Content = b""
     on_disk: Content = b""
@@ -72,9 +68,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A change of one name in a folder: the file, link or folder that it now refers to, or None if the name
-    is removed.
-    """
+    """A change of one name in a folder: what the name now refers to, or None if it is removed."""
 
     folder: Folder
     name: str
@@ -202,9 +196,7 @@ class Disk:
     # Looking.
 
     def node(self, path: str) -> Node | None:
-        """Return the file, link or folder that programs see at a path; None if there is none, or if no modelled folder
-        contains it.
-        """
+        """Return what programs see at a path: a file, link or folder; None if there is none in a modelled folder."""
         for root, top in self.roots.items():
             if PurePosixPath(path).is_relative_to(root):
                 node: Node | None = top
@@ -310,9 +302,7 @@ def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) ->
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries (files, links, or None for a folder) have the same kind, and the same bytes or link
-    target.
-    """
+    """Return whether two entries have the same kind, and the same bytes or link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):

@@ -18,10 +18,7 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """Return for each effect the sync (an effect of kind SYNC) that makes it durable, or None if there is none.
-
-    A write with O_SYNC or a similar flag is its own sync.
-    """
+    """Return for each effect the sync that makes it durable (a write with O_SYNC is its own), or None."""
     return Syncs(effects).syncs
 
 
@@ -69,9 +66,7 @@ class Syncs:
         self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
 
     def _move(self, old: str, new: str) -> None:
-        """Move the effects that wait for a sync of a renamed file, or of anything in a renamed folder, to
-        the new path.
-        """
+        """Move the effects that wait for a sync of a renamed file, or below a renamed folder, to the new path."""
         self._waiting.pop(new, None)  # the file that had the name is gone
         for path in list(self._waiting):
             if path == old or path.startswith(f"{old}/"):

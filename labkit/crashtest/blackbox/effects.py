@@ -70,9 +70,7 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with all numbers replaced by `<n>`, so that files which differ only in numbers share the
-    result.
-    """
+    """Return a masked path with all numbers replaced by `<n>`, so that files which differ in numbers share it."""
     return _NUMBER.sub("<n>", where)
 
 

@@ -43,17 +43,13 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest times without an effect in a run without a crash, in seconds: before the first effect, and between
-    two.
-    """
+    """The longest seconds without an effect in a run without a crash: before the first one, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Record the silence between two effects, which happened at these seconds of the run; `earlier` is 0.0 for its
-        start.
-        """
+        """Record the silence between effects at these seconds of the run; `earlier` is 0.0 for its start."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
@@ -84,9 +80,7 @@ class Expected:
     """The facts, known from the run without a crash, that decide when a later start is over."""
 
     misses_nothing: Callable[[], bool]
-    """Returns whether every row that is due can be read. It may raise `ReaderFailed`: then nobody knows at
-    the moment.
-    """
+    """Returns whether every row that is due can be read; raises `ReaderFailed` if nobody knows at the moment."""
     endless: bool | None = None
     """Whether the command never ends by itself; None before the first run."""
     silence: Silence = field(default_factory=Silence)
@@ -107,9 +101,7 @@ class Starter(Protocol):
     """Chooses how one start of the pipeline is made and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watch:
-        """Return the function that makes a start; `is_first` says whether it is the first one of its run, and `exits`
-        whether the end of the process belongs to the run.
-        """
+        """Return the function that makes the first or a later start; `exits` if the process's end is part of it."""
 
 
 class Stopped(LabError):
@@ -201,9 +193,7 @@ class Execution:
         return Start(self._effects, watched, self._over, log, self._silence)
 
     def decide(self, call: Call) -> Answer:
-        """Record the effect of a system call, and answer whether the call may happen or the pipeline is
-        killed instead.
-        """
+        """Record the effect of a system call, and answer whether it may happen or the pipeline is killed instead."""
         answer = self._decide(call)
         if self._note is not None and answer is Answer.GO_ON:
             self._note(call)
@@ -296,9 +286,7 @@ def reached(start: Start, at: Point) -> bool:
 
 
 def evidence(start: Start, at: Point) -> dict[str, Any]:
-    """Return the proof of a crash as plain data: the system call that was stopped, and the processes that were then
-    killed.
-    """
+    """Return the proof of a crash as plain data: the call that was stopped, and the processes killed then."""
     held, emptied = start.watched.held, start.watched.emptied
     return {
         "point": at.name,

@@ -58,9 +58,7 @@ def key(value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The rows that a pipeline should produce, in the order in which the user gave them, and how a reader
-    returns them.
-    """
+    """The rows that a pipeline should produce, in the order of the user, and how a reader returns them."""
 
     values: tuple[Any, ...]
     shape: Shape
@@ -74,15 +72,11 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """Return the form of the rows for judging a run: totals are judged like plain rows, each of which may occur
-        twice.
-        """
+        """Return the form of the rows for judging a run; totals count like plain rows that may occur twice."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """Return the rows of a reader, each with the index of the expected row that it matches, or -1 if
-        none matches.
-        """
+        """Return the rows of a reader, each with the index of the expected row that it matches, or -1."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
@@ -93,9 +87,7 @@ class Expectation:
         return len([place for place in self.due() if place not in ids])
 
     def due(self) -> list[int]:
-        """Return the indices of the expected rows that must be there at the end; if the reader returns the last row of
-        each key, only the last ones.
-        """
+        """Return the indices of the expected rows that must be there at the end, if replaced only each key's last."""
         if self.shape is not Shape.LAST:
             return list(range(len(self.values)))
         return sorted({key(row): place for place, row in enumerate(self.values)}.values())
@@ -173,10 +165,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput` because none of the rows that were read was expected.
-
-    If they are totals with expected names, nothing is raised, because each of them may only be too small.
-    """
+    """Raise `InvalidInput` because no row that was read was expected, unless totals may only be too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     one, other = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -205,9 +194,7 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Return the values of a text in JSON Lines. Raises `InvalidInput` with `where` and the number of a line that is
-    not JSON.
-    """
+    """Return the values of a text in JSON Lines. Raises `InvalidInput` with `where` and the number of a bad line."""
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():

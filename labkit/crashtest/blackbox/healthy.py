@@ -44,10 +44,7 @@ After one failure the reader is not called at the next effect of the family, aft
 so on; an answer resets the count.
 """
 READINGS = 3
-"""The number of timed readings of the empty store.
-
-The fastest one counts, because the others had to wait for the machine.
-"""
+"""The number of timed readings of the empty store, of which the fastest counts: the others had to wait."""
 ASKING_SECONDS = 180.0
 """The maximum seconds that all readings at the effects of one run may take together."""
 
@@ -108,16 +105,12 @@ class Glances:
         self._left -= time.monotonic() - begun
 
     def _skips(self, family: str) -> bool:
-        """Return whether to skip the reader at this effect, because the store was locked at effects of the
-        same family.
-        """
+        """Return whether to skip the reader here, because the store was locked at effects of the same family."""
         self._skipped[family] -= 1
         return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
-        """Return a sentence on the effects at which the reader gave no answer, in a list that is empty if there are
-        none.
-        """
+        """Return a sentence on the effects at which the reader gave no answer, or an empty list."""
         answered = len(self.taken) - 1
         if answered >= self.places:
             return []
@@ -198,10 +191,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
 
 
 def _named_again(harness: Harness, start: Start) -> list[Effect]:
-    """Return the effects of a start under the names that later runs use.
-
-    Only after the whole run is it known whose order is left to chance, which decides how they are named.
-    """
+    """Return the effects under the names of later runs, as only a whole run shows whose order is left to chance."""
     harness.numbered = unordered(start.effects)
     if harness.numbered:
         namer = harness.namer()
@@ -211,10 +201,7 @@ def _named_again(harness: Harness, start: Start) -> list[Effect]:
 
 
 def _empty_store(harness: Harness) -> tuple[float, list[str]]:
-    """Empty the store, and return the seconds that a reading takes, and a note if the reader writes files itself.
-
-    Raises `InvalidInput` if rows remain.
-    """
+    """Empty the store; return a reading's seconds, and a note if it writes. Raises `InvalidInput` if rows remain."""
     helpers = harness.helpers
     helpers.begin()
     before = _files(harness.settings.watched)
@@ -288,9 +275,7 @@ def _check_watched(harness: Harness) -> None:
 
 
 def _check_emptied(harness: Harness) -> None:
-    """Reset the store, and raise `InvalidInput` if rows of this run are still there, since every run must begin from
-    nothing.
-    """
+    """Reset the store; raise `InvalidInput` if rows of this run are still there."""
     try:
         harness.helpers.reset()
         left = surely(harness.helpers.read, 2.0)
@@ -304,9 +289,7 @@ def _check_emptied(harness: Harness) -> None:
 
 
 def _read(harness: Harness, run: PipelineRun) -> None:
-    """Call the reader until two readings agree, then store the rows in the run. Raises `JobFailed` if they
-    never agree.
-    """
+    """Call the reader until two readings agree, and store the rows. Raises `JobFailed` if they never agree."""
     if harness.wanted is not None:
         harness.settle()
     steady(harness.helpers.read)

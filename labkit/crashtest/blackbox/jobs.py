@@ -21,9 +21,7 @@ from labkit.crashtest.verdict import Group
 from labkit.host.syscalls.calls import CallKind
 
 QUICK_OUTAGES, OUTAGES = 4, 12
-"""The maximum number of points at which the power fails, with and without `--quick`. Each leaves at most
-five states.
-"""
+"""The maximum number of points at which the power fails, with and without `--quick`; five states each at most."""
 
 POWER = "power cut "
 """The prefix of the id of a run with a loss of power; the name of the point follows."""
@@ -31,9 +29,7 @@ STATE = ", "
 """The separator, in the id of such a run, between the name of the point and the name of the state of the disk."""
 
 TWO = "two_instances"
-"""The id of the run in which a second instance runs while the first one is held before the effect that first changes
-rows.
-"""
+"""The id of the run in which a second instance runs while the first one is held before it changes rows."""
 NEW_INPUT = "new_input"
 """The id of the run in which new input comes after the recovery from a crash."""
 LATER = "later"
@@ -181,10 +177,7 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return the reason why the computed states cannot be trusted, such as calls that the model does not know.
-
-    The text is empty if the states can be trusted.
-    """
+    """Return the reason why the computed states cannot be trusted; empty if they can."""
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):

@@ -32,10 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table: effects on a path that matches the pattern belong to this lane.
-
-    `kinds` limits the row to effects of these kinds; if it is empty, the row applies to all kinds.
-    """
+    """One row of the table: effects of these kinds (all if empty) on a path that matches belong to this lane."""
 
     lane: str
     pattern: str
@@ -82,19 +79,14 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the lane of an effect, that is, its purpose: first in the user's rows, then in the table of
-    known engines.
-    """
+    """Finds the lane of an effect, which is its purpose: in the user's rows, then in those of known engines."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
         """Put the user's rows, written as `NAME=GLOB`, before the table. Raises `InvalidInput` for any other form."""
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the lane of an effect.
-
-        A message to a server is in the lane `send`, unless a row of the user matches it.
-        """
+        """Return the lane of an effect; a message to a server is in `send`, unless a row of the user matches it."""
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:

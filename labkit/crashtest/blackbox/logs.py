@@ -39,9 +39,7 @@ def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
 
 
 def log_notes(effects: Iterable[Effect], taken: Container[str]) -> list[str]:
-    """Return a sentence for the report on each file that looks like a log; `taken` are the masked paths of
-    these files.
-    """
+    """Return a sentence for the report on each file that looks like a log; `taken` are their masked paths."""
     writes = Counter(each.where for each in effects if each.where in taken and each.kind is CallKind.WRITE)
     return [
         f"{name} is only appended to and never read: its {count} write(s) are tried last; "

@@ -114,9 +114,7 @@ class Changes:
 
     @property
     def all(self) -> set[str]:
-        """Return every path that the start made, changed or removed, except folders that contain another of these
-        paths.
-        """
+        """Return every path that the start made, changed or removed, except folders with another of these in it."""
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
 
@@ -233,9 +231,7 @@ class Outside:
             self.states.setdefault(usual(path), use)
 
     def notes(self) -> list[str]:
-        """Return a sentence for the report on the files that the pipeline writes outside, in a list that
-        may be empty.
-        """
+        """Return a sentence for the report on the files that the pipeline writes outside, or an empty list."""
         note = (
             f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
             "--ignore GLOB says that it does not matter"
@@ -263,9 +259,7 @@ def _is_regular(path: str) -> bool:
 
 
 def _is_read(path: Path, changes: Changes, reads: FileReads) -> bool:
-    """Return whether something read what an earlier start had written to a file. If nobody can know, the
-    answer is yes.
-    """
+    """Return whether something read what an earlier start had written to a file; True if nobody can know."""
     if str(path) in changes.emptied:
         return changes.emptied[str(path)]
     return not reads.is_only_written(path)

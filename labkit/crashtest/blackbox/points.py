@@ -31,10 +31,7 @@ QUICK_DIRECTED = 6
 SEED = 7
 
 EXIT = "exit"
-"""The name of the crash point at the command's own end.
-
-For a command that never ends by itself, this is the time when all rows can be read.
-"""
+"""The name of the crash point at the command's own end, or, if it never ends, when all rows can be read."""
 
 WITHIN = "within "
 """The beginning of the name of a crash point within a write; the name of the write follows."""
@@ -133,10 +130,7 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, cuts: bool = False
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point that has the same outcome as a crash before the sync with this name.
-
-    The name is empty if the run has no such sync.
-    """
+    """Return the name of the crash point that comes to the same as this sync; empty if there is no such sync."""
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
     if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
@@ -223,10 +217,7 @@ class _Importance:
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
-    """Return similar crash points in the order in which they are chosen.
-
-    The last comes first, then the first and the second, then the others in a seeded shuffle.
-    """
+    """Return similar crash points as they are chosen: the last, the first, the second, the rest shuffled (seeded)."""
     if len(group) <= 3:
         return [group[-1], *group[:-1]]
     rest = list(group[2:-1])
@@ -235,9 +226,7 @@ def _by_turn(group: Sequence[Point]) -> list[Point]:
 
 
 class Pair(NamedTuple):
-    """Two crash points: one of the first crash, and one of a second crash while the next start recovers
-    from the first.
-    """
+    """Two crash points: of the first crash, and of a second crash while the next start recovers from the first."""
 
     first: Point
     second: Point
@@ -279,10 +268,7 @@ class Recoveries:
         self._ranking = _Importance(healthy, showing)
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return the pairs to try: the directed ones, and a seeded random sample of `most` others.
-
-        `most_directed` limits the directed pairs; None takes all of them.
-        """
+        """Return the directed pairs (`most_directed` of them, or all), and a seeded random sample of `most` others."""
         directed = self.directed()
         chosen = directed[:most_directed]
         ranks: dict[Pair, int] = {}
@@ -374,9 +360,7 @@ class Recoveries:
         return []
 
     def _at(self, family: str, effects: Sequence[Effect]) -> list[Point]:
-        """Return the crash points at the effects of a family: after each effect if the family changes rows, otherwise
-        before it.
-        """
+        """Return the crash points at the effects of a family: after each if the family changes rows, else before it."""
         kinds = {each.name: each.family for each in effects}
         side = "after" if family in self._showing else "name"
         return [point for point in points(effects) if kinds.get(getattr(point, side)) == family]

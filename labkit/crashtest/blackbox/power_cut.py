@@ -87,10 +87,7 @@ class Journal:
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the system calls of the run that the model does not know, by name, each with the files concerned.
-
-        If there are any, no computed state is reliable.
-        """
+        """Return the calls of the run that the model does not know, with their files; if any, no state is reliable."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self.copies))
@@ -102,10 +99,7 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Return the files whose real contents differ from those in the model, which should be none.
-
-        Call this before anything else writes to the folders.
-        """
+        """Return the files that differ from the model, ideally none; call it before anything else writes there."""
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
@@ -200,9 +194,7 @@ class State:
     """The contents of each folder, in the order of the journal's folders."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Make each of these real folders equal to its tree in this state; files that are already equal
-        stay untouched.
-        """
+        """Make each of these real folders equal to its tree in this state; equal files stay untouched."""
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
@@ -259,9 +251,7 @@ def _lasting(whole: Tree) -> Tree:
 
 
 def _with(naming: Naming) -> Look:
-    """Return a function that lists the names of a folder that are on the disk, as if one pending change had reached it
-    too.
-    """
+    """Return a function that lists a folder's names on the disk as if one pending change had reached it too."""
 
     def names(folder: Folder) -> Mapping[str, Node]:
         visible = dict(folder.on_disk)

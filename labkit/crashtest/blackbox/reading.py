@@ -58,10 +58,7 @@ class HelperCommand:
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
-        """Run the command and return its output.
-
-        Raises `ReaderFailed` if it takes more than `seconds`, or if its exit code is not 0.
-        """
+        """Run the command and return its output. Raises `ReaderFailed` if it fails or takes more than `seconds`."""
         self.log.unlink(missing_ok=True)
         end = time.monotonic() + seconds
         late = False
@@ -95,9 +92,7 @@ class HelperCommand:
 
 
 def ending(status: int | None) -> str:
-    """Return a clause that says how a command ended; `status` is its exit code, negative for a signal, None
-    for a kill.
-    """
+    """Return a clause that says how a command ended; `status` is its exit code, minus a signal, or None if killed."""
     if status is None:
         return "it was killed"
     if status < 0:
@@ -152,9 +147,7 @@ class HelperCommands:
         return HelperCommand(option, command, settings.folder, self._scratch, self._mark, watch=settings.watch)
 
     def begin(self) -> None:
-        """Empty the store, the checkpoint and the input, then feed the input. Raises `InvalidInput` if a
-        command fails.
-        """
+        """Empty the store, checkpoint and input, then feed the input. Raises `InvalidInput` if a command fails."""
         try:
             self.reset()
             if self._settings.feed:
@@ -173,10 +166,7 @@ class HelperCommands:
         self._settings.remove_state()
 
     def read(self) -> list[Any]:
-        """Return the rows that the pipeline shows to readers now.
-
-        Raises `ReaderFailed` if the reader fails, or `InvalidInput` if its answer is not rows.
-        """
+        """Return the rows that readers see now. Raises `ReaderFailed`, or `InvalidInput` if the answer is not rows."""
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def glance(self, seconds: float, asleep: float) -> list[Any]:

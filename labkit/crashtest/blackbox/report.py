@@ -28,10 +28,7 @@ POWER_SENTENCES = {
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes for the report on runs in which rows were late or missing; the list may be empty.
-
-    The rows appeared only after one more start, or stayed missing because starts had no effect.
-    """
+    """Return notes on runs in which rows came only with one more start, or were missing as starts had no effect."""
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [
         (each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.rows_of("lost")
@@ -52,10 +49,7 @@ def late_notes(results: Sequence[Result]) -> list[str]:
 
 
 def outage_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes for the report on runs with a temporary outage; the list may be empty.
-
-    The reader failed until the recovery was complete, or the command refused to run for some time.
-    """
+    """Return notes on runs in which the reader failed until the recovery, or the command refused to run for a while."""
     notes = []
     for beginning in (OUTAGE, LEASE):
         recovered = (each for each in results if not each.stuck)
@@ -66,9 +60,7 @@ def outage_notes(results: Sequence[Result]) -> list[str]:
 
 
 def _expiring(pause: float) -> str:
-    """Return a clause on expiring markers and leases that the test did not meet; `pause` is the seconds of
-    `--pause`.
-    """
+    """Return a clause on expiring markers and leases that the test did not meet; `pause` is that of `--pause`."""
     return f"after more than {pause:.3g} s" if pause else "(--pause tries one start after so many seconds)"
 
 

@@ -45,10 +45,7 @@ _PAUSE = 0.1
 READ_AGAIN = 10.0
 """A reader that fails although nothing runs is called again for this many seconds."""
 OUTAGE_AGAIN = 2.0
-"""Between a crash and the restart, a reader that fails is called again for this many seconds.
-
-They are fewer than `READ_AGAIN`, because no process is left that could hold a lock.
-"""
+"""Between crash and restart a failing reader is called again for this long; no process left can hold a lock."""
 REFUSED_PAUSE = 1.0
 """The pause in seconds before a command that refused to run is started again."""
 
@@ -67,10 +64,7 @@ WAITS_SECONDS = 2.0
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
 """The note on a run whose restarted command ended well without all rows, so the test started it once more."""
 IDLE = "rows were missing, and the command was started again and ended without an effect"
-"""The beginning of the note on a run whose rows stayed missing because further starts had no effect.
-
-A lock or a lease may have stopped these starts.
-"""
+"""The beginning of the note on a run whose rows stayed missing, as if a lock or a lease stopped further starts."""
 
 
 class Reading(NamedTuple):
@@ -135,17 +129,12 @@ class Harness:
         self.wanted: list[Any] | None = None
         """The rows that are due, as the user gave them; None without `--expected`."""
         self.expectation: Expectation | None = None
-        """The rows that are due, and whether the reader returns all of them, the last of each key, or totals.
-
-        None before the run without a crash, which reveals that.
-        """
+        """The rows that are due and how the reader returns them; None before the run without a crash, which tells."""
         self.endless: bool | None = None
         """Whether the command never ends by itself; None before the run without a crash."""
         self.silence = Silence()
         self.numbered: frozenset[str] = frozenset()
-        """The masked paths for which names of effects keep the numbers of files, since chance decides the order of
-        these files.
-        """
+        """The masked paths whose files keep their numbers in names of effects, since chance decides their order."""
         self.logs: frozenset[str] = frozenset()
         """The masked paths of files that look like logs, before whose effects the test crashes last."""
         self.leftover_notes: list[str] = []
@@ -154,9 +143,7 @@ class Harness:
         self.patience = Patience()
         self.lines = Lines()
         self.reads_first = False
-        """Whether each run begins with a reading, since a reader that makes the store would otherwise make it in the
-        run without a crash only, where it is called at every effect.
-        """
+        """Whether each run begins with a reading, because a reader may make the store when it is first called."""
         self.longer: list[Any] = []
         """The rows of a run without a crash to which `--more` has added input."""
         self.starter: Starter = lambda **_: settings.watch
@@ -174,9 +161,7 @@ class Harness:
         self.longer = other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add what the runs of other harnesses revealed: processes that outlived a start, and state outside of the
-        watched folders.
-        """
+        """Add what the runs of other harnesses revealed: processes that outlived a start, and state outside."""
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)
@@ -223,9 +208,7 @@ class Harness:
 
     @contextmanager
     def _execution(self, run: PipelineRun, at: Point | None, ask: Ask | None = None) -> Iterator[Execution]:
-        """Prepare one start of the pipeline, and observe within the `with` block how it uses files outside of the
-        watched folders.
-        """
+        """Prepare one start of the pipeline, and observe within a `with` block how it uses files outside."""
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         changes, before = self.outside.changes(), len(run.starts)
         exits = ask is not None or (at is not None and at.name == EXIT)
@@ -272,9 +255,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return a namer for the system calls of the next start of a run, which must be called with all of them in
-        order.
-        """
+        """Return a namer for the next start of a run, which must be called with all of its system calls in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         namer = Namer(settings.watched, settings.ignored, self.numbered, earlier)
@@ -306,9 +287,7 @@ class Harness:
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Start the pipeline, kill it at a crash point, and read the rows. Raises `JobFailed` if the crash cannot be
-        proven.
-        """
+        """Start the pipeline, kill it at a point, and read the rows. Raises `JobFailed` without proof of the crash."""
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -327,9 +306,7 @@ class Harness:
             self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
-        """Store the evidence of a crash in the run. Raises `JobFailed` if the start was not killed at the
-        crash point.
-        """
+        """Store the evidence of a crash. Raises `JobFailed` if the start was not killed at the crash point."""
         if not reached(start, at):
             raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
@@ -348,10 +325,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command again after a crash, as its operator would, and read the rows a last time.
-
-        If the command fails, or ends without all rows, it is started once more.
-        """
+        """Start the command after a crash and read the rows; a start that fails or lacks rows is made once more."""
         start = self.start(run)
         if self.failed(start):
             run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
@@ -481,9 +455,7 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether the command refused to run: it ended without an effect, except on files that look
-        like logs.
-        """
+        """Return whether the command refused to run: it ended without an effect, but for files that look like logs."""
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 
@@ -522,10 +494,7 @@ class Harness:
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait while missing rows may still arrive, and return how many are still missing.
-
-        A reader that fails is called again for `again` seconds.
-        """
+        """Wait while missing rows may arrive; return how many still miss. A failing reader gets `again` seconds."""
         finish = time.monotonic() + SETTLED
         while True:
             values = surely(self.read, again)
@@ -543,10 +512,7 @@ class Harness:
         self._add(run, surely(self.read), moment)
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
-        """Read the rows before the recovery is complete, and store them.
-
-        If the reader fails, the run gets a note on an outage for readers.
-        """
+        """Store the rows read before the recovery is complete; a reader that fails becomes a note on an outage."""
         try:
             self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
         except ReaderFailed as error:
@@ -557,17 +523,13 @@ class Harness:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def recovery_of(self, run: PipelineRun) -> list[Effect]:
-        """Return the effects of the first start after a crash that did not refuse to run; an empty list if there was no
-        start.
-        """
+        """Return the effects of the first start after a crash that did not refuse to run; empty if there was none."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
         return later[0].effects if later else []
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return the rows of a reader; call a failing reader again for `seconds`, because a dying process may
-    hold a lock.
-    """
+    """Return a reader's rows; one that fails has `seconds` to recover, because a dying process may hold a lock."""
     finish = time.monotonic() + seconds
     while True:
         try:

@@ -26,10 +26,7 @@ A server answers when it can, and another thread or process may still be executi
 """
 
 TOLD_BY_SYNC = ("-wal",)
-"""The endings of files whose sync can change a reader's rows, unlike that of other files.
-
-SQLite publishes its log by shared memory, just after it synced the log.
-"""
+"""The endings of files whose sync can change rows: SQLite publishes its log, just synced, by shared memory."""
 
 NOT_CALLS = "--watch DIR names a folder in which it may write; a process that was started before cannot be seen"
 NOT_LINES = "only your Python in the driver is seen, and neither Spark's workers nor the JVM"
@@ -147,9 +144,7 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belon
 
 
 class Belongs:
-    """Decides whether a file belongs to the pipeline: it is in a watched folder, and no `--ignore` pattern
-    matches it.
-    """
+    """Decides whether a file belongs to the pipeline: in a watched folder, and matched by no `--ignore` pattern."""
 
     def __init__(self, folders: Sequence[Path], ignored: Sequence[str]) -> None:
         self._folders, self._ignored = folders, ignored

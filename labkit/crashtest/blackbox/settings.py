@@ -26,10 +26,7 @@ CHECKPOINT = "copied_checkpoint"
 
 
 def _source(text: str) -> str:
-    """Return the option's text, the source of the expected rows, if it is empty, a file, or FILE:NAME.
-
-    Raises `Unfit` for anything else.
-    """
+    """Return the text of `--expected` if it is empty, a file, or FILE:NAME. Raises `Unfit` for anything else."""
     if text and not Path(text).is_file():
         if ":" not in text:
             raise Unfit("there is no such file; name one with a row in each line, or FILE:NAME for a function of rows.")
@@ -111,10 +108,7 @@ class PipelineSettings(SharedOptions):
 
     @property
     def unseen(self) -> str:
-        """Return the reason why rows may be written unseen if the reader is too slow to show when they appear.
-
-        It is usually empty.
-        """
+        """The reason why rows may be written unseen if the reader is too slow to show when; usually empty."""
         return ""
 
     @property
@@ -132,10 +126,7 @@ class PipelineSettings(SharedOptions):
 
     @property
     def patience(self) -> float:
-        """Return for how many seconds a command is started again that ends well, does nothing and leaves rows missing.
-
-        The killed instance may still hold a lease.
-        """
+        """The seconds in which a command that did nothing and left rows missing is started again, as with a lease."""
         return self.limit
 
     @property
@@ -161,10 +152,7 @@ class PipelineSettings(SharedOptions):
         return ""
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
-        """Return the properties that are not judged, because nobody knows which rows form a batch or when it is over.
-
-        `effects` are those of the run without a crash.
-        """
+        """Return the properties that are not judged, given the effects without a crash: nobody knows the batches."""
         return ("precommitted_read", "fractured_read")
 
     @property
@@ -177,10 +165,7 @@ class PipelineSettings(SharedOptions):
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the masked paths of effects before which a crash decides little, so that it comes after all others.
-
-        `effects` are those of the run without a crash.
-        """
+        """Return the masked paths, among these effects, before which a crash decides little and so comes last."""
         return frozenset()
 
     def due(self) -> list[Any] | None:
@@ -188,9 +173,7 @@ class PipelineSettings(SharedOptions):
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-        """Return the expectation, given the rows that are due and those that a run without a crash showed to a
-        reader.
-        """
+        """Return the expectation, given the rows that are due and those that a run without a crash showed."""
         return expect(values, read)
 
     def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:

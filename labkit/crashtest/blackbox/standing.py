@@ -50,9 +50,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """One interpretation of a pipeline's order of writes: a design that adds the facts which the record
-    does not show.
-    """
+    """One interpretation of a pipeline's order of writes, with the facts which the record does not show."""
 
     design: Design
     guarantee: str
@@ -107,10 +105,7 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the interpretations to print.
-
-        One in which a restart reads the newest state is left out if reading an older state gives the same guarantee.
-        """
+        """Yield the interpretations to print, but none that reads the newest state if an older one gives the same."""
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
@@ -146,10 +141,7 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the effects in a record, or in a folder that `--out` wrote.
-
-    Raises `InvalidInput` if there is no record.
-    """
+    """Return the names of the effects in a record or a folder of `--out`. Raises `InvalidInput` if there is none."""
     files = [path]
     if path.is_dir():
         files = [path / "effects.json", path / "report.json"]
@@ -168,10 +160,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Return the meaning that a user gives to effects with `--write`, such as `write store/all.txt=visible`.
-
-    Raises `InvalidInput` for any other form.
-    """
+    """Return the meaning in `--write`, such as `write store/all.txt=visible`. Raises `InvalidInput` for another."""
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")

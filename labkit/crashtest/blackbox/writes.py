@@ -39,10 +39,7 @@ class Meaning(NamedTuple):
     """One row of a table: the kinds of writes that an effect makes if its name matches the pattern."""
 
     pattern: str
-    """A pattern of the effect's name, with or without its running number.
-
-    Examples are `rename offsets/<n>` and `unlink store/rows.db-journal #[357]`.
-    """
+    """A pattern of the effect's name, numbered or not: `rename offsets/<n>`, `unlink store/rows.db-journal #[357]`."""
     now: frozenset[Write]
     """The writes that last as soon as this effect has happened."""
     later: frozenset[Write] = frozenset()
@@ -86,17 +83,12 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Return the rows of a table, a mapping of patterns to meanings, in its order. The first row that matches an effect
-    counts.
-    """
+    """Return the rows of a table of patterns and meanings, in its order; the first that matches an effect counts."""
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
-    """The meanings of the effects of an engine or a table format: one table of `writes.toml`.
-
-    `idle` are the writes that the engine also makes in steps without output.
-    """
+    """The meanings of an engine's effects, a table of `writes.toml`; `idle` are its writes in steps without output."""
 
     name: str
     sign: str
@@ -119,10 +111,7 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the rows of the named engines and formats in this order, or of all engines if none is named.
-
-    Raises `InvalidInput` for an unknown name.
-    """
+    """Return the rows of the named engines, or of all if none is named. Raises `InvalidInput` for an unknown name."""
     every = engines()
     for name in names:
         if name not in every:
@@ -131,9 +120,7 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats that made a run's effects, recognised by their `sign`; `names` are the effects'
-    names.
-    """
+    """Return the engines and formats that are recognised by their `sign` among these names of a run's effects."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
@@ -306,10 +293,7 @@ def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
 
 
 def _step(events: Sequence[_Event]) -> Step:
-    """Return one step's sets of writes, in the order of their first effects.
-
-    Raises `InvalidInput` if the order of their last effects differs, because the sets are then interleaved.
-    """
+    """Return one step's sets of writes in order. Raises `InvalidInput` if they are interleaved."""
     effects: dict[AtomicSet, list[str]] = {}
     for event in events:
         effects.setdefault(event.writes, []).append(event.name)

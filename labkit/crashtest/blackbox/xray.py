@@ -41,14 +41,10 @@ class Line(NamedTuple):
     times: int
     size: int
     synced: bool | None
-    """Whether the effect was synced; None where that has no meaning, as for a sync, a message to a server,
-    or the end.
-    """
+    """Whether the effect was synced; None where that has no meaning, as for a sync, a message or the end."""
 
     def said(self) -> str:
-        """Return the effect in a few words: its kind, its file or server, its bytes, how many times it happened, and
-        its line of Python.
-        """
+        """Return the effect in a few words: kind, file or server, bytes, how many times, and line of Python."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -157,10 +153,7 @@ class XRay:
         }
 
     def picture(self) -> str:
-        """Return an SVG document with one row for each lane.
-
-        A dot is a synced effect; a diamond is an effect that a loss of power may undo.
-        """
+        """Return an SVG document with a row for each lane: dots are synced, a loss of power may take diamonds."""
         every = self.lines()
         shown = every[:MOST_STEPS]
         used = {line.lane for line in shown}
@@ -185,10 +178,7 @@ def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
 
 
 def _document(diagram: Diagram, legend: str, command: str, described: str) -> str:
-    """Return an SVG document with the diagram, its legend, and every step in words below it.
-
-    `described` is the description for readers who do not see the picture.
-    """
+    """Return an SVG document with the diagram, its legend and all steps in words; `described` is its description."""
     wide, high = size(diagram)
     parts = [body(diagram)]
     sentences = [f"{number}. {step.lane}: {step.sentence}" for number, step in enumerate(diagram.steps, start=1)]
@@ -210,10 +200,7 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 
 
 def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:
-    """Return the effects under the names that a crash test uses.
-
-    Only after the whole run is it known whose order is left to chance, which decides how they are named.
-    """
+    """Return the effects under a crash test's names; only a whole run shows whose order is left to chance."""
     namer = Namer(folders, numbered=unordered(effects))
     renamed = (namer.name(effect.call) for effect in effects)
     return tuple(effect for effect in renamed if effect is not None)

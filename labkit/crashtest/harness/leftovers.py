@@ -19,9 +19,7 @@ from labkit.host import durable
 from labkit.host.processes.sessions import kill_all, session_members
 
 MARK = "LABKIT_CRASHTEST"
-"""The environment variable that marks every process of a test, so that the test also finds processes outside its
-session.
-"""
+"""The environment variable that marks every process of a test, so that none escapes by leaving its session."""
 
 FOLDERS = "labkit-crashtest-own-"
 """The prefix of the name of a test's temporary folder."""
@@ -81,9 +79,7 @@ def _module(thread: threading.Thread) -> str:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Return the ids of the living processes that carry this test's mark in their environment, in any
-    session, sorted.
-    """
+    """Return the ids of the living processes with this test's mark in their environment, sorted."""
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
@@ -98,9 +94,7 @@ def end(pids: list[int]) -> None:
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a context manager that provides a temporary folder for a test, and also removes the folders of killed
-    tests.
-    """
+    """Return a context manager for a test's temporary folder, which also removes those of killed tests."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)
 
 

@@ -72,16 +72,10 @@ class Answer(Struct, frozen=True):
 
 
 class Reader:
-    """Runs the user's reader in its own process; use it in a `with` block.
-
-    If that process has ended, the next question starts it again.
-    """
+    """Runs the user's reader in its own process within a `with` block; a question after its end starts it again."""
 
     def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
-        """Prepare the reader without starting it.
-
-        `folder` is the working folder of its process; None means that of the current process.
-        """
+        """Prepare the reader, whose process will work in `folder` (None: that of this process), without starting it."""
         self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -189,9 +183,7 @@ _WORDS = {"values": "read", "describe": "describe", "reset": "reset"}
 
 
 def _as_mapping(row: Any) -> Any:
-    """Return a row with named columns (of Spark, sqlite3 or a named tuple) as a mapping, and any other row
-    unchanged.
-    """
+    """Return a row with named columns (of Spark, sqlite3, a named tuple) as a mapping, any other row unchanged."""
     if hasattr(row, "asDict"):
         return row.asDict()
     if hasattr(row, "_asdict"):
@@ -202,10 +194,7 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return a row with any columns as plain data.
-
-    Raises `TypeError` for a value that is neither text nor a number.
-    """
+    """Return a row with any columns as plain data. Raises `TypeError` for what is neither text nor a number."""
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return {str(name): value(part) for name, part in row.items()}
@@ -221,9 +210,7 @@ def value(row: Any) -> Any:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """Return the answer to one question, by calling the user's function. An error of the user's code becomes an answer
-    too.
-    """
+    """Return the answer to one question, by the user's function; an error of its code is an answer too."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)

@@ -101,10 +101,7 @@ class WarmJobs:
     """The jobs that wait for the next starts of a test."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
-        """Prepare for the job that the file `job` describes; `place` is a new folder for the files of all jobs.
-
-        While one job runs, up to `most` others warm up for later starts.
-        """
+        """Prepare for the job in the file `job`, with files in `place`; up to `most` sessions warm up during a run."""
         self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
         self._kept: WarmJob | None = None
@@ -132,10 +129,7 @@ class WarmJobs:
         tick: Callable[[], Answer] = go_on,
         contents: bool = False,
     ) -> WatchedRun:
-        """Let the next job go on and ask about each of its system calls, in the place of `watch` of a new command.
-
-        The last word of the command is the file that describes the job.
-        """
+        """Let the job that the command's last word describes go on, and ask about its calls as `watch` does."""
         job = self._take(folder, environment, is_first=is_first)
         order = Go(shlex.split(command[-1])[-1], keep=not exits and self._kept is None)
         keeps = False

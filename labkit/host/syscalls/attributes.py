@@ -72,9 +72,7 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return the effect of a call that changes a file's times; a call without a path changes those of the descriptor's
-    file.
-    """
+    """Return the effect of a call that changes times: of a path, or without one, of the descriptor's file."""
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -84,10 +82,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return the effect of a call that changes a file's owner, or None if it changes nothing.
-
-    A new owner also clears the bits that let a program run as its owner.
-    """
+    """Return the effect of a new owner, which also clears set-id bits; None if the call changes nothing."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -95,10 +90,7 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return the effect of a call that sets an extended attribute, or None if it changes nothing.
-
-    `of` has the addresses of name and value, the size and the flags.
-    """
+    """Return the effect of setting an attribute (`of`: name, value, size, flags), or None if nothing changes."""
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:

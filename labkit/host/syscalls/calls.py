@@ -62,10 +62,7 @@ class Call:
     head: bytes = b""
     """The first bytes of a SEND, if they were in the process's memory; otherwise empty."""
     synced: bool = False
-    """Whether a WRITE is durable when it returns.
-
-    It is if the file was opened with O_SYNC or O_DSYNC, or if the call uses RWF_DSYNC.
-    """
+    """Whether a WRITE is durable when it returns, by O_SYNC or O_DSYNC of the file or RWF_DSYNC of the call."""
     line: Line | None = None
     """The line of the user's Python that makes the call; None if there is none, or if nobody has read it."""
 

@@ -39,9 +39,7 @@ class Source(NamedTuple):
 
 
 class Contents:
-    """Interprets writes, syncs and sends during one run. It only remembers which socket is connected to
-    which server.
-    """
+    """Interprets writes, syncs and sends of one run; it only remembers to which server a socket leads."""
 
     def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
         """Prepare to interpret the calls of one command.
@@ -95,10 +93,7 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Return the effect of a call that copies up to `most` bytes inside the kernel, or None if it has none.
-
-        The bytes of such a call are never in the process's memory.
-        """
+        """Return the effect of a copy of up to `most` bytes within the kernel, whose bytes the process never has."""
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:
@@ -210,10 +205,7 @@ def number(tracee: Tracee, pointer: int) -> int:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Return whether the file system of this path can share blocks between files.
-
-    `cp` tries to share them with every file, so elsewhere that call has no effect.
-    """
+    """Return whether this file system can share blocks; elsewhere the attempt of `cp` to do so has no effect."""
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING

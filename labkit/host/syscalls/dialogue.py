@@ -18,17 +18,11 @@ class Launch(Message, frozen=True, tag="launch"):
 
 
 class Kill(Message, frozen=True, tag="kill"):
-    """The watcher asks the guard to kill every process of the command.
-
-    Closing the socket has the same effect, but gets no answer.
-    """
+    """The watcher asks the guard to kill all of the command, as closing the socket does without an answer."""
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The guard reports that the command is about to start.
-
-    With the message comes the descriptor of the listener, at which the kernel reports held system calls.
-    """
+    """The guard is about to start the command; with this comes the descriptor of the listener for held calls."""
 
     root: int
 
@@ -50,9 +44,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard reports that every process has ended, with the ids of those that it killed and of those
-    that are left.
-    """
+    """The guard reports that every process has ended, and the ids of those killed and of those left."""
 
     killed: list[int]
     left: list[int]

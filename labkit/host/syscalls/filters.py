@@ -34,10 +34,7 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF.
-
-    A jump has two numbers of instructions to skip: `holds` if its condition is true, `fails` if not.
-    """
+    """One instruction of classic BPF; a jump skips `holds` instructions if its condition is true, else `fails`."""
 
     code: int
     holds: int
@@ -61,9 +58,7 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return the filter: it takes `action` for the listed calls and for those of another table, and lets all others
-    happen.
-    """
+    """Return the filter: it takes `action` for the listed and for foreign calls, and lets all others happen."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -164,9 +159,7 @@ class Listener:
         return True
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the call happen. Return False if the call was interrupted meanwhile, after which the kernel may report it
-        again.
-        """
+        """Let the call happen. Return False if it was interrupted, so that the kernel may report it again."""
         answer = _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE)
         try:
             fcntl.ioctl(self.descriptor, _SEND, answer)

@@ -46,9 +46,7 @@ class Guard:
             become(launch, self._channel)
 
     def serve(self) -> None:
-        """Wait until the command has ended or the watcher wants it to end, kill what is left, and report to the
-        watcher.
-        """
+        """Wait for the command's end or the watcher's wish, kill what is left, and report to the watcher."""
         awake, wake = socket.socketpair()
         wake.settimeout(0)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -77,10 +75,7 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """Return the ids of the command's remaining processes.
-
-        While there is a process, the list is not empty, even if the process is just changing its parent.
-        """
+        """Return the ids of the remaining processes: at least one while any lives, even one changing its parent."""
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:

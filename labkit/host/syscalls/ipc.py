@@ -37,10 +37,7 @@ def message(identifier: int) -> Interpretation:
 
 
 def _is_private(kind: str, identifier: int) -> bool:
-    """Return whether an object has no key (IPC_PRIVATE), so that a later process cannot find it by one.
-
-    If the kernel does not list the object, it may have a key.
-    """
+    """Return whether a listed object has no key (IPC_PRIVATE), so that a later process cannot find it by one."""
     try:
         rows = (_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
     except OSError:

@@ -17,9 +17,7 @@ OLDEST_KERNEL = (5, 5)
 
 
 def supported() -> str:
-    """Return an empty text if this machine can watch system calls, otherwise a sentence with the reason and
-    a remedy.
-    """
+    """Return an empty text if this machine can watch system calls, else a sentence with reason and remedy."""
     if sys.platform != "linux":
         return f"System calls can be watched on Linux only, not on {platform.system()}; use a Linux machine."
     machine = architecture()

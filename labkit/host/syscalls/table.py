@@ -126,9 +126,7 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     ("add_key", 248, 217, _ALWAYS),
     ("seccomp", 317, 277, _ALWAYS, Condition(0, EQUAL, SET_MODE_FILTER), Condition(1, ANY_BIT, NEW_LISTENER)),
 )
-"""Every call to hold: its name, its numbers on x86_64 and aarch64 (None where it does not exist), and the kinds and
-conditions of its `Question`.
-"""
+"""Every call to hold: name, number on x86_64 and on aarch64 (None: no such call), kinds, and conditions."""
 
 QUESTIONS = tuple(Question(name, frozenset(kinds), conditions) for name, _, _, kinds, *conditions in _CALLS)
 

@@ -32,15 +32,11 @@ _ITSELF = {
 
 
 class Unreadable(Exception):
-    """Raised because the thread's process forbids reading its memory (not dumpable), so nobody knows what its call
-    does.
-    """
+    """Raised because a process forbids reading its memory (not dumpable), so nobody knows what its call does."""
 
 
 class WillFail(Exception):
-    """Raised because the call cannot have an effect: its thread is dead, its descriptor closed, or its
-    address wrong.
-    """
+    """Raised because the call cannot have an effect: thread dead, descriptor closed, or address wrong."""
 
 
 class Opened(NamedTuple):
@@ -92,10 +88,7 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """Return `size` bytes of the thread's memory, or fewer where the mapped memory ends.
-
-        Raises `Unreadable` or `WillFail`.
-        """
+        """Return `size` bytes of memory, fewer where the mapped memory ends. Raises `Unreadable` or `WillFail`."""
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -122,9 +115,7 @@ class Tracee:
         raise WillFail
 
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
-        """Return address and size of each piece of a vectored write (`struct iovec`). Raises `Unreadable` or
-        `WillFail`.
-        """
+        """Return address and size of each piece of a `struct iovec`. Raises `Unreadable` or `WillFail`."""
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
         complete = len(raw) - len(raw) % _VECTOR.size
         return list(_VECTOR.iter_unpack(raw[:complete]))
@@ -185,10 +176,7 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Replace names whose meaning depends on the process, such as `/proc/self` and `/dev/stdout`.
-
-        The result means the same for any process.
-        """
+        """Replace names whose meaning depends on the process, such as `/proc/self` and `/dev/stdout`."""
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):

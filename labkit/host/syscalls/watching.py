@@ -31,10 +31,7 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 EVERY_KIND = frozenset(CallKind)
 TICK_SECONDS = 0.05
 LINGER_SECONDS = 5.0
-"""The seconds that remaining processes may run after the command has ended.
-
-For example, a JVM that a script started ends after the script.
-"""
+"""The seconds for which processes may outlive the command, as a JVM does that a script started."""
 _MOST_PATHS = 50
 _UNREADABLE = "a process that forbids reading its memory"
 _FORBIDDEN = "a file in a folder that the watcher may not read"
@@ -79,9 +76,7 @@ def watch(
 
 
 class Interrupted(NamedTuple):
-    """A call that was allowed to happen and then interrupted by a signal, so that the same thread will make
-    it again.
-    """
+    """A call that a signal interrupted after it was allowed, so that the same thread will make it again."""
 
     thread: int
     name: str
@@ -145,9 +140,7 @@ class Watch:
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Decide on calls until no process is left, or until `is_done`; return the call that was held during a kill, if
-        any.
-        """
+        """Decide on calls until no process is left or `is_done`; return the call held during a kill, if any."""
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -185,9 +178,7 @@ class Watch:
         return None
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the held call if it has an effect of a wanted kind, otherwise None; count it if it cannot
-        be followed.
-        """
+        """Return the held call if it has an effect of a wanted kind, else None; count one that cannot be followed."""
         tracee = Tracee(notification.thread)
         try:
             reading = self._reader.read(tracee, notification.name, notification.arguments)
