@@ -134,7 +134,7 @@ class Comparison:
         for axis, held in after.axes.items():
             earlier = before.axes.get(axis, "not tested")
             if earlier != held or held == VIOLATED:
-                yield f"| {axis} | {earlier} | {_strong(held)} |"
+                yield f"| {axis} | {earlier} | {f'**{held}**' if held == VIOLATED else held} |"
         for name, held in after.conditions.items():
             if before.conditions.get(name) != held:
                 yield f"| condition {name} | {before.conditions.get(name, 'not tested')} | {held} |"
@@ -191,10 +191,6 @@ def _extent(report: ReportPart) -> str:
     coverage = report.coverage
     points = f"{coverage.tried} of {coverage.found}"
     return f"{points}, {coverage.directed_tried} of {coverage.directed} directed pairs" if coverage.directed else points
-
-
-def _strong(held: str) -> str:
-    return f"**{held}**" if held == VIOLATED else held
 
 
 def _inline(text: str) -> str:

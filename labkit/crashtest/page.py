@@ -96,16 +96,12 @@ def _why(report: Report) -> Iterator[Html]:
 
 def axis_table(report: Report) -> Html:
     """Return a table of the checked properties with their outcomes, followed by the conditions of the guarantee."""
-    rows = [(axis, held, ", ".join(_violating(axis, report.summary.results))) for axis, held in report.axes.items()]
+    rows = [(axis, held, ", ".join(report.summary.violating(axis))) for axis, held in report.axes.items()]
     return table(("axis", "", "violated by"), [*rows, *_condition_rows(report)])
 
 
 def _condition_rows(report: Report) -> list[tuple[str, str, str]]:
     return [(title, held, "a condition, outside the guarantee") for title, held in report.summary.condition_rows()]
-
-
-def _violating(axis: str, results: Iterable[Result]) -> list[str]:
-    return [each.id for each in results if each.rows_of(axis) and each.group is not Group.CONDITION]
 
 
 def _runs(results: Iterable[Result]) -> Iterator[Html]:

@@ -129,7 +129,7 @@ class Report:
 
     def _axis(self, axis: str) -> str:
         outcome = self.axes[axis]
-        bad = [each.id for each in self.summary.results if each.rows_of(axis) and each.group is not Group.CONDITION]
+        bad = self.summary.violating(axis)
         more = f", ... ({len(bad)} runs)" if len(bad) > SHOWN else ""
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 

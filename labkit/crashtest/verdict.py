@@ -201,6 +201,10 @@ class Summary:
         ranked = [each for each in self.ranked() if each.violated and each.group is not Group.CONDITION]
         return ranked[0] if ranked else None
 
+    def violating(self, axis: str) -> list[str]:
+        """Return the ids of the runs that violate a property; runs that show conditions do not count."""
+        return [each.id for each in self.results if each.rows_of(axis) and each.group is not Group.CONDITION]
+
     def ranked(self) -> list[Result]:
         """Return the results with the weakest first; equally weak ones keep the order in which they ran."""
         return sorted(self.results, key=weakness)

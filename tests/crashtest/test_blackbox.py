@@ -16,9 +16,8 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
 from labkit.crashtest.blackbox.healthy import Healthy
-from labkit.crashtest.blackbox.logs import log_notes, logs
 from labkit.crashtest.blackbox.points import EXIT, Point, Recoveries, behind_sync, choose, points
-from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
+from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, log_notes, logs, replaces, showing
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.ledger import silent

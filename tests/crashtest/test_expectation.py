@@ -9,7 +9,7 @@ import pytest
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee, Verdict
 from labkit.crashtest.blackbox.expectation import Expectation, expect, lines
-from labkit.crashtest.blackbox.words import because
+from labkit.crashtest.blackbox.story import because
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
 

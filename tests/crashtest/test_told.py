@@ -7,7 +7,7 @@ from pathlib import Path
 from crashtest_reports import report_of
 
 from labkit.core.judge import Outcome
-from labkit.crashtest.blackbox.words import in_their_rows
+from labkit.crashtest.blackbox.story import in_their_rows
 from labkit.crashtest.page import page
 from labkit.crashtest.rows import Seen, Shape, generate
 from labkit.crashtest.samples import Sample, judge_run

@@ -37,7 +37,6 @@ from labkit.crashtest.blackbox.jobs import (
     single_job,
     two_instances_job,
 )
-from labkit.crashtest.blackbox.logs import log_notes
 from labkit.crashtest.blackbox.points import (
     EXIT,
     LOOPS,
@@ -61,9 +60,9 @@ from labkit.crashtest.blackbox.points import (
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.report import late_notes, outage_notes, pipeline_report
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
+from labkit.crashtest.blackbox.seeing import log_notes
 from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
-from labkit.crashtest.blackbox.story import Line, lines, text
-from labkit.crashtest.blackbox.words import because, in_their_rows
+from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, text
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED, Job, unknown

@@ -42,15 +42,13 @@ class Syncs:
         paths = list(self._waiting) if everything else [effect.call.path]
         for path in paths:
             waiting = self._waiting.pop(path, [])
-            kept = [place for place in waiting if effect.call.name == "fdatasync" and self._is_attribute(place)]
+            is_data_only = effect.call.name == "fdatasync"
+            kept = [place for place in waiting if is_data_only and self._effects[place].kind in ATTRIBUTES]
             for place in waiting:
                 if place not in kept:
                     self.syncs[place] = effect
             if kept:
                 self._waiting[path] = kept
-
-    def _is_attribute(self, place: int) -> bool:
-        return self._effects[place].kind in ATTRIBUTES
 
     def _write(self, place: int, effect: Effect) -> None:
         if effect.call.synced:

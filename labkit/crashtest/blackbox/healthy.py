@@ -18,10 +18,9 @@ from labkit.core.errors import InvalidInput, JobFailed
 from labkit.crashtest.blackbox.effects import Effect, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, some
-from labkit.crashtest.blackbox.logs import logs
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted, steady, surely
-from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, replaces, showing
+from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubts, logs, replaces, showing
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.file_reads import FileReads
 

@@ -7,12 +7,24 @@ protocol guide (API keys); PostgreSQL's "Message Formats"; RFC 9110; RESP.
 
 import re
 
-KAFKA = {
+_STORING = {
     0: "Produce",
+    8: "OffsetCommit",
+    19: "CreateTopics",
+    20: "DeleteTopics",
+    21: "DeleteRecords",
+    22: "InitProducerId",
+    24: "AddPartitionsToTxn",
+    25: "AddOffsetsToTxn",
+    26: "EndTxn",
+    28: "TxnOffsetCommit",
+    37: "CreatePartitions",
+    42: "DeleteGroups",
+}
+_ASKING = {
     1: "Fetch",
     2: "ListOffsets",
     3: "Metadata",
-    8: "OffsetCommit",
     9: "OffsetFetch",
     10: "FindCoordinator",
     11: "JoinGroup",
@@ -23,19 +35,9 @@ KAFKA = {
     16: "ListGroups",
     17: "SaslHandshake",
     18: "ApiVersions",
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    21: "DeleteRecords",
-    22: "InitProducerId",
     23: "OffsetForLeaderEpoch",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    28: "TxnOffsetCommit",
     32: "DescribeConfigs",
     36: "SaslAuthenticate",
-    37: "CreatePartitions",
-    42: "DeleteGroups",
     60: "DescribeCluster",
     65: "DescribeTransactions",
     66: "ListTransactions",
@@ -44,18 +46,10 @@ KAFKA = {
     72: "PushTelemetry",
     75: "DescribeTopicPartitions",
 }
+KAFKA = _STORING | _ASKING
 """The names of Kafka's requests, by API key."""
 
-ASKING = frozenset(
-    {
-        *("Fetch", "ListOffsets", "Metadata", "OffsetFetch", "FindCoordinator"),
-        *("JoinGroup", "Heartbeat", "LeaveGroup", "SyncGroup", "DescribeGroups"),
-        *("ListGroups", "SaslHandshake", "ApiVersions", "OffsetForLeaderEpoch"),
-        *("DescribeConfigs", "SaslAuthenticate", "DescribeCluster"),
-        *("DescribeTransactions", "ListTransactions", "ConsumerGroupHeartbeat"),
-        *("GetTelemetrySubscriptions", "PushTelemetry", "DescribeTopicPartitions"),
-    }
-)
+ASKING = frozenset(_ASKING.values())
 """Kafka requests that store no record and no offset, and before which the test therefore never kills the pipeline.
 
 A kill before one of them has the same outcome as a kill before the next call.

@@ -204,16 +204,14 @@ class _Importance:
         for (family, importance), group in groups.items():
             for turn, point in enumerate(_by_turn(group)):
                 # The first two turns of deciding effects come before the first turn of all others.
-                ranks[point] = (self._is_last(point), turn + importance, size[family], importance, point.number)
+                is_last = point.name != EXIT and self._effects[point.effect].where in self._last
+                ranks[point] = (is_last, turn + importance, size[family], importance, point.number)
         return sorted(ranks, key=ranks.__getitem__)
 
     def _family(self, point: Point) -> str:
         if point.name == EXIT:
             return EXIT
         return (WITHIN if point.cut else "") + self._effects[point.effect].family
-
-    def _is_last(self, point: Point) -> bool:
-        return point.name != EXIT and self._effects[point.effect].where in self._last
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:

@@ -82,13 +82,9 @@ class HelperCommand:
         if late:
             raise ReaderFailed(f"{self.option}: this command took more than {seconds:.3g} s, so labkit stopped it.")
         if run.status != 0:
-            raise ReaderFailed(
-                f"{self.option}: {ending(run.status)}; {self._last_error(errors)}; run it by hand first."
-            )
+            said = last_words(errors if errors.stat().st_size else self.log)
+            raise ReaderFailed(f"{self.option}: {ending(run.status)}; {said}; run it by hand first.")
         return self.log.read_text(encoding="utf-8", errors="replace")
-
-    def _last_error(self, errors: Path) -> str:
-        return last_words(errors if errors.stat().st_size else self.log)
 
 
 def ending(status: int | None) -> str:

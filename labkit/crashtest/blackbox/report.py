@@ -59,11 +59,6 @@ def outage_notes(results: Sequence[Result]) -> list[str]:
     return notes
 
 
-def _expiring(pause: float) -> str:
-    """Return a clause on expiring markers and leases that the test did not meet; `pause` is that of `--pause`."""
-    return f"after more than {pause:.3g} s" if pause else "(--pause tries one start after so many seconds)"
-
-
 def pipeline_report(
     settings: PipelineSettings,
     healthy: Healthy,
@@ -74,7 +69,8 @@ def pipeline_report(
     notes: Sequence[str],
 ) -> Report:
     """Return the report on a test; `stories` contains the timeline of each run, by the run's id."""
-    weakest = summary.weakest
+    weakest, pause = summary.weakest, settings.pause
+    expiring = f"after more than {pause:.3g} s" if pause else "(--pause tries one start after so many seconds)"
     unjudged = settings.unjudged(healthy.effects)
     not_judged = [f"not judged: {' and '.join(unjudged)}, since {settings.WHY_UNJUDGED}"] if unjudged else []
     between = [BETWEEN_LINES.format(why=settings.unwatchable.rstrip("."))] if settings.unwatchable else []
@@ -90,5 +86,5 @@ def pipeline_report(
         drawn,
         tuple(dict.fromkeys([*between, *notes, *not_judged])),
         settings.untested(summary.results)
-        or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=_expiring(settings.pause)),
+        or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=expiring),
     )

@@ -257,9 +257,9 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
 
     The returned function waits for the end of the query, and then for that of the user's code.
     """
-    from labkit.crashtest.harness.starting import Start, Starter, wants_writer
+    from labkit.crashtest.harness.starting import Start, begin, wants_writer
 
-    def begin() -> object:
+    def code() -> object:
         if job.adapter is Adapter.FORMAT:
             return rows.writeStream.format(job.name).options(**job.options)
         if job.adapter is Adapter.TABLE:
@@ -267,14 +267,21 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
         return sink(rows.writeStream if wants_writer(sink) else rows)
 
     suffix = Path(checkpoint).name.removeprefix(Path(job.checkpoint).name)
-    starter = Starter(begin, Start(checkpoint, suffix, []))
+    start = Start(checkpoint, suffix, [])
+    future = begin(code, start)
     # No deadline here: the user's function may take its time, and the watcher kills this process at --limit.
-    while (query := starter.query()) is None:
+    while not start.started and not future.done():
         time.sleep(_POLL)
+    if not start.started:
+        future.result()
+        raise TypeError(
+            "the function started no query; start one, or return the writer, as in return "
+            "stream.writeStream.format(...)"
+        )
 
     def await_end() -> None:
-        query.awaitTermination()
-        starter.end()
+        start.started[0].awaitTermination()
+        future.result()
 
     return await_end
 

@@ -7,6 +7,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,53 +79,22 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
     return named
 
 
-class Starter:
-    """Runs the user's code that starts a query, in a separate thread, because the code may wait for the query's end."""
+def begin(run: Callable[[], Any], start: Start) -> Future[None]:
+    """Run the user's code that starts a query in another thread, because the code may wait for the query's end.
 
-    def __init__(self, run: Callable[[], Any], start: Start) -> None:
-        """Start the thread, which calls `run` once; `run` returns a writer, a query, or nothing."""
-        self._run, self._start = run, start
-        self._failed: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
+    `run` returns a writer, a query, or nothing. The future ends with the code, and has its error.
+    """
 
-    def query(self) -> "StreamingQuery | None":
-        """Return the query that the user's code started, or None if it has not started one yet.
+    def work() -> None:
+        with starting(start):
+            returned = run()
+            if not start.started and hasattr(returned, "toTable"):
+                returned.start()
 
-        Raises the user's error, or `TypeError` if the user's code ended without starting a query.
-        """
-        if self._start.started:
-            return self._start.started[0]
-        if self._thread.is_alive():
-            return None
-        if self._failed is not None:
-            raise self._failed
-        # Looked at again: the thread may have started a query between the first look
-        # and its end.
-        return self._start.started[0] if self._start.started else self._nothing()
-
-    @staticmethod
-    def _nothing() -> "StreamingQuery":
-        raise TypeError(
-            "the function started no query; start one, or return the writer, as in return "
-            "stream.writeStream.format(...)"
-        )
-
-    def end(self) -> None:
-        """Wait for the end of the user's code. Raises its error."""
-        self._thread.join()
-        if self._failed is not None:
-            raise self._failed
-
-    def _work(self) -> None:
-        try:
-            with starting(self._start):
-                returned = self._run()
-                if not self._start.started and hasattr(returned, "toTable"):
-                    returned.start()
-        # An error of the user's code is the result of the run.
-        except BaseException as error:
-            self._failed = error
+    with_one_thread = ThreadPoolExecutor(1)
+    future = with_one_thread.submit(work)
+    with_one_thread.shutdown(wait=False)
+    return future
 
 
 def wants_writer(function: Callable[..., Any]) -> bool:

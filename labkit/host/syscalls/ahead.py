@@ -18,9 +18,10 @@ from threading import Thread
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.syscalls.calls import Answer, Call, WatchedRun
+from labkit.host.syscalls.contents import Contents
 from labkit.host.syscalls.dialogue import Launch
 from labkit.host.syscalls.guarding import guarded
-from labkit.host.syscalls.reading import Reader
+from labkit.host.syscalls.reading import interpret
 from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 from labkit.host.syscalls.watching import EVERY_KIND, LINGER_SECONDS, Watch, go_on
@@ -41,8 +42,7 @@ class Ahead:
         if why := supported():
             raise ServiceUnavailable(why)
         output.touch()
-        state = output.stat()
-        self._reader = Reader((state.st_dev, state.st_ino), contents=False)
+        self._contents = Contents(output, wanted=False)
         self._stack = ExitStack()
         launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(EVERY_KIND))
         self._guard = self._stack.enter_context(guarded(launch, output))
@@ -77,8 +77,8 @@ class Ahead:
         goes_on = False
         try:
             self._end_thread()
-            self._reader.read_contents(contents=contents)
-            watch = Watch(self._guard, self._reader, decide, tick, EVERY_KIND)
+            self._contents.wanted = contents
+            watch = Watch(self._guard, self._contents, decide, tick, EVERY_KIND)
             begin()
             run = watch.run(linger, is_done)
             goes_on = watch.goes_on
@@ -124,5 +124,5 @@ class Ahead:
                 continue
             if notification.name in _SOCKETS:
                 with suppress(Unreadable, WillFail, OSError):
-                    self._reader.read(Tracee(notification.thread), notification.name, notification.arguments)
+                    interpret(self._contents, Tracee(notification.thread), *notification[2:])
             listener.let_go(notification)

@@ -10,8 +10,7 @@ import stat
 import struct
 from typing import NamedTuple
 
-from labkit.host.syscalls.call_effects import HERE, Arguments, CallEffect, Interpretation
-from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation
 from labkit.host.syscalls.tracee import Tracee, WillFail, signed
 
 KEEPS_LINK, _IS_DESCRIPTOR = 0x100, 0x1000  # AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import NamedTuple
 
 from labkit.host.processes.sessions import Emptied
 from labkit.host.python_line import Line
@@ -94,3 +95,34 @@ class WatchedRun:
     """The time at which the command started, in seconds since the epoch; `Call.seconds` counts from it."""
     root: int = 0
     """The id of the process that became the command."""
+
+
+Arguments = tuple[int, ...]
+
+HERE = -100
+"""The value of AT_FDCWD, which as a folder's descriptor means the process's working folder."""
+
+
+class CallEffect(NamedTuple):
+    """The effect that a system call will have once the kernel lets it happen."""
+
+    kind: CallKind
+    path: str = ""
+    target: str = ""
+    size: int = 0
+    offset: int = -1
+    content: bytes | None = None
+    synced: bool = False
+    head: bytes = b""
+    name: str = ""
+    """A name for the call that says more than the system call's own; otherwise empty."""
+
+
+class Unseen(NamedTuple):
+    """An action of a process whose effects this package cannot follow, such as a write through mapped memory."""
+
+    name: str
+    path: str = ""
+
+
+Interpretation = CallEffect | Unseen | None

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import psutil
 
-from labkit.host.syscalls.call_effects import HERE, Arguments, CallEffect, Interpretation, Unseen
-from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation, Unseen
 from labkit.host.syscalls.sockets import Address, Peers, address
 from labkit.host.syscalls.table import FICLONE, MAP_SHARED
 from labkit.host.syscalls.tracee import Opened, Tracee, WillFail
@@ -41,15 +40,14 @@ class Source(NamedTuple):
 class Contents:
     """Interprets writes, syncs and sends of one run; it only remembers to which server a socket leads."""
 
-    def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
-        """Prepare to interpret the calls of one command.
+    def __init__(self, output: Path, *, wanted: bool) -> None:
+        """Prepare to interpret the calls of one command, whose writes to its file `output` are no effects.
 
-        `output` is the device and inode of the file that receives the command's output; writes to it
-        are no effects.
-        `contents` says whether the bytes of writes are returned as well.
+        `wanted` says whether the bytes of writes are returned as well.
         """
-        self._output = output
-        self.wanted = contents
+        state = output.stat()
+        self._output = state.st_dev, state.st_ino
+        self.wanted = wanted
         self._peers = Peers()
 
     def truncate(self, tracee: Tracee, place: int, size: int) -> Interpretation:

@@ -37,7 +37,6 @@ class Guard:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._root = 0
-        self._root_ended = False
 
     def begin(self, launch: Launch) -> None:
         """Start the command's process, which sends the watcher the listener for its system calls itself."""
@@ -69,7 +68,6 @@ class Guard:
                 if not pid:
                     return True
                 if pid == self._root:
-                    self._root_ended = True
                     self._say(RootEnded(os.waitstatus_to_exitcode(status)))
         except ChildProcessError:
             return False

@@ -5,7 +5,7 @@ A program may keep state there that no file shows, so these calls are reported a
 
 from pathlib import Path
 
-from labkit.host.syscalls.call_effects import Interpretation, Unseen
+from labkit.host.syscalls.calls import Interpretation, Unseen
 
 _READ_ONLY = 0o10000  # SHM_RDONLY
 _IPC_64 = 0x100

@@ -4,8 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from labkit.host.syscalls.call_effects import Arguments, CallEffect, Interpretation
-from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.calls import Arguments, CallEffect, CallKind, Interpretation
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC
 from labkit.host.syscalls.tracee import Tracee, WillFail
 

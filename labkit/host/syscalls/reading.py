@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 
 from labkit.host.syscalls import attributes, ipc, names
 from labkit.host.syscalls.attributes import KEEPS_LINK
-from labkit.host.syscalls.call_effects import HERE, Arguments, CallEffect, Interpretation, Unseen
-from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation, Unseen
 from labkit.host.syscalls.contents import Contents, Source, number
 from labkit.host.syscalls.filters import FOREIGN
 from labkit.host.syscalls.table import O_CREAT, O_TRUNC
@@ -21,30 +20,12 @@ _INTEGER = (1 << 32) - 1
 """A mask for an argument of 32 bits; the upper half of its register may contain anything."""
 
 
-class Reader:
-    """Interprets the held system calls of one run."""
+def interpret(contents: Contents, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
+    """Return the effect that the call would have, or None if it would have none.
 
-    def __init__(self, output: tuple[int, int], *, contents: bool) -> None:
-        """Prepare to interpret the calls of one command.
-
-        `output` is the device and inode of the file that receives the command's output; writes to it
-        are no effects.
-        `contents` says whether the bytes of writes are returned as well.
-        """
-        self._contents = Contents(output, contents=contents)
-
-    def read_contents(self, *, contents: bool) -> None:
-        """Decide anew whether the bytes of writes are returned as well."""
-        self._contents.wanted = contents
-
-    def read(self, tracee: Tracee, name: str, arguments: Arguments) -> Interpretation:
-        """Return the effect that the call would have, or None if it would have none.
-
-        Raises `Unreadable` if the calling thread cannot be read, and `WillFail` if the call cannot succeed.
-        """
-        if name == FOREIGN:
-            return Unseen(FOREIGN)
-        return _SHAPES[name](self._contents, tracee, arguments)
+    Raises `Unreadable` if the calling thread cannot be read, and `WillFail` if the call cannot succeed.
+    """
+    return Unseen(FOREIGN) if name == FOREIGN else _SHAPES[name](contents, tracee, arguments)
 
 
 Shape = Callable[[Contents, Tracee, Arguments], Interpretation]

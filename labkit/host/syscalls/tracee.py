@@ -18,7 +18,7 @@ _VECTOR = struct.Struct("<QQ")
 _FOLDER_OF_THREAD = -100  # AT_FDCWD
 _DELETED = " (deleted)"
 
-_O_ACCMODE, _O_APPEND, _O_DSYNC = 0o3, 0o2000, 0o10000
+_O_APPEND, _O_DSYNC = 0o2000, 0o10000
 
 
 _ITSELF = {
@@ -64,7 +64,6 @@ class Cursor(NamedTuple):
     """The position in the file at which a descriptor reads or writes next, and the flags with which it was opened."""
 
     position: int
-    writable: bool
     appends: bool
     synced: bool
 
@@ -150,9 +149,7 @@ class Tracee:
         except OSError as error:
             raise _failure_of(error) from error
         flags = int(lines[b"flags"], 8)
-        return Cursor(
-            int(lines[b"pos"]), flags & _O_ACCMODE != os.O_RDONLY, bool(flags & _O_APPEND), bool(flags & _O_DSYNC)
-        )
+        return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
         """Return the absolute path for the name at `address`, which may be relative to the folder with this descriptor.

@@ -12,19 +12,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all, session_members
-from labkit.host.syscalls.call_effects import CallEffect, Unseen
-from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.host.syscalls.calls import Answer, Call, CallEffect, CallKind, Unseen, WatchedRun
+from labkit.host.syscalls.contents import Contents
 from labkit.host.syscalls.dialogue import AllEnded, Kill, Launch, Refused, RootEnded
 from labkit.host.syscalls.filters import Notification
 from labkit.host.syscalls.guarding import GUARD_SECONDS, Guarded, error_of, guarded
-from labkit.host.syscalls.reading import Reader
+from labkit.host.syscalls.reading import interpret
 from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 
@@ -70,17 +69,7 @@ def watch(
         raise ServiceUnavailable(why)
     launch = Launch(list(command), str(folder), dict(environment), str(output), sorted(kinds))
     with guarded(launch, output) as guard:
-        state = output.stat()
-        reader = Reader((state.st_dev, state.st_ino), contents=contents)
-        return Watch(guard, reader, decide, tick, kinds).run(linger)
-
-
-class Interrupted(NamedTuple):
-    """A call that a signal interrupted after it was allowed, so that the same thread will make it again."""
-
-    thread: int
-    name: str
-    arguments: tuple[int, ...]
+        return Watch(guard, Contents(output, wanted=contents), decide, tick, kinds).run(linger)
 
 
 class Watch:
@@ -89,13 +78,13 @@ class Watch:
     def __init__(
         self,
         guard: Guarded,
-        reader: Reader,
+        contents: Contents,
         decide: Callable[[Call], Answer],
         tick: Callable[[], Answer],
         kinds: frozenset[CallKind],
     ) -> None:
         self._guard = guard
-        self._reader = reader
+        self._contents = contents
         self._decide = decide
         self._tick = tick
         self._kinds = kinds
@@ -105,7 +94,11 @@ class Watch:
         self._unseen: Counter[str] = Counter()
         self._paths: dict[str, set[str]] = {}
         self._met: set[int] = {guard.root}
-        self._interrupted: Interrupted | None = None
+        self._interrupted: tuple[object, ...] = ()
+        """The call (thread, name, arguments) that a signal interrupted after it was allowed.
+
+        The thread will make it again.
+        """
         self._status: int | None = None
         self._end_at = math.inf
         self._ended: AllEnded | None = None
@@ -174,14 +167,14 @@ class Watch:
         if call is not None and self._decide(call) is Answer.KILL:
             return call
         if not self._guard.listener.let_go(notification) and call is not None:
-            self._interrupted = _interrupted_call(notification)
+            self._interrupted = notification[1:]
         return None
 
     def _read(self, notification: Notification) -> Call | None:
         """Return the held call if it has an effect of a wanted kind, else None; count one that cannot be followed."""
         tracee = Tracee(notification.thread)
         try:
-            reading = self._reader.read(tracee, notification.name, notification.arguments)
+            reading = interpret(self._contents, tracee, notification.name, notification.arguments)
         except Unreadable:
             reading = Unseen(_UNREADABLE)
         except PermissionError:
@@ -196,8 +189,7 @@ class Watch:
         return self._call(notification, tracee, reading)
 
     def _call(self, notification: Notification, tracee: Tracee, effect: CallEffect) -> Call | None:
-        again = _interrupted_call(notification) == self._interrupted
-        self._interrupted = None
+        again, self._interrupted = notification[1:] == self._interrupted, ()
         process = tracee.process
         self._met.add(process)
         others = effect.kind is CallKind.EXIT and process != self._guard.root
@@ -267,10 +259,6 @@ class Watch:
 
         emptied = kill_all(living, GUARD_SECONDS)
         self._ended = AllEnded(emptied.killed, emptied.left, emptied.begun)
-
-
-def _interrupted_call(notification: Notification) -> Interrupted:
-    return Interrupted(notification.thread, notification.name, notification.arguments)
 
 
 def _created(pid: int) -> float:
