@@ -60,10 +60,7 @@ def _seen(value: Any) -> Seen:
 
 
 def plain(row: Any) -> Seen:
-    """Return the id, key and amount of a row that the user's reader returned, given as plain data.
-
-    Raises `TypeError` or `ValueError` if the value is not such a row.
-    """
+    """Return the id, key and amount of a reader's row of plain data. Raises `TypeError` or `ValueError` for no row."""
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):

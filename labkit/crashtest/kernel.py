@@ -153,10 +153,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Write a plain job with the sink, and its input rows, into the folder `place`; return the settings of its test.
-
-    `jars` includes the resolved jars of the user's packages.
-    """
+    """Write a plain job with the sink and its input into `place`, and return its test's settings."""
     rows = _rows(wanted)
     rows.write(place / "input")
     job = PlainJob(

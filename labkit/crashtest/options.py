@@ -118,10 +118,7 @@ class SharedOptions(Options):
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:
-        """Return the lines that have changed since the revision of `--since`; None if that option selects nothing.
-
-        Raises `InvalidInput` if git cannot compare this folder with the revision.
-        """
+        """Return the lines changed since `--since`; None without it. Raises `InvalidInput` if git cannot tell."""
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:

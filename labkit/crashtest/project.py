@@ -35,11 +35,7 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return the folder from which a file with relative imports can be imported although no folder has an
-    `__init__.py`.
-
-    Return None if the file has no relative imports.
-    """
+    """Return the folder of a file's package without `__init__.py`; None if the file has no relative imports."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -113,10 +113,7 @@ def judge_run(
 
 
 def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
-    """Return every copy of every row that was ever read; of several copies of a row, the newest disappears first.
-
-    `ids` are the row ids of each batch, by batch number.
-    """
+    """Return every copy of every row that was ever read, the newest of which disappears first; `ids` by batch."""
     living: dict[Token, list[Life]] = {}
     over: list[Life] = []
     for number, each in enumerate(readings):

@@ -32,10 +32,7 @@ VARIANTS = {
 """Runs with a fault of a query's identity, each name with a description."""
 
 DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
-"""The variants that belong to the guarantee.
-
-The others show conditions of the guarantee, which a sink cannot always meet by itself.
-"""
+"""The variants that belong to the guarantee; the others show conditions that a sink cannot always meet."""
 
 
 class Group(StrEnum):

@@ -228,10 +228,7 @@ class Campaign:
         return [outage_job(point) for point in plan.chosen]
 
     def _cut_power(self, job: Job) -> None:
-        """Crash the pipeline at a point, and keep the result of a run from each state that a loss of power may leave.
-
-        There is no result if everything was synced.
-        """
+        """Crash at a point, and keep a result for each state that a loss of power may leave; none if all was synced."""
         if self.ledger.is_over():
             self.ledger.planned += 1
             self.ledger.skip(job)
@@ -429,10 +426,7 @@ class Campaign:
         return self.report()
 
     def _allow(self, runs: int, seconds: float) -> None:
-        """Raise the time budget to what this number of runs needs, unless the user gave a budget.
-
-        `seconds` is the duration of a run without a crash.
-        """
+        """Raise the budget, unless the user gave one, to what these runs need, of `seconds` each without a crash."""
         if not self.settings.seconds:
             self.ledger.budget = max(self.ledger.budget, 2 * STARTS * seconds * runs)
 

@@ -56,10 +56,7 @@ class Silence:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return the seconds of silence after which a command that never ends counts as done.
-
-        `begun` says whether the command has had an effect yet.
-        """
+        """Return the seconds of silence after which an endless command, which has `begun` or not, counts as done."""
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 
@@ -91,10 +88,7 @@ Note = Callable[[Call], None]
 """A function that is called with each system call that happens, in whatever folder."""
 
 Ask = Callable[[Effect], bool | None]
-"""A function that is called with each effect before it happens, while its process is stopped.
-
-It returns False if it has killed that process, so that the effect does not happen.
-"""
+"""Called with each effect before it happens; returns False if it killed the process, so that it never happens."""
 
 
 class Starter(Protocol):
@@ -237,10 +231,7 @@ class Execution:
         return max(limit, PATIENCE * usual)
 
     def _is_done(self, now: float) -> bool:
-        """Return whether a command that never ends has delivered all rows.
-
-        It calls the reader only after a silence, and then not again until another silence of that length has passed.
-        """
+        """Return whether a command that never ends has delivered all rows; asks the reader only after a silence."""
         if self._expected.endless is False:
             return False
         allowed = self._settings.limit
@@ -276,10 +267,7 @@ def write_part(call: Call) -> None:
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Return whether a start was killed at its crash point.
-
-    A command that never ends by itself reaches the point at the command's end when all rows can be read.
-    """
+    """Return whether a start was killed at its point, or, if it never ends by itself, came to have all rows."""
     if start.watched.held is not None:
         return True
     return at.name == EXIT and start.over is Over.COMPLETE

@@ -33,9 +33,7 @@ This is far more than a reader needs on a busy machine. Only a reader that waits
 longer, and it would wait in every run.
 """
 ASLEEP, ASLEEP_SECONDS = 3.0, 0.15
-"""A reader that sleeps for `ASLEEP` times as long as a reading usually takes, but at least for `ASLEEP_SECONDS`, waits
-for a lock of the stopped program.
-"""
+"""A reader that sleeps `ASLEEP` times as long as a usual reading, at least `ASLEEP_SECONDS`, waits for a lock."""
 MOST_SKIPPED = 16
 """The maximum number of effects of one family that are passed without a reading after the reader gave no answer.
 

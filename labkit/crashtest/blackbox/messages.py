@@ -50,10 +50,7 @@ KAFKA = _STORING | _ASKING
 """The names of Kafka's requests, by API key."""
 
 ASKING = frozenset(_ASKING.values())
-"""Kafka requests that store no record and no offset, and before which the test therefore never kills the pipeline.
-
-A kill before one of them has the same outcome as a kill before the next call.
-"""
+"""Kafka requests that store nothing: a kill before one of them has the outcome of one before the next call."""
 
 _LATEST_VERSION = 40
 _HTTP = re.compile(rb"(GET|HEAD|POST|PUT|PATCH|DELETE) \S")

@@ -75,10 +75,7 @@ def _fits(path: str, pattern: str) -> bool:
 
 @dataclass
 class Changes:
-    """The files outside of the watched folders that one start of the pipeline made, changed or removed.
-
-    Files that the start made and removed again are left out.
-    """
+    """The files outside that one start made, changed or removed, without those that it made and removed again."""
 
     elsewhere: Elsewhere
     made: set[str] = field(default_factory=set)

@@ -73,10 +73,7 @@ class Journal:
     copies: Mapping[Path, Path]
     """For each folder, the copy that was taken before the run."""
     entries: tuple[Entry, ...]
-    """The calls that concern the folders, in order.
-
-    Point n is just before entry n, counted from 0; the last point is after all entries.
-    """
+    """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
     watched: WatchedRun
 
     def disk(self, point: int) -> Disk:

@@ -177,10 +177,7 @@ class PipelineSettings(SharedOptions):
         return expect(values, read)
 
     def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
-        """Return the batches for which durable work was left at a crash before the effect with this name.
-
-        `effects` are those of the run without a crash. The tuple is empty if the batches are unknown.
-        """
+        """Return the batches with durable work left at a crash before this effect; empty if they are unknown."""
         return ()
 
     def check_commands(self) -> None:
@@ -212,8 +209,5 @@ class PipelineSettings(SharedOptions):
 
 
 def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
-    """Return the settings of a test of this command; `words` are further options by keyword, as a user writes them.
-
-    Raises `InvalidInput` with one sentence.
-    """
+    """Return the settings of a test of this command; `words` are options by keyword. Raises `InvalidInput`."""
     return PipelineSettings.plan({"command": command, **words})

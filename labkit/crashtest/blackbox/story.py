@@ -112,10 +112,7 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 
 
 def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
-    """Return the guarantee and the reason for it as a sentence.
-
-    `values` are the expected rows by offset; `due` is the number of rows that should be there at the end.
-    """
+    """Return guarantee and reason in a sentence; `values` are the expected rows by offset, `due` their number."""
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
     if reasons:

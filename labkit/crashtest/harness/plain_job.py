@@ -253,10 +253,7 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query
 
 
 def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Callable[[], object]:
-    """Let the user's code start the query with this checkpoint and the job's trigger.
-
-    The returned function waits for the end of the query, and then for that of the user's code.
-    """
+    """Let the user's code start the query with this checkpoint; return a function that waits for both to end."""
     from labkit.crashtest.harness.starting import Start, begin, wants_writer
 
     def code() -> object:

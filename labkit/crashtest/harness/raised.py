@@ -19,10 +19,7 @@ def sentence_of(error: Exception) -> str:
 
 
 def _cause_in_java(text: str) -> str:
-    """Return the exception of the JVM and its root cause, for the end of a sentence; empty if the JVM raised nothing.
-
-    `text` are the lines that follow Py4J's own error.
-    """
+    """Return the JVM's exception and its root cause, from the lines after Py4J's error; empty if there is none."""
     raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
     causes = [
         line.strip().removeprefix("Caused by: ")

@@ -169,10 +169,7 @@ class Reader:
 
 
 def _sleeps(pid: int) -> bool:
-    """Return whether a process sleeps for a set time, as SQLite does between two tries to get a lock.
-
-    A process that waits for the machine, or for a server, does not.
-    """
+    """Return whether a process sleeps for a set time, as SQLite does between two tries to get a lock."""
     try:
         return Path(f"/proc/{pid}/wchan").read_text() == "hrtimer_nanosleep"
     except OSError:

@@ -41,10 +41,7 @@ class Contents:
     """Interprets writes, syncs and sends of one run; it only remembers to which server a socket leads."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Prepare to interpret the calls of one command, whose writes to its file `output` are no effects.
-
-        `wanted` says whether the bytes of writes are returned as well.
-        """
+        """Prepare to interpret calls; writes to `output` are no effects, and `wanted` adds the bytes of others."""
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted

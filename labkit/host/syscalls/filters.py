@@ -75,11 +75,7 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield the instructions for one system call.
-
-    They test the conditions on the arguments and take the action if all are true; otherwise the next call's
-    instructions follow.
-    """
+    """Yield a call's instructions: test its conditions and act if all hold, else go on to the next call's."""
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -148,10 +144,7 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the call is still held.
-
-        If it is, data read from its thread until now belongs to this thread, not to a later one with the same id.
-        """
+        """Return whether the call is still held, so that what was read of its thread belongs to no later one."""
         try:
             fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
         except OSError:

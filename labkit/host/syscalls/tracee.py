@@ -152,10 +152,7 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
-        """Return the absolute path for the name at `address`, which may be relative to the folder with this descriptor.
-
-        Raises `Unreadable` or `WillFail`.
-        """
+        """Return the absolute path for the name at `address`. Raises `Unreadable` or `WillFail`."""
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:

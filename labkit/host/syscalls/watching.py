@@ -95,10 +95,7 @@ class Watch:
         self._paths: dict[str, set[str]] = {}
         self._met: set[int] = {guard.root}
         self._interrupted: tuple[object, ...] = ()
-        """The call (thread, name, arguments) that a signal interrupted after it was allowed.
-
-        The thread will make it again.
-        """
+        """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that comes again."""
         self._status: int | None = None
         self._end_at = math.inf
         self._ended: AllEnded | None = None
