@@ -21,7 +21,7 @@ from labkit.crashtest.blackbox.campaign import Further
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Glances, Healthy
 from labkit.crashtest.blackbox.jobs import NEW_INPUT
-from labkit.crashtest.blackbox.points import EXIT, Point, choose
+from labkit.crashtest.blackbox.points import EXIT, QUICK, WHOLE, Point, choose
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted
 from labkit.crashtest.blackbox.seeing import Glance, showing
 from labkit.crashtest.harness.plain_job import PlainJob, Query
@@ -36,8 +36,6 @@ COMMIT = "rename checkpoint/commits/<n> #"
 
 NEW_INPUT_TITLE = "new rows after the recovery from a crash"
 
-LARGE_POINTS, QUICK_LARGE_POINTS = 4, 2
-"""The number of crashes in a large batch, with and without `--quick`."""
 _DEAD_SECONDS = 10.0
 """The seconds within which a killed process must be gone."""
 
@@ -143,7 +141,7 @@ class SinkVariants(Further):
         effects = start.effects
         shown = showing([*glances.taken, Glance(len(effects), counted(run.values))], effects)
         first = next((number for number, each in enumerate(effects) if each.name == f"{COMMIT}1"), len(effects))
-        most = QUICK_LARGE_POINTS if self.quick else LARGE_POINTS
+        most = (QUICK if self.quick else WHOLE).large
         inside = [point for point in choose(effects[: first + 1], shown, most + 1).chosen if point.name != EXIT]
         self._large = inside[:most]
 

@@ -18,7 +18,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline, pipeline_campaign
 from labkit.crashtest.blackbox.jobs import LATER
-from labkit.crashtest.blackbox.points import QUICK_DIRECTED
+from labkit.crashtest.blackbox.points import QUICK
 from labkit.crashtest.blackbox.runs import LEASE, OUTAGE
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.report import Report
@@ -133,7 +133,7 @@ def test_a_whole_test_makes_every_directed_pair_for_which_there_is_time() -> Non
     with pipeline_campaign(settings) as running:
         running.everything()
         tried = {each.id for each in running.results if not each.unknown}
-        assert len(running.directed) > QUICK_DIRECTED
+        assert len(running.directed) > QUICK.directed
         assert running.directed <= tried
 
 

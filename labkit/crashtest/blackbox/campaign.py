@@ -23,9 +23,7 @@ from labkit.crashtest.blackbox.diagnosis import diagnose
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
-    OUTAGES,
     POWER,
-    QUICK_OUTAGES,
     STATE,
     later_job,
     loop_job,
@@ -39,15 +37,10 @@ from labkit.crashtest.blackbox.jobs import (
 )
 from labkit.crashtest.blackbox.points import (
     EXIT,
-    LOOPS,
-    PAIRS,
-    POINTS,
-    QUICK_DIRECTED,
-    QUICK_LOOPS,
-    QUICK_PAIRS,
-    QUICK_POINTS,
+    QUICK,
     SINCE_POINTS,
     THEN,
+    WHOLE,
     WITHIN,
     Pair,
     Point,
@@ -72,9 +65,6 @@ from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.support import supported
-
-QUICK_SECONDS, WHOLE_SECONDS = 170.0, 900.0
-"""The time budget for all runs in seconds, with and without `--quick`; raised if the planned runs need more."""
 
 STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
@@ -122,8 +112,8 @@ class Campaign:
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
-        most = QUICK_SECONDS if settings.quick else WHOLE_SECONDS
-        self.ledger = Ledger(settings.seconds or most, tell)
+        self.most = QUICK if settings.quick else WHOLE
+        self.ledger = Ledger(settings.seconds or self.most.seconds, tell)
         self.points: dict[str, Point] = {}
         """Every crash point that the run without a crash revealed, by name."""
         self.outage_points: dict[str, Point] = {}
@@ -173,8 +163,7 @@ class Campaign:
 
     def jobs(self) -> list[Job]:
         """Return the jobs that are known after the run without a crash: single crashes, and runs of other kinds."""
-        most = QUICK_POINTS if self.settings.quick else POINTS
-        plan = choose(self._seen.effects, self._seen.showing, most, self._last)
+        plan = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = plan.total
         jobs = [single_job(self.points[point.name]) for point in self._since(plan.chosen)]
         if self.settings.since and not self.settings.only:
@@ -207,10 +196,10 @@ class Campaign:
 
         With `--since` they are those whose second point is at a changed line, for example in code of recoveries only.
         """
-        quick, effects = self.settings.quick, self._seen.effects
+        effects = self._seen.effects
         recoveries = Recoveries(self.recoveries, effects, families(effects, self._seen.showing))
-        chosen, self.pairs_total, directed = recoveries.pairs(*((QUICK_PAIRS, QUICK_DIRECTED) if quick else (PAIRS,)))
-        looped = recoveries.loops(QUICK_LOOPS if quick else LOOPS)
+        chosen, self.pairs_total, directed = recoveries.pairs(self.most.pairs, self.most.directed)
+        looped = recoveries.loops(self.most.loops)
         changed = self.settings.changed()
         if changed is not None:
             chosen = tuple(pair for pair in recoveries.directed() if pair.second.has_changed(changed))
@@ -223,8 +212,7 @@ class Campaign:
         """Return a job for each point at which the power fails; none without `--power-cut`."""
         if not self.settings.power_cut:
             return []
-        most = QUICK_OUTAGES if self.settings.quick else OUTAGES
-        plan = choose(self._seen.effects, self._seen.showing, most, syncs=True)
+        plan = choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)
         return [outage_job(point) for point in plan.chosen]
 
     def _cut_power(self, job: Job) -> None:
@@ -407,9 +395,8 @@ class Campaign:
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
-            more = QUICK_PAIRS + QUICK_DIRECTED if self.settings.quick else PAIRS
             only = self.settings.only
-            more += len(self.outages())
+            more = self.most.pairs + (self.most.directed or 0) + len(self.outages())
             runs = sum(1 + (THEN in name) for name in only) or len(jobs) + more
             self.ledger.total = 1 + runs
             self._allow(runs, first.seconds)

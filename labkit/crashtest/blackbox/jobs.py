@@ -20,9 +20,6 @@ from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import Group
 from labkit.host.syscalls.calls import CallKind
 
-QUICK_OUTAGES, OUTAGES = 4, 12
-"""The maximum number of points at which the power fails, with and without `--quick`; five states each at most."""
-
 POWER = "power cut "
 """The prefix of the id of a run with a loss of power; the name of the point follows."""
 STATE = ", "

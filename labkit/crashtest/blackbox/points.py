@@ -20,14 +20,8 @@ from labkit.host.syscalls.calls import Call, CallKind
 
 PAGE = 4096
 """The bytes of a page of memory. Linux may end a write between two pages if its thread was killed meanwhile."""
-QUICK_POINTS, POINTS = 12, 60
-"""The maximum number of crash points that are tried before second crashes, with and without `--quick`."""
-QUICK_PAIRS, PAIRS = 3, 8
-"""The number of random pairs of a first and a second crash, with and without `--quick`."""
 SINCE_POINTS = 3
 """The number of crash points that a test of changed lines (`--since`) tries although their lines have not changed."""
-QUICK_DIRECTED = 6
-"""The maximum number of pairs that a recovery gives a reason for with `--quick`; a whole test tries all of them."""
 SEED = 7
 
 EXIT = "exit"
@@ -37,13 +31,33 @@ WITHIN = "within "
 """The beginning of the name of a crash point within a write; the name of the write follows."""
 LOOP = 5
 """The number of crashes, one after the other at the same point, in a run with a crash loop."""
-QUICK_LOOPS, LOOPS = 1, 3
-"""The maximum number of crash points that get a run with a crash loop, with and without `--quick`."""
-
 THEN = " then "
 """The separator, in the id of a run, between the crash point and the second crash point during the recovery."""
 
 _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.TRUNCATE})
+
+
+class Extent(NamedTuple):
+    """The maximum number of runs of each kind that a test makes before those for which it has time."""
+
+    points: int
+    """The crash points before second crashes."""
+    pairs: int
+    """The random pairs of a first and a second crash."""
+    directed: int | None
+    """The pairs for which a recovery gives a reason; None for all of them."""
+    loops: int
+    """The crash points that get a run with a crash loop."""
+    outages: int
+    """The points at which the power fails, each of which leaves at most five states."""
+    large: int
+    """The crashes in a large batch."""
+    seconds: float
+    """The time budget for all runs in seconds, raised if the planned runs need more."""
+
+
+QUICK = Extent(points=12, pairs=3, directed=6, loops=1, outages=4, large=2, seconds=170.0)
+WHOLE = Extent(points=60, pairs=8, directed=None, loops=3, outages=12, large=4, seconds=900.0)
 
 
 class Point(NamedTuple):
@@ -284,7 +298,7 @@ class Recoveries:
         pairs. Then come crashes in two batches, then the same crash twice, then the rest.
         """
         repairs = self.repairs()
-        half = QUICK_DIRECTED // 2
+        half = (QUICK.directed or 0) // 2
         ordered = [*repairs[:half], *self.two_batches(), *self.twice(), *repairs[half:]]
         return list(dict.fromkeys(ordered))
 
