@@ -1,5 +1,6 @@
 """What a loss of power may leave: predicted by hand for small programs, and labkit's own files must survive it."""
 
+import os
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from labkit.crashtest.blackbox.power_cut import (
     NEWEST_KEPT,
     TORN,
     Journal,
-    recorded,
+    recording,
     states_after_power_cut,
 )
 from labkit.host import durable
@@ -34,6 +35,13 @@ def place(tmp_path: Path) -> Path:
     return folder
 
 
+@contextmanager
+def recorded(command: list[str], folder: Path) -> Iterator[Journal]:
+    with recording([folder]) as journal:
+        journal.watch(command, folder=folder, environment=os.environ, output=folder.with_name("output"))
+        yield journal
+
+
 HELPERS = """
 import os
 def put(name, content, flags=os.O_CREAT | os.O_TRUNC):
@@ -50,7 +58,7 @@ def sync(name):
 @contextmanager
 def run(place: Path, program: str) -> Iterator[Journal]:
     text = HELPERS + textwrap.dedent(program)
-    with recorded([sys.executable, "-I", "-S", "-c", text], [place]) as journal:
+    with recorded([sys.executable, "-I", "-S", "-c", text], place) as journal:
         assert journal.watched.status == 0
         yield journal
 
@@ -234,7 +242,7 @@ def survives(place: Path, module: str, folder: Path) -> None:
     """At every point the file is old or new as a whole, and from the return of `replace` on it is there."""
     name = "made/deep/f"
     program = OWN.format(folder=str(folder), module=module)
-    with recorded([sys.executable, "-B", "-c", program], [place]) as journal:
+    with recorded([sys.executable, "-B", "-c", program], place) as journal:
         assert journal.watched.status == 0
         told = next(
             number

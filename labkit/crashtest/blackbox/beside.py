@@ -17,11 +17,8 @@ import msgspec
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.blackbox.effects import without_number
 from labkit.crashtest.blackbox.lanes import LANES
-from labkit.crashtest.blackbox.xray import LEGEND, MOST_STEPS, drawn, with_state
-from labkit.view.layout import TEXT
-from labkit.view.measure import wrap
-from labkit.view.spacetime import Diagram, body, size
-from labkit.view.svg import document, number, words
+from labkit.crashtest.blackbox.xray import LEGEND, MOST_STEPS, Page, drawn, with_state
+from labkit.view.spacetime import Diagram, size
 
 COLUMN = 76
 """The width of a pipeline's column in characters, including the name of the lane."""
@@ -164,7 +161,7 @@ class Beside:
             for effects in self._folded
         ]
         wide = max(size(diagram)[0] for diagram in diagrams)
-        page = _Page(wide)
+        page = Page(wide)
         for record, diagram in zip(self._records, diagrams, strict=True):
             page.say(record.command)
             page.draw(diagram)
@@ -172,34 +169,10 @@ class Beside:
         for record, effects, diagram in zip(self._records, self._folded, diagrams, strict=True):
             page.say("")
             page.say(record.command)
-            for place, step in enumerate(diagram.steps, start=1):
-                page.say(f"{place}. {step.lane}: {step.sentence}")
+            page.say_steps(diagram)
             if len(effects) > MOST_STEPS:
                 page.say(f"The first {MOST_STEPS} of {len(effects)} are shown.")
-        return page.whole(self.text())
-
-
-class _Page:
-    """An SVG page under construction: each call adds text or a diagram below the earlier ones."""
-
-    def __init__(self, wide: float) -> None:
-        self._wide, self._high = wide, 8.0
-        self._parts: list[str] = []
-
-    def say(self, text: str) -> None:
-        for line in wrap(text, TEXT, self._wide - 32) or [""]:
-            self._high += 16
-            self._parts.append(words(16, self._high, line))
-
-    def draw(self, diagram: Diagram) -> None:
-        place = f"translate(0 {number(self._high + 4)})"
-        self._parts.append(f'<g transform="{place}">{body(diagram)}</g>')
-        self._high += size(diagram)[1] + 12
-
-    def whole(self, described: str) -> str:
-        inside = "".join(self._parts)
-        title = "Durable effects of several pipelines"
-        return document(inside, self._wide, self._high + 12, title=title, desc=described)
+        return page.whole("Durable effects of several pipelines", self.text())
 
 
 def _with_state(each: Seen) -> str:

@@ -7,8 +7,7 @@ is due can be read and no more effects happen. Any start is over when nothing ha
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -19,7 +18,6 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import EXIT, Point, first_part
-from labkit.crashtest.blackbox.power_cut import Journal, recorded
 from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
@@ -140,7 +138,7 @@ class Execution:
     def run(self, environment: Mapping[str, str], log: Path) -> Start:
         """Start the command, wait until the start is over, and return its record."""
         watched = self._watch(
-            self._command,
+            ["/bin/sh", "-c", self._settings.pipeline],
             folder=self._settings.folder,
             environment={**os.environ, **environment},
             output=log,
@@ -148,43 +146,16 @@ class Execution:
             tick=self.tick,
             contents=self._cuts,
         )
-        start = self._over_with(watched, log)
-        if self._cuts and watched.held is not None:
-            write_part(watched.held)
-        return start
-
-    @contextmanager
-    def recorded(self, environment: Mapping[str, str], log: Path) -> Iterator[tuple[Start, Journal]]:
-        """Start the command as `run` does, within a `with` block, and also record the data from which power cuts are
-        computed.
-
-        The block gets the record of the start and the journal of its writes, which tells what a loss of power may
-        leave.
-        """
-        with recorded(
-            self._command,
-            self._settings.watched,
-            at=self._settings.folder,
-            environment={**os.environ, **environment},
-            output=log,
-            decide=self.decide,
-            tick=self.tick,
-        ) as journal:
-            yield self._over_with(journal.watched, log), journal
+        if watched.held is not None:
+            self._over = Over.KILLED
+            if self._cuts:
+                write_part(watched.held)
+        return Start(self._effects, watched, self._over, log, self._silence)
 
     @property
     def _cuts(self) -> bool:
         """Whether the crash ends a write in the middle."""
         return self._at is not None and self._at.cut > 0
-
-    @property
-    def _command(self) -> list[str]:
-        return ["/bin/sh", "-c", self._settings.pipeline]
-
-    def _over_with(self, watched: WatchedRun, log: Path) -> Start:
-        if watched.held is not None:
-            self._over = Over.KILLED
-        return Start(self._effects, watched, self._over, log, self._silence)
 
     def decide(self, call: Call) -> Answer:
         """Record the effect of a system call, and answer whether it may happen or the pipeline is killed instead."""

@@ -1,6 +1,7 @@
 """Compute the states in which a loss of power may leave a pipeline's folders, at any point of a recorded run.
 
-    with recorded(["sh", "-c", "..."], [folder]) as journal:
+    with recording([folder]) as journal:
+        journal.watch(["sh", "-c", "..."], folder=folder, environment=os.environ, output=log)
         for state in states_after_power_cut(journal, point):
             state.build([somewhere])
 
@@ -11,7 +12,6 @@ so. Times, modes, owners and extended attributes are not modelled either: every 
 O_DIRECT counts like any other, so the model may lose more of it than a disk would.
 """
 
-import os
 import shutil
 import stat
 import tempfile
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.disk import (
     Content,
@@ -66,19 +66,38 @@ class Entry(NamedTuple):
     brought: Content | None = None
 
 
-@dataclass(frozen=True)
 class Journal:
-    """The record of a run, from which the states after a loss of power are computed."""
+    """Watches a run and records it, to compute the states after a loss of power from the record; see `recording`."""
 
-    copies: Mapping[Path, Path]
-    """For each folder, the copy that was taken before the run."""
-    entries: tuple[Entry, ...]
-    """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
-    watched: WatchedRun
+    def __init__(self, copies: Mapping[Path, Path]) -> None:
+        """Prepare to record the calls that concern some folders, with the copy of each that was taken before."""
+        self._copies = copies
+        self.entries: list[Entry] = []
+        """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
+        self.watched: WatchedRun
+
+    def watch(
+        self,
+        command: Sequence[str],
+        *,
+        decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
+        contents: bool = True,  # as `watch`; the record needs them always
+        **more: Any,
+    ) -> WatchedRun:
+        """Run and record a command, as `labkit.host.syscalls.watching.watch` does."""
+
+        def record(call: Call) -> Answer:
+            answer = decide(call)
+            if answer is Answer.GO_ON and self._concerns(call):
+                self.entries.append(Entry(call, self._brought(call)))
+            return answer
+
+        self.watched = watch(command, decide=record, contents=True, **more)
+        return self.watched
 
     def disk(self, point: int) -> Disk:
         """Return the model of the folders just before the call at this point."""
-        disk = Disk(self.copies)
+        disk = Disk(self._copies)
         for entry in self.entries[:point]:
             disk.take(entry.call, entry.brought)
         return disk
@@ -87,7 +106,7 @@ class Journal:
         """Return the calls of the run that the model does not know, with their files; if any, no state is reliable."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
-        folders = tuple(map(str, self.copies))
+        folders = tuple(map(str, self._copies))
         for name in self.watched.unseen:
             paths = self.watched.unseen_paths.get(name, ())
             own = tuple(each for each in paths if each.startswith(folders) and not is_rebuilt(each))
@@ -108,60 +127,6 @@ class Journal:
             ]
         return different
 
-
-@contextmanager
-def recorded(
-    command: Sequence[str],
-    folders: Sequence[Path],
-    *,
-    environment: Mapping[str, str] | None = None,
-    output: Path | None = None,
-    at: Path | None = None,
-    decide: Callable[[Call], Answer] = lambda _call: Answer.GO_ON,
-    tick: Callable[[], Answer] = lambda: Answer.GO_ON,
-) -> Iterator[Journal]:
-    """Run a command and provide the journal of its writes within a `with` block.
-
-    `folders` are the folders to record. The command runs in the folder `at`, or in the first of `folders`. `decide` and
-    `tick` may kill the command, as in `watch`. Raises the errors of `watch`.
-    """
-    places = [folder.resolve() for folder in folders]
-    with tempfile.TemporaryDirectory() as scratch:
-        copies = {}
-        for number, folder in enumerate(places):
-            copies[folder] = Path(scratch) / str(number)
-            if folder.is_dir():
-                shutil.copytree(folder, copies[folder], symlinks=True, ignore=_no_file)
-            else:  # the command makes it
-                copies[folder].mkdir()
-        recorder = Recorder(places, decide)
-        watched = watch(
-            command,
-            folder=at or places[0],
-            environment=os.environ if environment is None else environment,
-            output=output or Path(scratch) / "output",
-            decide=recorder.decide,
-            tick=tick,
-            contents=True,
-        )
-        yield Journal(copies, tuple(recorder.entries), watched)
-
-
-class Recorder:
-    """Records the calls that concern the given folders."""
-
-    def __init__(self, folders: Sequence[Path], decide: Callable[[Call], Answer]) -> None:
-        self._folders = folders
-        self._decide = decide
-        self.entries: list[Entry] = []
-
-    def decide(self, call: Call) -> Answer:
-        """Return the answer of the caller's `decide`, and record the call if it may happen."""
-        answer = self._decide(call)
-        if answer is Answer.GO_ON and self._concerns(call):
-            self.entries.append(Entry(call, self._brought(call)))
-        return answer
-
     def _concerns(self, call: Call) -> bool:
         if call.name == "sync":
             return True
@@ -178,7 +143,21 @@ class Recorder:
         return None
 
     def _is_inside(self, path: str) -> bool:
-        return any(PurePosixPath(path).is_relative_to(each) for each in self._folders)
+        return any(PurePosixPath(path).is_relative_to(each) for each in self._copies)
+
+
+@contextmanager
+def recording(folders: Sequence[Path]) -> Iterator[Journal]:
+    """Provide a journal for a run of a command that changes these folders, within a `with` block."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copies = {}
+        for number, folder in enumerate(each.resolve() for each in folders):
+            copies[folder] = Path(scratch) / str(number)
+            if folder.is_dir():
+                shutil.copytree(folder, copies[folder], symlinks=True, ignore=_no_file)
+            else:  # the command makes it
+                copies[folder].mkdir()
+        yield Journal(copies)
 
 
 @dataclass(frozen=True)

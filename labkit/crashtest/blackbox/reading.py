@@ -14,7 +14,7 @@ from typing import Any, Self
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.words import telling_line
 from labkit.crashtest.blackbox.expectation import lines
-from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
+from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.reader import Reader, ReaderFailed
 from labkit.crashtest.jobs import RAISED
 from labkit.crashtest.subject import Subject
@@ -46,15 +46,14 @@ class HelperCommand:
     """A command that the user gave for one option, such as `--reset`; a shell runs it in the user's folder."""
 
     def __init__(
-        self, option: str, command: str, folder: Path, scratch: Path, mark: Mapping[str, str], *, watch: Watch
+        self, option: str, command: str, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
     ) -> None:
-        """Take the command of an option.
+        """Take the command of an option; its log goes to the folder `scratch`.
 
-        The log goes to the folder `scratch`. `mark` is added to the command's environment, so that the test recognises
-        processes that outlive the command. `watch` is the function that runs the command.
+        `mark` is added to its environment, so that the test recognises processes that outlive it.
         """
         self.option, self.command = option, command
-        self._folder, self._mark, self._watch = folder, mark, watch
+        self._settings, self._mark = settings, mark
         self.log = scratch / f"{option.lstrip('-')}.log"
 
     def run(self, seconds: float = COMMAND_SECONDS) -> str:
@@ -70,9 +69,9 @@ class HelperCommand:
 
         errors = self.log.with_suffix(".errors")
         errors.unlink(missing_ok=True)
-        run = self._watch(
+        run = self._settings.watch(
             ["/bin/sh", "-c", f'exec 2>>"$0"\n{self.command}', str(errors)],
-            folder=self._folder,
+            folder=self._settings.folder,
             environment={**os.environ, **self._mark},
             output=self.log,
             decide=lambda _call: Answer.GO_ON,
@@ -136,11 +135,10 @@ class HelperCommands:
         if settings.reset:
             self._reset = self._command("--reset", settings.reset).run
         if self._reset is None:
-            raise InvalidInput(f"every run must begin with an empty store; {settings.reset_remedy}")
+            raise InvalidInput(f"{settings.named}: every run must begin with an empty store; {settings.reset_remedy}")
 
     def _command(self, option: str, command: str) -> HelperCommand:
-        settings = self._settings
-        return HelperCommand(option, command, settings.folder, self._scratch, self._mark, watch=settings.watch)
+        return HelperCommand(option, command, self._settings, self._scratch, self._mark)
 
     def begin(self) -> None:
         """Empty the store, checkpoint and input, then feed the input. Raises `InvalidInput` if a command fails."""

@@ -7,7 +7,7 @@ every later reading was taken when no process of the pipeline was running.
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,9 +30,9 @@ from labkit.crashtest.blackbox.expectation import Expectation, text
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.outside import Outside
 from labkit.crashtest.blackbox.points import EXIT, Point
-from labkit.crashtest.blackbox.power_cut import Journal
+from labkit.crashtest.blackbox.power_cut import Journal, recording
 from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
-from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
@@ -196,24 +196,20 @@ class Harness:
             end(left)
             self.leftover_notes.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
 
-    def start(self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None) -> Start:
+    def start(
+        self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None, watch: Watch | None = None
+    ) -> Start:
         """Start the pipeline and wait until the start is over, or kill it at the crash point `at`.
 
-        `ask` is called before each effect, while the pipeline is stopped.
+        `ask` is called before each effect, while the pipeline is stopped. `watch` makes the start instead of the usual
+        function.
         """
-        log = self._log(run)
-        with self._execution(run, at, ask) as execution:
-            run.starts.append(execution.run({MARK: self.mark}, log))
-        return run.last
-
-    @contextmanager
-    def _execution(self, run: PipelineRun, at: Point | None, ask: Ask | None = None) -> Iterator[Execution]:
-        """Prepare one start of the pipeline, and observe within a `with` block how it uses files outside."""
-        expected = Expected(self.misses_nothing, self.endless, self.silence)
-        changes, before = self.outside.changes(), len(run.starts)
+        log = run.folder / f"start-{len(run.starts) + 1}.log"
+        log.touch()
+        expected, changes = Expected(self.misses_nothing, self.endless, self.silence), self.outside.changes()
         exits = ask is not None or (at is not None and at.name == EXIT)
         with self.outside.observed(changes, run.made_outside):
-            yield Execution(
+            execution = Execution(
                 self.settings,
                 self.namer(run),
                 expected,
@@ -222,35 +218,28 @@ class Harness:
                 beside=self.beside,
                 note=changes,
                 lines=self.lines.of_another_start() if run.starts else self.lines,
-                begin=self.starter(is_first=not run.starts, exits=exits),
+                begin=watch or self.starter(is_first=not run.starts, exits=exits),
             )
-            changes.whole = len(run.starts) > before and run.last.over in (Over.ENDED, Over.COMPLETE)
+            start = execution.run({MARK: self.mark}, log)
+            changes.whole = start.over in (Over.ENDED, Over.COMPLETE)
+        run.starts.append(start)
         run.made_outside |= changes.made
-
-    @staticmethod
-    def _log(run: PipelineRun) -> Path:
-        log = run.folder / f"start-{len(run.starts) + 1}.log"
-        log.touch()
-        return log
+        return start
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash as `crash` does, and provide within a `with` block a journal that tells what a loss of power there may
-        leave.
+        """Crash without reading, and provide within a `with` block the journal of what a loss of power may leave.
 
         Raises `JobFailed` if the journal does not explain the files that the run left.
         """
-        log = self._log(run)
-        with ExitStack() as records:
-            with self._execution(run, at) as execution:
-                start, journal = records.enter_context(execution.recorded({MARK: self.mark}, log))
-                run.starts.append(start)
+        with recording(self.settings.watched) as journal:
+            start = self.start(run, at, watch=journal.watch)
             unexplained = journal.unexplained()
             self._prove(run, start, at)
             if unexplained:
                 raise JobFailed(
-                    f"labkit cannot tell what a power cut leaves: {', '.join(unexplained[:2])} differs "
-                    "from what the recorded writes give"
+                    f"labkit cannot tell what a power cut leaves: {', '.join(unexplained[:2])} differs from what the "
+                    "recorded writes give"
                 )
             yield journal
 

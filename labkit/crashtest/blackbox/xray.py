@@ -22,7 +22,7 @@ from labkit.sim.rules import Event
 from labkit.view.layout import TEXT
 from labkit.view.measure import wrap
 from labkit.view.spacetime import Diagram, Step, body, size
-from labkit.view.svg import document, words
+from labkit.view.svg import document, number, words
 
 LIMIT_SECONDS = 30.0
 """The seconds without a system call after which a command counts as finished and is killed."""
@@ -162,7 +162,12 @@ class XRay:
         legend = LEGEND
         if len(every) > len(shown):
             legend += f" The first {len(shown)} of {len(every)} are shown."
-        return _document(Diagram(names, steps), legend, self.command, self.text())
+        diagram = Diagram(names, steps)
+        page = Page(size(diagram)[0])
+        page.draw(diagram)
+        page.say(legend)
+        page.say_steps(diagram)
+        return page.whole(f"Durable effects of {self.command}", self.text())
 
 
 def with_state(said: str, synced: bool | None) -> str:
@@ -177,17 +182,29 @@ def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
-def _document(diagram: Diagram, legend: str, command: str, described: str) -> str:
-    """Return an SVG document with the diagram, its legend and all steps in words; `described` is its description."""
-    wide, high = size(diagram)
-    parts = [body(diagram)]
-    sentences = [f"{number}. {step.lane}: {step.sentence}" for number, step in enumerate(diagram.steps, start=1)]
-    for text in [legend, *sentences]:
-        for line in wrap(text, TEXT, wide - 32):
-            high += 16
-            parts.append(words(16, high, line))
-    title = f"Durable effects of {command}"
-    return document("".join(parts), wide, high + 12, title=title, desc=described)
+class Page:
+    """An SVG page under construction: each call adds text or a diagram below the earlier ones."""
+
+    def __init__(self, wide: float) -> None:
+        self._wide, self._high = wide, 0.0
+        self._parts: list[str] = []
+
+    def say(self, text: str) -> None:
+        for line in wrap(text, TEXT, self._wide - 32) or [""]:
+            self._high += 16
+            self._parts.append(words(16, self._high, line))
+
+    def draw(self, diagram: Diagram) -> None:
+        self._parts.append(f'<g transform="translate(0 {number(self._high)})">{body(diagram)}</g>')
+        self._high += size(diagram)[1] + 4
+
+    def say_steps(self, diagram: Diagram) -> None:
+        for place, step in enumerate(diagram.steps, start=1):
+            self.say(f"{place}. {step.lane}: {step.sentence}")
+
+    def whole(self, title: str, described: str) -> str:
+        """Return the SVG document; `described` is for readers who do not see the picture."""
+        return document("".join(self._parts), self._wide, self._high + 12, title=title, desc=described)
 
 
 def _alike(row: tuple[Effect, str, bool | None]) -> object:

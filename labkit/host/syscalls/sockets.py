@@ -9,9 +9,11 @@ import ipaddress
 import socket
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
+from labkit.host.syscalls.calls import HERE
 from labkit.host.syscalls.tracee import Tracee, WillFail
 
 _FAMILY = struct.Struct("=H")
@@ -19,21 +21,22 @@ _LISTENING = "0A"
 _NAME_SERVICE = 53
 
 
-class Address(tuple[str, str, int]):
-    """The address of a server: the family (`inet` or `unix`), the host or path, and the port."""
+class Address(NamedTuple):
+    """The address of a server: the family (`inet` or `unix`), the host or path, and the port (0 for `unix`)."""
 
-    __slots__ = ()
+    family: str
+    host: str
+    port: int = 0
 
     @property
     def is_name_service(self) -> bool:
         """Return whether this is the address of a name service (DNS), whose lookups have no lasting effect."""
-        return self[0] == "inet" and self[2] == _NAME_SERVICE
+        return self.family == "inet" and self.port == _NAME_SERVICE
 
     def __str__(self) -> str:
-        family, host, port = self
-        if family == "unix":
-            return f"unix:{host}"
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if self.family == "unix":
+            return f"unix:{self.host}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def address(tracee: Tracee, raw: bytes) -> Address | None:
@@ -42,12 +45,10 @@ def address(tracee: Tracee, raw: bytes) -> Address | None:
         return None
     family = _FAMILY.unpack_from(raw)[0]
     if family == socket.AF_INET and len(raw) >= 8:
-        host = ipaddress.ip_address(raw[4:8])
-        return Address(("inet", str(host), int.from_bytes(raw[2:4])))
+        return Address("inet", str(ipaddress.ip_address(raw[4:8])), int.from_bytes(raw[2:4]))
     if family == socket.AF_INET6 and len(raw) >= 24:
         wide = ipaddress.IPv6Address(raw[8:24])
-        host = wide.ipv4_mapped or wide
-        return Address(("inet", str(host), int.from_bytes(raw[2:4])))
+        return Address("inet", str(wide.ipv4_mapped or wide), int.from_bytes(raw[2:4]))
     if family == socket.AF_UNIX:
         return _unix(tracee, raw[2:])
     return None
@@ -55,10 +56,10 @@ def address(tracee: Tracee, raw: bytes) -> Address | None:
 
 def _unix(tracee: Tracee, raw: bytes) -> Address | None:
     if raw.startswith(b"\0"):
-        return Address(("unix", "@" + raw[1:].decode(errors="replace"), 0))
+        return Address("unix", "@" + raw[1:].decode(errors="replace"))
     name = raw.partition(b"\0")[0].decode(errors="replace")
     try:
-        return Address(("unix", tracee.absolute(-100, name), 0)) if name else None
+        return Address("unix", tracee.absolute(HERE, name)) if name else None
     except WillFail:
         return None
 
@@ -90,12 +91,11 @@ class Peers:
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:
-        family, host, port = peer
-        if family == "unix":
+        if peer.family == "unix":
             return str(peer) in self._own_names
         if peer.is_name_service:
             return True
-        return _is_local(host) and bool(self._own & _listeners(tracee.thread, port))
+        return _is_local(peer.host) and bool(self._own & _listeners(tracee.thread, peer.port))
 
 
 def _is_local(host: str) -> bool:
