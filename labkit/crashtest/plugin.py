@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from labkit.crashtest.verdict import Result
 
 _FROM_PROJECT = "pyproject.toml"
+_CLAIM = "guarantee"
+"""The name of the test that compares the claim of all runs together."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -110,7 +112,8 @@ class CrashTests:
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Let the test not count as complete if pytest leaves runs of it out, as with `-k`."""
-        if self._running is not None and any(isinstance(each, CrashTest) for each in items):
+        runs = [each for each in items if isinstance(each, CrashTest) and each.name != f"crashtest[{_CLAIM}]"]
+        if self._running is not None and runs:
             self._running.is_part = True
 
     @staticmethod
@@ -125,15 +128,17 @@ class CrashTests:
     ) -> list[pytest.Item]:
         """Return a test for each run, or only for those of `--crashtest-only`, and one for the claim."""
 
-        def item(name: str, results: Callable[[], list["Result"]]) -> pytest.Item:
-            name = f"crashtest[{name}]"
-            return CrashTest.from_parent(session, name=name, run=results, expected=goal.guarantee, also=also)
+        def item(name: str, compare: Callable[..., None], *values: object) -> pytest.Item:
+            return CrashTest.from_parent(session, name=f"crashtest[{name}]", compare=partial(compare, *values))
+
+        def results(name: str, made: Callable[[], list["Result"]]) -> pytest.Item:
+            return item(name, _compare_runs, made, goal.guarantee, also)
 
         def runs(name: str, jobs: Callable[[], Iterable["Job"]]) -> pytest.Item:
-            return item(name, lambda: running.run_all(jobs()))
+            return results(name, lambda: running.run_all(jobs()))
 
         doubts = [each for each in running.results if each is not first]
-        tests = [item("healthy", lambda: [first]), item("seeing", lambda: doubts)]
+        tests = [results("healthy", lambda: [first]), results("seeing", lambda: doubts)]
         if only:
             tests += [runs(name, partial(iter, jobs)) for name, jobs in only.items()]
         else:
@@ -141,10 +146,7 @@ class CrashTests:
             tests.append(runs("second-crashes", running.second_crashes))
             tests.append(runs("other-points", lambda: chain.from_iterable(running.rest())))
         tests.append(runs("last-runs", running.last_jobs))
-        return [
-            *tests,
-            ClaimTest.from_parent(session, name="crashtest[guarantee]", running=running, goal=goal, also=also),
-        ]
+        return [*tests, item(_CLAIM, _compare_claim, running, goal, also)]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the claim of all runs together at the end of pytest's report."""
@@ -159,72 +161,41 @@ class CrashTests:
 
 
 class CrashTest(pytest.Item):
-    """A pytest test that performs one run, or all runs of one kind, and compares them with the expected guarantee."""
+    """A pytest test that compares runs, or the claim of all runs, with what the user expects."""
 
-    def __init__(
-        self, *, run: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...], **more: Any
-    ) -> None:
+    def __init__(self, *, compare: Callable[[], None], **more: Any) -> None:
         super().__init__(**more)
-        self._run, self._expected, self._also = run, expected, also
+        self._compare = compare
 
     def runtest(self) -> None:
-        """Perform the runs, and raise `Weaker` if one of them is weaker than expected.
-
-        If a run only shows a condition of the guarantee, a violation skips the test instead.
-        """
-        from labkit.crashtest.report import weaker
-        from labkit.crashtest.verdict import Group
-
-        for result in self._run():
-            if result.skipped:
-                pytest.skip(result.unknown)
-            if result.unknown:
-                raise Weaker(result, f"unknown: {result.unknown}")
-            reason = weaker(result, self._expected, self._also)
-            if reason:
-                raise Weaker(result, reason)
-            if result.group is Group.CONDITION and result.violated:
-                pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the reason of the failure and the run's timeline instead of a traceback."""
-        if isinstance(excinfo.value, Weaker):
-            return excinfo.value.text()
-        return super().repr_failure(excinfo, style)
+        """Perform the runs; fail with a sentence and the timeline if one is weaker than expected."""
+        self._compare()
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """Return the location of the test for pytest's report: its file, no line, and its name."""
         return self.path, None, self.name
 
 
-class ClaimTest(pytest.Item):
-    """A pytest test that compares the claim of all runs together with the guarantee that the user demands."""
+def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
+    """Perform runs, and fail if one of them is weaker than expected or proves nothing.
 
-    def __init__(self, *, running: "Campaign", goal: "Goal", also: tuple[str, ...], **more: Any) -> None:
-        super().__init__(**more)
-        self._running, self._goal, self._also = running, goal, also
+    If a run only shows a condition of the guarantee, a violation skips the test instead.
+    """
+    from labkit.crashtest.report import weaker
+    from labkit.crashtest.verdict import Group
 
-    def runtest(self) -> None:
-        """Fail if the claim is weaker than the user's goal, or if nobody knows whether it is."""
-        report = self._running.report()
-        if report.reaches(self._goal, self._also) is not True:
-            pytest.fail(
-                f"expected {self._goal}, and the test says: {report.claim}; {report.summary.coverage}", pytrace=False
-            )
-
-    def reportinfo(self) -> tuple[Path, None, str]:
-        """Return the location of the test for pytest's report: its file, no line, and its name."""
-        return self.path, None, self.name
+    for result in results():
+        if result.skipped:
+            pytest.skip(result.unknown)
+        if reason := f"unknown: {result.unknown}" if result.unknown else weaker(result, expected, also):
+            story = "\n".join(f"  {line}" for line in result.story)
+            pytest.fail(f"{result.title}\n{reason}\n\n{story}", pytrace=False)
+        if result.group is Group.CONDITION and result.violated:
+            pytest.skip(f"a condition of the guarantee: {result.title}: {result.because}")
 
 
-class Weaker(Exception):
-    """Raised because a run is weaker than expected, or proves nothing."""
-
-    def __init__(self, result: "Result", reason: str) -> None:
-        super().__init__(reason)
-        self.result, self.reason = result, reason
-
-    def text(self) -> str:
-        """Return the run's title, the reason and the timeline as text for the user."""
-        story = "\n".join(f"  {line}" for line in self.result.story)
-        return f"{self.result.title}\n{self.reason}\n\n{story}"
+def _compare_claim(running: "Campaign", goal: "Goal", also: tuple[str, ...]) -> None:
+    """Fail if the claim of all runs is weaker than the user's goal, or if nobody knows whether it is."""
+    report = running.report()
+    if report.reaches(goal, also) is not True:
+        pytest.fail(f"expected {goal}, and the test says: {report.claim}; {report.summary.coverage}", pytrace=False)
