@@ -8,6 +8,7 @@ of the other process.
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,16 +72,20 @@ def line_of(thread: int, process: int) -> Line | None:
     return others[0] if len(others) == 1 else None
 
 
-def _threads(process: int) -> Iterable[Any]:
+def _threads(process: int) -> list[Any]:
     from pystack.engine import NativeReportingMode, StackMethod, get_process_threads
 
-    try:
-        # The held thread stands still anyway; the others go on, so that nobody waits for this.
-        yield from get_process_threads(
-            process, stop_process=False, native_mode=NativeReportingMode.OFF, locals=False, method=StackMethod.AUTO
-        )
-    except Exception:  # noqa: BLE001 - an interpreter that starts or ends may look like anything, and only a line is lost
-        return
+    # AUTO begins with what only the newest interpreters have, which costs others a third of the time.
+    for method in (StackMethod.ELF_DATA, StackMethod.AUTO):
+        # An interpreter that starts or ends may look like anything, and only a line is lost.
+        with suppress(Exception):
+            # The held thread stands still anyway; the others go on, so that nobody waits for this.
+            return list(
+                get_process_threads(
+                    process, stop_process=False, native_mode=NativeReportingMode.OFF, locals=False, method=method
+                )
+            )
+    return []
 
 
 def _folder(process: int) -> Path:
