@@ -7,7 +7,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,16 +84,20 @@ def begin(run: Callable[[], Any], start: Start) -> Future[None]:
 
     `run` returns a writer, a query, or nothing. The future ends with the code, and has its error.
     """
+    future: Future[None] = Future()
 
     def work() -> None:
-        with starting(start):
-            returned = run()
-            if not start.started and hasattr(returned, "toTable"):
-                returned.start()
+        try:
+            with starting(start):
+                returned = run()
+                if not start.started and hasattr(returned, "toTable"):
+                    returned.start()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(None)
 
-    with_one_thread = ThreadPoolExecutor(1)
-    future = with_one_thread.submit(work)
-    with_one_thread.shutdown(wait=False)
+    threading.Thread(target=work, daemon=True).start()
     return future
 
 
