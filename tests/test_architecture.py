@@ -25,11 +25,12 @@ PURE = {
     *("__future__", "abc", "array", "bisect", "collections", "contextlib", "copy"),
     *("dataclasses", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib"),
     *("heapq", "importlib", "inspect", "itertools", "json", "math", "operator", "re", "shlex", "string", "struct"),
-    *("textwrap", "types", "typing", "zlib"),
+    *("textwrap", "tomllib", "types", "typing", "zlib"),
 }
 """The parts of the standard library that the core may use: no clock, no chance, no files, no processes, no network.
 
-`importlib` is for registries that import a model when it is looked up, and for naming a missing extra.
+`importlib` is for registries that import a model when it is looked up, for naming a missing extra, and for the tables
+(`tomllib`) that stand beside a module.
 """
 ONLY_IN = {
     "pyspark": ("spark", "runs", "crashtest"),

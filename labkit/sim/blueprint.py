@@ -3,8 +3,10 @@
 One line in `labkit.sim.models` registers a model; apart from that only its picture (scene) needs a line.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from labkit.core.errors import InvalidInput
@@ -29,6 +31,18 @@ class Scenario(NamedTuple, Generic[ScriptT]):
     watch_for: str
     parameters: Mapping[str, object]
     script: ScriptT
+
+
+def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
+    """Return the scenarios in the file `scenarios.toml` of a model's package, in its order.
+
+    `script` makes the script that the model plays out of what the file holds; the default takes it as it is.
+    """
+    tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
+    return {
+        name: Scenario(**{"parameters": {}, **table, "script": script(table.get("script", ""))})
+        for name, table in tables.items()
+    }
 
 
 def play(model: Model[Any], steps: str) -> Replay:

@@ -11,10 +11,9 @@ from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.core.judge import Guarantee
 from labkit.sim.explore import explore, reachable
 from labkit.sim.model import Action, Mood, crash, declared
-from labkit.sim.models.barriers import BLUEPRINT
+from labkit.sim.models.barriers import BLUEPRINT, play
 from labkit.sim.models.barriers.claims import Cost, Ends, cost
 from labkit.sim.models.barriers.model import Barriers
-from labkit.sim.models.barriers.scenarios import SCENARIOS, play
 from labkit.sim.models.barriers.schedule import is_over
 from labkit.sim.models.barriers.state import (
     BARRIER,
@@ -226,7 +225,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
+@pytest.mark.parametrize("name", {**BLUEPRINT.scenarios, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     counts, guarantee, broken = NAMED[name]
     walked = replay(trace_of(name))
@@ -254,13 +253,13 @@ def counted(given: dict, held: int) -> str:
 
 def test_after_hello_hello_world_the_checkpoint_holds_offset_three_and_both_counts():
     [checkpoint] = after("three_records", "complete(1)").coordinator.completed
-    given = SCENARIOS["three_records"].parameters
+    given = BLUEPRINT.scenarios["three_records"].parameters
     assert checkpoint.offsets == (3,)
     assert [counted(given, state) for state in checkpoint.states[:-1]] == ["hello=2", "world=1"]
 
 
 def test_a_crash_at_the_third_record_goes_back_to_the_second():
-    given = SCENARIOS["crash_at_the_third"].parameters
+    given = BLUEPRINT.scenarios["crash_at_the_third"].parameters
     restored = after("crash_at_the_third", "restore")
     assert restored.sources == (Source(2, 1),)
     assert [counted(given, operator.state) for operator in restored.operators] == [
@@ -275,9 +274,11 @@ def test_a_blocked_channel_holds_its_records_back():
     held = after("alignment", "take_barrier(0)")
     [operator, _] = held.operators
     assert (operator.at, operator.done, operator.inputs[0]) == (b"\1\0", 0, bytes((2,)))
-    model = build(**SCENARIOS["alignment"].parameters)
+    model = build(**BLUEPRINT.scenarios["alignment"].parameters)
     assert Action("process", 0) not in model.actions(held)
-    assert Action("process", 0) in build(**{**SCENARIOS["alignment"].parameters, "mode": "at_least_once"}).actions(held)
+    assert Action("process", 0) in build(
+        **{**BLUEPRINT.scenarios["alignment"].parameters, "mode": "at_least_once"}
+    ).actions(held)
 
 
 def test_what_is_overtaken_is_in_the_checkpoint_and_comes_first_after_a_restart():
@@ -310,7 +311,7 @@ def test_a_newer_barrier_ends_the_alignment_for_an_older_one():
     blocked = after("newer_barrier", "expire(1)")
     [count, _] = blocked.operators
     assert (count.at, count.done) == (b"\1\0", 0)
-    model = build(**SCENARIOS["newer_barrier"].parameters)
+    model = build(**BLUEPRINT.scenarios["newer_barrier"].parameters)
     assert Action("process", 0) not in model.actions(blocked)
     [count, _] = (released := after("newer_barrier", "take_barrier(1)")).operators
     assert (count.at, count.done) == (b"\1\2", 0)
@@ -359,8 +360,8 @@ def test_a_checkpoint_has_its_price(name: str):
 
 def test_a_task_that_stands_still_does_nothing_until_its_copy_is_stored():
     standing = after("copied_standing", "take_barrier(0)")
-    assert Action("process", 0) not in build(**SCENARIOS["copied_standing"].parameters).actions(standing)
-    goes_on = build(**{**SCENARIOS["copied_standing"].parameters, "copying": "background"})
+    assert Action("process", 0) not in build(**BLUEPRINT.scenarios["copied_standing"].parameters).actions(standing)
+    goes_on = build(**{**BLUEPRINT.scenarios["copied_standing"].parameters, "copying": "background"})
     assert Action("process", 0) in goes_on.actions(standing)
 
 
@@ -417,7 +418,7 @@ def test_a_bad_choice_is_refused_with_what_is_possible(given: tuple[str, str, st
 
 
 def test_a_state_is_told_in_one_line():
-    assert build(**SCENARIOS["alignment"].parameters).text(after("alignment", "take_barrier(0)")) == (
+    assert build(**BLUEPRINT.scenarios["alignment"].parameters).text(after("alignment", "take_barrier(0)")) == (
         "1 triggered; pending 1 (offset 0:1, offset 1:?, count 0 ?, the sink ?, parts of source 0, acknowledged by "
         "source 0); source 0 at offset 2 after barrier 1; source 1 at offset 1 after barrier 0; count 0 hello=1 [0], "
         "copied for 0, from source 0 barrier 1 then 2, from source 1 barrier 0 then 1; the sink - [-], copied for 0, "

@@ -15,7 +15,6 @@ from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.changelog import BLUEPRINT, query
 from labkit.sim.models.changelog.claims import is_settled, rows
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.scenarios import SCENARIOS
 from labkit.sim.models.changelog.state import Consumer, Kind, Message, Query, Row, Table, applied, visible
 from labkit.sim.trace import Trace, make, replay
 
@@ -89,7 +88,7 @@ RIGHT = {
 """The scenarios that end with what the batch query gives."""
 
 
-@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
+@pytest.mark.parametrize("name", {**BLUEPRINT.scenarios, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     walked = replay(trace_of(name))
     assert isinstance(walked.model, Changelog)

@@ -12,7 +12,6 @@ from labkit.sim.model import crash, declared
 from labkit.sim.models.delivery import BLUEPRINT
 from labkit.sim.models.delivery.claims import Judge, executions, is_over, waited
 from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.scenarios import SCENARIOS
 from labkit.sim.models.delivery.state import Hop, Message, Process, Stage, State
 from labkit.sim.trace import Replay, make, parse, replay
 
@@ -132,7 +131,7 @@ NAMED: dict[str, tuple[Guarantee, tuple[tuple[int, ...], ...]]] = {
 """The judge's verdict, and how often each process after the source worked on each record."""
 
 
-@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
+@pytest.mark.parametrize("name", {**BLUEPRINT.scenarios, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     walked = replay(trace_of(name))
     assert is_over(walked.state)

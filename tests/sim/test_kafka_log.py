@@ -15,7 +15,6 @@ from labkit.sim.models.kafka_log import BLUEPRINT
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog
-from labkit.sim.models.kafka_log.scenarios import SCENARIOS
 from labkit.sim.models.kafka_log.state import (
     ABORT,
     COMMIT,
@@ -138,7 +137,7 @@ NAMED = {
 ANOMALIES = ("lost", "duplicate", "aborted_read", "precommitted_read", "unseen", "unexpected")
 
 
-@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
+@pytest.mark.parametrize("name", {**BLUEPRINT.scenarios, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     guarantee, *anomalies = NAMED[name]
     walked = replay(trace_of(name))
@@ -147,7 +146,7 @@ def test_a_scenario_shows_what_it_promises(name: str):
     for reader in range(len(walked.model.settings.readers)):
         found = verdict(walked, reader)
         assert {each: getattr(found, each) for each in ANOMALIES if getattr(found, each)} == anomalies[reader]
-    assert all(step in map(str, walked.actions) for step in SCENARIOS[name].script.split())
+    assert all(step in map(str, walked.actions) for step in BLUEPRINT.scenarios[name].script.split())
 
 
 def states_of(name: str) -> list[State]:

@@ -18,7 +18,7 @@ from labkit.sim.models.pipeline import BLUEPRINT, programs
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.scenarios import SCENARIOS, crashed, simulate, verdict
+from labkit.sim.models.pipeline.scenarios import crashed, simulate, verdict
 from labkit.sim.models.pipeline.state import NOBODY, Driver, Handle, Place, Query, State, Status
 from labkit.sim.trace import Replay, make, replay
 
@@ -193,7 +193,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
+@pytest.mark.parametrize("name", {**BLUEPRINT.scenarios, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     guarantee, anomalies = NAMED[name]
     found = verdict(replay(trace_of(name)))

@@ -12,7 +12,6 @@ from labkit.sim.models.snapshot import BLUEPRINT, claims
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.scenarios import SCENARIOS
 from labkit.sim.models.snapshot.state import (
     MARKER,
     PER_CHANNEL,
@@ -227,7 +226,7 @@ NAMED: dict[str, tuple[set[str], int, int | None]] = {
 """What is violated, for how many steps all were paused, and after which step things were as the snapshot says."""
 
 
-@pytest.mark.parametrize("name", {**SCENARIOS, **NAMED})
+@pytest.mark.parametrize("name", {**BLUEPRINT.scenarios, **NAMED})
 def test_a_scenario_shows_what_it_promises(name: str):
     walked = replay(trace_of(name))
     violated = {

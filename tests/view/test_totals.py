@@ -7,15 +7,15 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
+from labkit.sim.models.changelog import BLUEPRINT
 from labkit.sim.models.changelog.claims import is_settled
 from labkit.sim.models.changelog.query import batch
-from labkit.sim.models.changelog.scenarios import SCENARIOS
 from labkit.sim.trace import make
 from labkit.view.measure import width
 from labkit.view.totals import COLUMN, LEFT, Totals, totals_in
 
 SVG = "{http://www.w3.org/2000/svg}"
-COUNTED = [name for name in SCENARIOS if name != "append_stream"]
+COUNTED = [name for name in BLUEPRINT.scenarios if name != "append_stream"]
 """An append-only stream holds the history of each count, so its counts do not add up to the records."""
 
 
@@ -105,7 +105,7 @@ def test_each_line_lies_where_its_numbers_say(name: str) -> None:
     assert len(rings) == 1 + sum(each.reader_sum != each.records and not each.differs for each in shown)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", BLUEPRINT.scenarios)
 def test_no_message_is_wider_than_its_column(name: str) -> None:
     assert all(width(each.message, 11.5) < COLUMN for each in totals_of(name))
 

@@ -5,9 +5,9 @@ from itertools import permutations, product
 from typing import Any, NamedTuple
 
 from labkit.sim.model import Action
+from labkit.sim.models.barriers import play
 from labkit.sim.models.barriers.model import Barriers
 from labkit.sim.models.barriers.operators import is_blocked, take
-from labkit.sim.models.barriers.scenarios import play
 from labkit.sim.models.barriers.state import BARRIER, ENDED, Operator
 from labkit.sim.open_models.alignment import OpenAlignment
 from labkit.sim.trace import make

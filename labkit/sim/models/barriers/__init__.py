@@ -2,14 +2,38 @@
 
 from collections.abc import Mapping
 
-from labkit.sim.blueprint import Blueprint, Fact
+from labkit.sim.blueprint import Blueprint, Fact, go_on, scenarios_of
+from labkit.sim.model import Action
 from labkit.sim.models.barriers.claims import cost
-from labkit.sim.models.barriers.model import Barriers
-from labkit.sim.models.barriers.scenarios import SCENARIOS, play
+from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.models.barriers.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
-__all__ = ["BLUEPRINT"]
+__all__ = ["BLUEPRINT", "play"]
+
+_SETTLES = ("store", "complete", "announce", *READS)
+_REQUESTED = ("trigger", "copy")
+
+
+def play(model: Barriers, script: str) -> Replay:
+    """Run a script and go on to the end of the job. Raises `InvalidAction` for an action that is not enabled."""
+    walk = Replay(model)
+    for step in script.split():
+        if step == "settle":
+            _settle(walk)
+        else:
+            walk.forward(Action.parse(step))
+    return go_on(walk, model, _first_unasked)
+
+
+def _first_unasked(enabled: list[Action]) -> Action:
+    """Return the first action that starts no checkpoint, or else the first action. So running checkpoints end first."""
+    return next((each for each in enabled if each.name not in _REQUESTED), enabled[0])
+
+
+def _settle(walk: Replay) -> None:
+    while settling := [action for action in walk.model.actions(walk.state) if action.name in _SETTLES]:
+        walk.forward(settling[0])
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
@@ -40,7 +64,7 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     Barriers,
     play,
-    SCENARIOS,
+    scenarios_of(__name__),
     facts,
     {
         "held_records": "records that were held back in a blocked channel",

@@ -1,9 +1,8 @@
 """The simulator of a changing table as a stream: a count per key, as an append-only, retract or upsert stream."""
 
-from labkit.sim.blueprint import Blueprint, go_on, play
+from labkit.sim.blueprint import Blueprint, go_on, play, scenarios_of
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.scenarios import SCENARIOS
 from labkit.sim.models.changelog.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
@@ -26,5 +25,5 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     Changelog,
     play_with_the_consumer_first,
-    SCENARIOS,
+    scenarios_of(__name__),
 )

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
+from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.delivery.claims import Judge, executions, waited
 from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.scenarios import SCENARIOS
 from labkit.sim.models.delivery.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
@@ -30,7 +29,7 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     Delivery,
     play_to_the_end,
-    SCENARIOS,
+    scenarios_of(__name__),
     facts,
     {
         "executions": "how often each process worked on each record",

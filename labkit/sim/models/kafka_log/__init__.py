@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from labkit.core.records import History, Record
-from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
+from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog
-from labkit.sim.models.kafka_log.scenarios import SCENARIOS
 from labkit.sim.models.kafka_log.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
@@ -41,7 +40,7 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     KafkaLog,
     play_to_the_end,
-    SCENARIOS,
+    scenarios_of(__name__),
     facts,
     history=history,
     expected=expected,

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from labkit.core.records import History
-from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end
+from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.orders.claims import Judge
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.scenarios import SCENARIOS
 from labkit.sim.models.orders.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
@@ -34,7 +33,7 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     Orders,
     play_to_the_end,
-    SCENARIOS,
+    scenarios_of(__name__),
     _facts,
     {},
     _history,

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from labkit.sim.blueprint import Blueprint, Fact
+from labkit.sim.blueprint import Blueprint, Fact, scenarios_of
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.scenarios import SCENARIOS, due, history, play, tells_when_written, verdict
+from labkit.sim.models.pipeline.scenarios import cues, due, history, play, tells_when_written, verdict
 from labkit.sim.models.pipeline.state import PARAMETERS, VERSION
 from labkit.sim.walk import Replay
 
@@ -23,7 +23,7 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     Pipeline,
     play,
-    SCENARIOS,
+    scenarios_of(__name__, cues),
     facts,
     history=history,
     expected=due,

@@ -1,4 +1,4 @@
-"""The named runs of the pipeline simulator, each with what to watch for, and simulated crashes at failpoints.
+"""Scripts of the pipeline simulator, and simulated crashes at failpoints.
 
 A script says which faults happen at which failpoint; between them the drivers go on without faults.
 """
@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from labkit.core.errors import JobFailed
-from labkit.core.failpoints import Crash, FailPoint, Order
+from labkit.core.failpoints import Crash, FailPoint, Order, parse_crash
 from labkit.core.judge import Verdict
 from labkit.core.records import History, Record
 from labkit.core.strategies import Pending, Strategy
-from labkit.sim.blueprint import Scenario, unasked
+from labkit.sim.blueprint import unasked
 from labkit.sim.model import Action
 from labkit.sim.models.pipeline.claims import NOTIFIED, ZOMBIE, Judge, expected
 from labkit.sim.models.pipeline.model import Pipeline
@@ -29,6 +29,16 @@ class Cue(NamedTuple):
     point: FailPoint
     actions: tuple[str, ...] = ("crash",)
     batch: int = 0
+
+
+def cues(script: Sequence[str]) -> tuple[Cue, ...]:
+    """Return a script from its text: each entry is a failpoint, perhaps with a batch, and actions; none is a crash."""
+    return tuple(_cue(*entry.split()) for entry in script)
+
+
+def _cue(at: str, *actions: str) -> Cue:
+    point, batch = parse_crash(at)
+    return Cue(point, actions or ("crash",), batch)
 
 
 def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
@@ -142,185 +152,3 @@ def verdict(walk: Replay) -> Verdict:
     """Return the judge's verdict on the end of a run."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).verdict(walk.state)
-
-
-_BETWEEN = FailPoint.AFTER_PRE_COMMIT
-_SMALL_BATCHES = {"records_per_batch": 1}
-_DECIDES_FIRST = {"strategy": "two_phase", "order": "decision"}
-_ON_DATABASE = {"strategy": "two_phase", "order": "engine", "store": "postgres", "zombies": 1}
-
-
-def _at(point: FailPoint, *actions: str, batch: int = 0) -> tuple[Cue, ...]:
-    """Return a script with one entry: at this failpoint these actions happen, or a crash if none are given."""
-    return (Cue(point, actions or ("crash",), batch),)
-
-
-SCENARIOS: dict[str, Scenario[tuple[Cue, ...]]] = {
-    "undisturbed": Scenario(
-        "The batch is planned, its rows are written one by one, and only then is it noted as finished.",
-        {"strategy": "append"},
-        (),
-    ),
-    "jump_back": Scenario(
-        "hello is seen at 2, then at 1 again, then at 2: exactly-once in the end, and a reader saw the replay.",
-        {"strategy": "idempotent", "store": "sqlite"},
-        _at(_BETWEEN),
-    ),
-    "append_twice": Scenario(
-        "Every row is there twice: the rows were visible before commits/0, and the batch runs again.",
-        {"strategy": "append"},
-        _at(_BETWEEN),
-    ),
-    "append_once": Scenario(
-        "Killed after commits/0 instead: the batch is noted and does not run again. The same chain, a harmless moment.",
-        {"strategy": "append"},
-        _at(FailPoint.AFTER_COMMIT_LOG),
-    ),
-    "half_flushed_log": Scenario(
-        "Nobody noted how far the flush had come, so world comes twice: a write-ahead log is at-least-once.",
-        {"strategy": "wal"},
-        _at(FailPoint.MID_COMMIT),
-    ),
-    "deleted_log": Scenario(
-        "The same crash, but recovery deletes the log that was not confirmed: what was not flushed yet is lost.",
-        {"strategy": "wal", "unconfirmed_log": "delete"},
-        _at(FailPoint.MID_COMMIT),
-    ),
-    "marker": Scenario(
-        "Rows and marker came together, so the re-run finds the marker and writes nothing.",
-        {"strategy": "batch_marker"},
-        _at(FailPoint.AFTER_COMMIT),
-    ),
-    "commit_then_decide": Scenario(
-        "In commit-then-log order the sink has committed and commits/0 is missing: two-phase commit doubles the batch.",
-        {"strategy": "two_phase", "order": "engine"},
-        _at(FailPoint.AFTER_COMMIT),
-    ),
-    "decide_then_commit": Scenario(
-        "The same crash in log-then-commit order: recovery commits by the stored handles, and nothing is doubled.",
-        _DECIDES_FIRST,
-        _at(FailPoint.AFTER_COMMIT_LOG),
-    ),
-    "half_committed": Scenario(
-        "One participant has committed and the other has not: for the whole downtime a reader sees half of the batch.",
-        _DECIDES_FIRST,
-        _at(FailPoint.MID_COMMIT),
-    ),
-    "second_crash": Scenario(
-        "Recovery itself dies half-way; the next one finishes it, because committing twice changes nothing.",
-        {**_DECIDES_FIRST, "crashes": 2},
-        (Cue(FailPoint.AFTER_COMMIT_LOG), Cue(FailPoint.MID_RESOLVE)),
-    ),
-    "commit_raises_again": Scenario(
-        "One of two is committed before the crash, and a second commit is an error: every new driver meets it.",
-        {"order": "decision", "committed_again": "raise"},
-        _at(FailPoint.MID_COMMIT),
-    ),
-    "second_crash_of_the_log": Scenario(
-        "The write-ahead log's recovery dies half-way and flushes again: world comes twice.",
-        {"strategy": "wal", "crashes": 2},
-        (Cue(FailPoint.AFTER_COMMIT_LOG), Cue(FailPoint.MID_RESOLVE)),
-    ),
-    "lost_notification": Scenario(
-        "The notification of batch 0 is lost; the commit of batch 1 makes up for it: late, and nothing is lost.",
-        {**_SMALL_BATCHES, "lost_notices": 1},
-        _at(FailPoint.AFTER_COMMIT_LOG, "lose_notice"),
-    ),
-    "late_notification": Scenario(
-        "Batch 1 is written and pre-committed before the notification of batch 0 comes: nothing is lost or doubled.",
-        _SMALL_BATCHES,
-        _at(FailPoint.AFTER_COMMIT_LOG, "plan", "insert", "prepare"),
-    ),
-    "transaction_timeout": Scenario(
-        "The store drops a transaction between decision and commit, and the commit's error is only logged: lost.",
-        {"expiries": 1, "dropped": "ignore"},
-        _at(FailPoint.AFTER_COMMIT_LOG, "expire"),
-    ),
-    "timeout_in_a_loop": Scenario(
-        "The same, but the commit raises: every new driver meets the same error, and the query never ends.",
-        {"expiries": 1, "dropped": "raise"},
-        _at(FailPoint.AFTER_COMMIT_LOG, "expire", "crash"),
-    ),
-    "timeout_before_the_commit": Scenario(
-        "In commit-then-log order the commit raises before commits/0: the batch fails and runs "
-        "again, and nothing is lost.",
-        {"order": "engine", "expiries": 1, "dropped": "raise"},
-        _at(_BETWEEN, "expire"),
-    ),
-    "expired_checkpoint": Scenario(
-        "The checkpoint of batch 0 expires and the job lives on: its transaction rides along and commits with batch 1.",
-        {**_SMALL_BATCHES, "lapses": 1},
-        _at(FailPoint.AFTER_HANDLES, "lapse"),
-    ),
-    "expired_and_aborted": Scenario(
-        "The same, but its transaction is aborted: the source does not go back, so the record is lost.",
-        {**_SMALL_BATCHES, "lapses": 1, "lapsed": "aborted"},
-        _at(FailPoint.AFTER_HANDLES, "lapse"),
-    ),
-    "older_checkpoint": Scenario(
-        "An older checkpoint is restored: a batch that was committed runs again, and not even two-phase commit knows.",
-        {**_SMALL_BATCHES, "rollbacks": 1},
-        _at(FailPoint.AFTER_COMMIT, "crash", "roll_back", batch=1),
-    ),
-    "zombie": Scenario(
-        "A driver that was thought dead wakes up and goes on writing: its rows are there a second time.",
-        {"strategy": "append", "zombies": 1},
-        _at(FailPoint.MID_WRITE, "replace_driver"),
-    ),
-    "zombie_upserts": Scenario(
-        "The waking driver overwrites what batch 1 wrote: hello falls back from 3 to 2, and a record is lost.",
-        {
-            "strategy": "idempotent",
-            "store": "sqlite",
-            "zombies": 1,
-            "words": "hello-hello-hello",
-            "records_per_batch": 2,
-        },
-        _at(FailPoint.MID_WRITE, "replace_driver"),
-    ),
-    "zombie_fenced": Scenario(
-        "The same, but whoever was replaced is refused: of the waking driver only what it wrote before is there.",
-        {"strategy": "append", "zombies": 1, "fencing": True},
-        _at(FailPoint.MID_WRITE, "replace_driver"),
-    ),
-    "zombie_begins": Scenario(
-        "The waking driver had begun nothing that recovery could abort: it writes and commits the batch a second time.",
-        _ON_DATABASE,
-        _at(FailPoint.AFTER_OFFSET_LOG, "replace_driver"),
-    ),
-    "zombie_begins_fenced": Scenario(
-        "The same, but its database knows who was replaced, and refuses the transaction that it wants to begin.",
-        {**_ON_DATABASE, "fencing": True},
-        _at(FailPoint.AFTER_OFFSET_LOG, "replace_driver"),
-    ),
-    "abrupt_end": Scenario(
-        "The query ends before its last notification: the transactions stay prepared, and no row is visible.",
-        {"sweeps": False, "lost_notices": 1},
-        _at(FailPoint.AFTER_COMMIT_LOG, "lose_notice"),
-    ),
-    "deleted_checkpoint": Scenario(
-        "A fresh folder has a new query and starts at offset 0: two-phase commit writes everything a second time.",
-        {"deletions": 1},
-        _at(FailPoint.AFTER_COMMIT, "crash", "delete_checkpoint"),
-    ),
-    "deleted_checkpoint_and_markers": Scenario(
-        "Batch ids start at 0 again: a marker without the query's name hides new data, and it is lost.",
-        {"strategy": "batch_marker", "markers": "batch", "deletions": 1, **_SMALL_BATCHES},
-        _at(FailPoint.AFTER_COMMIT_LOG, "crash", "delete_checkpoint"),
-    ),
-    "forgetful_source": Scenario(
-        "The rows were pre-committed and undecided, so recovery drops them; the socket cannot give them again: lost.",
-        {"source": "socket"},
-        _at(_BETWEEN),
-    ),
-    "lost_and_doubled": Scenario(
-        "The log of batch 0 is flushed again, and batch 1 died with the driver: one record twice, another never.",
-        {"source": "socket", "strategy": "wal", "records_per_batch": 2},
-        _at(FailPoint.AFTER_COMMIT_LOG, "plan", "notify", "notified_look", "notified_flush", "crash"),
-    ),
-    "raw_table": Scenario(
-        "Two-phase commit is simulated in a table that everybody can read: rows are seen that were never committed.",
-        {"store": "sqlite", "reader": "table"},
-        _at(_BETWEEN),
-    ),
-}

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from labkit.sim.blueprint import Blueprint, Fact, play
+from labkit.sim.blueprint import Blueprint, Fact, play, scenarios_of
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.scenarios import SCENARIOS
 from labkit.sim.models.snapshot.state import AMOUNT, PARAMETERS, VERSION, in_channels
 from labkit.sim.walk import Replay
 
@@ -32,7 +31,7 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     Bank,
     play,
-    SCENARIOS,
+    scenarios_of(__name__),
     facts,
     {
         "snapshot_accounts": "money in each account of the last completed snapshot",

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from labkit.sim.blueprint import Blueprint, Fact, play
+from labkit.sim.blueprint import Blueprint, Fact, play, scenarios_of
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.scenarios import SCENARIOS
 from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, blocked
 from labkit.sim.models.two_phase_commit.textbook import Textbook
 from labkit.sim.parameters import Values
@@ -32,7 +31,7 @@ BLUEPRINT = Blueprint(
     PARAMETERS,
     build,
     play,
-    SCENARIOS,
+    scenarios_of(__name__),
     facts,
     {"blocked_steps": "steps in doubt with locks held, by participant"},
 )
