@@ -137,6 +137,13 @@ class Property(NamedTuple, Generic[StateT]):
         return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
+def unless(
+    name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
+) -> Property[StateT]:
+    """Return a claim from one function that says how a state breaks it, or an empty text if the state does not."""
+    return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
+
+
 class Model(ABC, Generic[StateT]):
     """One configuration of a simulator.
 

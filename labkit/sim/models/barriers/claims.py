@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from labkit.core.judge import Outcome, Verdict, judge
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.sim.model import Mood, Property
+from labkit.sim.model import Mood, Property, unless
 from labkit.sim.models.barriers.operators import is_blocked
 from labkit.sim.models.barriers.schedule import is_over
 from labkit.sim.models.barriers.state import (
@@ -321,12 +321,6 @@ def _miscount(settings: Settings) -> Reason:
     return why
 
 
-def _claim(
-    name: str, mood: Mood, sentence: str, reason: Reason, where: Callable[[State], bool] | None = None
-) -> Property[State]:
-    return Property(name, mood, sentence, lambda state: not reason(state), reason, where)
-
-
 def _has_barriers(state: State) -> bool:
     """Return whether barriers of a pending checkpoint may still be in the channels."""
     pending = state[0].pending
@@ -366,18 +360,18 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
         ("exact", "A complete checkpoint holds each record before its offsets once, no other.", latest(cuts.inexact)),
         ("latest", "Ids grow, and the job runs from the latest complete checkpoint.", _outdated),
     ):
-        yield _claim(name, Mood.ALWAYS, sentence, reason, is_suspect)
+        yield unless(name, Mood.ALWAYS, sentence, reason, is_suspect)
     if settings.transactional and (settings.keeps_cancelled or not settings.faults.cancels):
         sentence = "A row is visible only if a complete checkpoint holds it."
-        yield _claim("decided_first", Mood.ALWAYS, sentence, _undecided(settings), lambda state: state[3] > 0)
+        yield unless("decided_first", Mood.ALWAYS, sentence, _undecided(settings), lambda state: state[3] > 0)
 
 
 def _of_barriers(settings: Settings) -> Iterator[Property[State]]:
     sentence = "A channel brings each barrier once, and the lower id first."
-    yield _claim("in_order", Mood.ALWAYS, sentence, _disorder(settings), _has_barriers)
+    yield unless("in_order", Mood.ALWAYS, sentence, _disorder(settings), _has_barriers)
     if settings.mode is Mode.ALIGNED:
         sentence = "No task takes a record from behind a barrier that others still owe it."
-        yield _claim("aligned", Mood.ALWAYS, sentence, _ahead(settings), _has_barriers)
+        yield unless("aligned", Mood.ALWAYS, sentence, _ahead(settings), _has_barriers)
 
 
 def _possible(settings: Settings, text: Reason) -> Iterator[Property[State]]:
@@ -403,7 +397,7 @@ def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
         ("no_loss", "In the end no row is lost.", ends.lost),
         ("no_duplicate", "In the end no row has come out twice.", ends.doubled),
     ):
-        yield _claim(name, Mood.EVENTUALLY, sentence, reason)
+        yield unless(name, Mood.EVENTUALLY, sentence, reason)
 
 
 def text(settings: Settings, state: State) -> str:

@@ -5,8 +5,9 @@ lack a row; that is no violation, and the narration shows it.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from labkit.sim.model import Mood, Property
+from labkit.sim.model import Mood, Property, unless
 from labkit.sim.models.changelog.query import batch
 from labkit.sim.models.changelog.state import Budget, Encoding, Kind, Row, Settings, State, Table, has, visible
 from labkit.sim.wording import listed, to_come
@@ -38,13 +39,20 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
     The table equals the batch query's result after every prefix and at the end, has one row per key and the right
     totals; certain events must be possible.
     """
-    properties = [_equals_batch(settings), _ends_equal(settings)]
+    always, some, difference = Mood.ALWAYS, Mood.SOMETIMES, partial(_difference, settings)
+    same = "Whenever all is read, the table is what the batch query gives for the same records."
+    in_the_end = "In the end the table is what the batch query gives, whatever it was before."
+    properties = [
+        unless("equals_batch", always, same, difference, is_settled),
+        unless("ends_equal", Mood.EVENTUALLY, in_the_end, difference),
+    ]
     if settings.encoding is not Encoding.APPEND:
-        properties.append(_one_row())
+        sentence = "Whenever all is read, no key has more than one row."
+        properties.append(unless("one_row", always, sentence, _doubled, is_settled))
         if not settings.at_most:
-            properties.append(_total())
+            sentence = "Whenever all is read, the counts add up to the number of records."
+            properties.append(unless("total", always, sentence, _wrong_total, is_settled))
     last = len(settings.words)
-    some = Mood.SOMETIMES
     properties.append(
         Property("all_read", some, "All is read.", lambda state: state.furthest == last, text, is_settled)
     )
@@ -55,74 +63,34 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
     return properties
 
 
-def _equal(settings: Settings, state: State) -> bool:
-    return visible(state.consumer.table) == batch(settings, state.furthest)
-
-
 def _difference(settings: Settings, state: State) -> str:
+    """Return a row in which the consumer's table differs from the batch query's result; empty if they are equal."""
     table, right = visible(state.consumer.table), batch(settings, state.furthest)
+    if table == right:
+        return ""
     wrong = next((row for row in table if row not in right), None) or next(row for row in right if row not in table)
     where = "in the table" if wrong in table else "missing"
     row = rows((wrong,))
     return f"after {state.furthest} records {row} is {where}: it has {rows(table)}, the batch query {rows(right)}."
 
 
-def _equals_batch(settings: Settings) -> Property[State]:
-    return Property(
-        "equals_batch",
-        Mood.ALWAYS,
-        "Whenever all is read, the table is what the batch query gives for the same records.",
-        lambda state: _equal(settings, state),
-        lambda state: _difference(settings, state),
-        is_settled,
-    )
+def _doubled(state: State) -> str:
+    """Return which key has more than one row; empty if none has."""
+    table = visible(state.consumer.table)
+    keys = [row.key for row in table]
+    twice = [row for row in table if keys.count(row.key) > 1 or row.times > 1]
+    if not twice:
+        return ""
+    shown = rows(tuple(row for row in twice if row.key == twice[0].key))
+    return f"{twice[0].key} has more than one row: {shown}."
 
 
-def _ends_equal(settings: Settings) -> Property[State]:
-    return Property(
-        "ends_equal",
-        Mood.EVENTUALLY,
-        "In the end the table is what the batch query gives, whatever it was before.",
-        lambda state: _equal(settings, state),
-        lambda state: _difference(settings, state),
-    )
-
-
-def _one_row() -> Property[State]:
-    def twice(state: State) -> list[Row]:
-        table = visible(state.consumer.table)
-        keys = [row.key for row in table]
-        return [row for row in table if keys.count(row.key) > 1 or row.times > 1]
-
-    def because(state: State) -> str:
-        doubled = twice(state)
-        shown = rows(tuple(row for row in doubled if row.key == doubled[0].key))
-        return f"{doubled[0].key} has more than one row: {shown}."
-
-    return Property(
-        "one_row",
-        Mood.ALWAYS,
-        "Whenever all is read, no key has more than one row.",
-        lambda state: not twice(state),
-        because,
-        is_settled,
-    )
-
-
-def _total() -> Property[State]:
-    def total(state: State) -> int:
-        return sum(row.value * row.times for row in state.consumer.table)
-
-    return Property(
-        "total",
-        Mood.ALWAYS,
-        "Whenever all is read, the counts add up to the number of records.",
-        lambda state: total(state) == state.furthest,
-        lambda state: (
-            f"the counts add up to {total(state)} after {state.furthest} records: {rows(state.consumer.table)}."
-        ),
-        is_settled,
-    )
+def _wrong_total(state: State) -> str:
+    """Return what the counts add up to; empty if that is the number of records."""
+    total = sum(row.value * row.times for row in state.consumer.table)
+    if total == state.furthest:
+        return ""
+    return f"the counts add up to {total} after {state.furthest} records: {rows(state.consumer.table)}."
 
 
 def _can_have_gap(settings: Settings) -> bool:

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from labkit.core.judge import ANOMALY, Witness
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.sim.model import Action, Mood, Property
+from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models.delivery.state import Faults, Hop, Message, Process, Settings, Stage, State
 from labkit.sim.verdicts import StateJudge
 from labkit.sim.wording import listed, members, to_come
@@ -98,23 +98,18 @@ _WITNESS_SENTENCES: dict[str, Callable[[Witness], str]] = {
 
 
 def _kept(records: int) -> Property[State]:
-    def first_gone(state: State) -> int | None:
+    def broken(state: State) -> str:
         safe = {row.record for row in state.out}
         for process in state.processes:
             safe.update(message.record for message in process.outbox)
-        return next((record for record in range(records) if record not in safe), None)
+        for record in range(records):
+            if record not in safe:
+                gone = "a crash loses it, or has done so."
+                return f"record {record} is in nobody's durable outbox and has not come out: {gone}"
+        return ""
 
-    def because(state: State) -> str:
-        record = first_gone(state)
-        return f"record {record} is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
-
-    return Property(
-        "kept",
-        Mood.ALWAYS,
-        "A record leaves its sender's log only when it is durable elsewhere, or out.",
-        lambda state: first_gone(state) is None,
-        because,
-    )
+    sentence = "A record leaves its sender's log only when it is durable elsewhere, or out."
+    return unless("kept", Mood.ALWAYS, sentence, broken)
 
 
 def _recovers(settings: Settings, text: Callable[[State], str]) -> Property[State]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from labkit.core.records import History, Observation, Reading, Record, Visibility
-from labkit.sim.model import Action, Mood, Property
+from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models.kafka_log.coordinator import PREPARED, end_of
 from labkit.sim.models.kafka_log.state import (
     COMMIT,
@@ -116,61 +116,37 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))
     if not settings.budget.rollbacks:
-        properties.append(_decided_first())
+        sentence = "A transaction is committed only after its checkpoint is complete."
+        properties.append(unless("decided_first", Mood.ALWAYS, sentence, _decided_early))
     return (*properties, *_glimpses(settings, judged, text), _ends())
 
 
 def _nothing_open(judged: Judge) -> Property[State]:
-    def first(state: State) -> tuple[int, int, Slot] | None:
+    def broken(state: State) -> str:
         for where, partition in enumerate(state.partitions):
             position = last_stable_offset(partition)
             if position < len(partition):
-                return where, position, partition[position]
-        return None
+                slot = partition[position]
+                return (
+                    f"the transaction t{slot.name}/e{slot.epoch} is open for ever: the last stable offset of partition "
+                    f"{where} stays at {position}, before record {slot.record}."
+                )
+        return ""
 
-    def because(state: State) -> str:
-        record = first(state)
-        assert record is not None
-        where, position, slot = record
-        return (
-            f"the transaction t{slot.name}/e{slot.epoch} is open for ever: the last stable offset of partition {where} "
-            f"stays at {position}, before record {slot.record}."
-        )
-
-    return Property(
-        "nothing_open",
-        Mood.ALWAYS,
-        "In the end no open transaction holds back the last stable offset.",
-        lambda state: first(state) is None,
-        because,
-        judged.is_over,
-    )
+    sentence = "In the end no open transaction holds back the last stable offset."
+    return unless("nothing_open", Mood.ALWAYS, sentence, broken, judged.is_over)
 
 
-def _decided_first() -> Property[State]:
-    def early(state: State) -> Slot | None:
-        checkpoints = state.job.checkpoints
-        last = checkpoints[-1].number if checkpoints else -1
-        for partition in state.partitions:
-            for slot, fate in zip(partition, fates(partition), strict=True):
-                if fate is Fate.COMMITTED and slot.batch > last:
-                    return slot
-        return None
-
-    def because(state: State) -> str:
-        slot = early(state)
-        assert slot is not None
-        checkpoints = state.job.checkpoints
-        last = f"the last complete one is {checkpoints[-1].number}" if checkpoints else "none is complete"
-        return f"record {slot.record} is committed, but it belongs to checkpoint {slot.batch}, and {last}."
-
-    return Property(
-        "decided_first",
-        Mood.ALWAYS,
-        "A transaction is committed only after its checkpoint is complete.",
-        lambda state: early(state) is None,
-        because,
-    )
+def _decided_early(state: State) -> str:
+    """Return how a transaction was committed before its checkpoint was complete; empty if none was."""
+    checkpoints = state.job.checkpoints
+    last = checkpoints[-1].number if checkpoints else -1
+    for partition in state.partitions:
+        for slot, fate in zip(partition, fates(partition), strict=True):
+            if fate is Fate.COMMITTED and slot.batch > last:
+                complete = f"the last complete one is {last}" if checkpoints else "none is complete"
+                return f"record {slot.record} is committed, but it belongs to checkpoint {slot.batch}, and {complete}."
+    return ""
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
@@ -202,16 +178,11 @@ def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -
 
 
 def _ends() -> Property[State]:
-    def because(state: State) -> str:
-        return f"the job has failed {state.failures} times, and would fail again."
+    def broken(state: State) -> str:
+        failed = f"the job has failed {state.failures} times, and would fail again."
+        return "" if state.job.phase is Phase.ENDED else failed
 
-    return Property(
-        "ends",
-        Mood.EVENTUALLY,
-        "The job ends, without an endless error.",
-        lambda state: state.job.phase is Phase.ENDED,
-        because,
-    )
+    return unless("ends", Mood.EVENTUALLY, "The job ends, without an endless error.", broken)
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:

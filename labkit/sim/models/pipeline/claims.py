@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from labkit.core.failpoints import FailPoint
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.core.strategies import Op
-from labkit.sim.model import Action, Mood, Property
+from labkit.sim.model import Action, Mood, Property, unless
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.state import (
     NOBODY,
@@ -110,9 +110,11 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
     """Return the claims to check: the judge's at the end, the protocol's rules, and that the query can and does end."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
-    properties.append(_no_orphan())
+    sentence = "In the end no transaction is left unfinished."
+    properties.append(unless("no_orphan", Mood.ALWAYS, sentence, _orphan, is_over))
     if settings.defers and not settings.faults.rollbacks and not settings.faults.deletions:
-        properties.append(_decided_first())
+        sentence = "A transaction is committed only after its batch was decided."
+        properties.append(unless("decided_first", Mood.ALWAYS, sentence, _decided_early))
     if settings.faults.crashes:
         properties.append(
             Property("recovers", Mood.SOMETIMES, "A query ends after a crash.", _has_recovered, text, is_over)
@@ -128,42 +130,21 @@ def _has_recovered(state: State) -> bool:
     return any(row.offset < 0 for row in state.seen)
 
 
-def _no_orphan() -> Property[State]:
-    def orphan(state: State) -> Transaction | None:
-        unfinished = (each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED))
-        return next(unfinished, None)
-
-    def because(state: State) -> str:
-        left = orphan(state)
-        assert left is not None
-        return f"the transaction {left.handle} is {left.status} and nobody will end it: it hides offsets {left.rows}."
-
-    def holds(state: State) -> bool:
-        return orphan(state) is None
-
-    return Property("no_orphan", Mood.ALWAYS, "In the end no transaction is left unfinished.", holds, because, is_over)
+def _orphan(state: State) -> str:
+    """Return which transaction is left unfinished; empty if none is."""
+    for each in state.transactions:
+        if each.status in (Status.OPEN, Status.PREPARED):
+            hides = f"it hides offsets {each.rows}."
+            return f"the transaction {each.handle} is {each.status} and nobody will end it: {hides}"
+    return ""
 
 
-def _decided_first() -> Property[State]:
-    def early(state: State) -> Transaction | None:
-        decided = state.query.decided
-        for each in state.transactions:
-            if each.status is Status.COMMITTED and each.handle.batch > decided:
-                return each
-        return None
-
-    def because(state: State) -> str:
-        transaction = early(state)
-        assert transaction is not None
-        return f"the transaction {transaction.handle} was committed before commits/N, the decision."
-
-    return Property(
-        "decided_first",
-        Mood.ALWAYS,
-        "A transaction is committed only after its batch was decided.",
-        lambda state: early(state) is None,
-        because,
-    )
+def _decided_early(state: State) -> str:
+    """Return which transaction was committed before its batch was decided; empty if none was."""
+    for each in state.transactions:
+        if each.status is Status.COMMITTED and each.handle.batch > state.query.decided:
+            return f"the transaction {each.handle} was committed before commits/N, the decision."
+    return ""
 
 
 def _stuck(state: State) -> str:
