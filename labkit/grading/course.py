@@ -68,7 +68,7 @@ def _own() -> Course:
     from labkit.teach.exercises.registry import EXERCISES
 
     notebooks = shipped.notebooks()
-    sources = [*PACKAGE.rglob("*.py"), *PACKAGE.glob("teach/exercises/texts/*.toml"), *notebooks.glob("*.ipynb")]
+    sources = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *notebooks.glob("*.ipynb")]
     return Course("labkit", EXERCISES, notebooks, variants, _digest(sources))
 
 
@@ -85,7 +85,7 @@ def _of_file(file: Path) -> Course:
     exercises = {exercise.name: exercise for exercise in module.EXERCISES}
     notebooks = file.parent / module.NOTEBOOKS
     name = getattr(module, "COURSE", file.stem)
-    sources = [file, *PACKAGE.rglob("*.py"), *notebooks.glob("*.ipynb")]
+    sources = [file, *PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *notebooks.glob("*.ipynb")]
     return Course(name, exercises, notebooks, module.variants, _digest(sources))
 
 

@@ -4,6 +4,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +14,7 @@ WRITTEN = "Written by lab.save_sink."
 """The text that marks a file written by `save_sink`, which replaces no other file."""
 STORES: Mapping[str, tuple[str, str]] = {"table": ("Table", ".db"), "folder": ("Folder", ".files")}
 """For each kind of store, its class in `labkit.teach.own_store` and the suffix of the store's file or folder."""
-SPARK = '''
-
-# How Spark and a reader call the sink above. Written by lab.save_sink.
-from contextlib import closing
-
-from labkit.teach.own_store import {store}
-
-STORE = {place!r}
-
-
-def foreach_batch(frame, batch):
-    """A foreachBatch function: hands the rows of one batch to the sink."""
-    query = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    rows = [{{"id": row.id, "item": row.key, "amount": row.amount}} for row in frame.collect()]
-    with closing({store}(STORE)) as store:
-        {name}(store, query, batch, rows)
-
-
-def read():
-    """What everybody can see."""
-    return {store}.seen(STORE)
-
-
-def reset():
-    """Empties the store between two runs of a test."""
-    {store}.empty(STORE)
-'''
+SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encoding="utf-8")
 """The code that `save_sink` adds to a file so that Spark and a reader can call the sink."""
 
 

@@ -96,6 +96,9 @@ def test_variants_are_the_same_for_the_same_seed_and_differ_between_seeds():
         assert all(variant not in exercise.public for each in drawn for variant in each)
 
 
+copies = cache(build_notebooks.build)
+
+
 @cache
 def given_away() -> dict[str, str]:
     """Everything that a learner gets: the built notebooks, and the package without the grader."""
@@ -110,7 +113,7 @@ def given_away() -> dict[str, str]:
         ):
             found[str(inside)] = path.read_text(encoding="utf-8", errors="replace")
     for source in build_notebooks.sources(ROOT):
-        for copy in build_notebooks.build(source):
+        for copy in copies(source):
             cells = nbformat.reads(copy, as_version=4).cells
             found[f"{source.stem} {len(found)}"] = "\n".join(cell.source for cell in cells)
     return found
@@ -144,7 +147,7 @@ def test_the_instructors_copy_has_the_solution_in_place_of_the_stub():
         for stub, solution in solved.values():
             assert solution in texts
             assert stub not in texts
-        learner = nbformat.reads(build_notebooks.build(source)[0], as_version=4).cells
+        learner = nbformat.reads(copies(source)[0], as_version=4).cells
         assert len(cells) == len(learner)
 
 

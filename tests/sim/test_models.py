@@ -74,7 +74,7 @@ def test_a_search_does_not_depend_on_hash_order(name: str):
     configuration = [*violating, *cases.small][0]
     code = (
         "import json, sys; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
-        "found = explore(make(sys.argv[1], json.loads(sys.argv[2])), max_states=20_000);"
+        "found = explore(make(sys.argv[1], json.loads(sys.argv[2])), max_states=8_000);"
         "print(json.dumps(found.to_json()))"
     )
     printed = {

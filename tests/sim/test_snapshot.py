@@ -136,7 +136,7 @@ def transfers(bits: int, ends: tuple) -> set:
 SMALL = [
     (MARKERS, 2, {"transfers": 2, "snapshots": 1, "crashes": 1}),
     (MARKERS, 2, {"transfers": 1, "snapshots": 2, "reorderings": 1, "crashes": 1}),
-    (MARKERS, 3, {"transfers": 1, "snapshots": 1, "crashes": 0}),
+    pytest.param(MARKERS, 3, {"transfers": 1, "snapshots": 1, "crashes": 0}, marks=pytest.mark.slow),
     (STOP, 2, {"transfers": 2, "snapshots": 2, "crashes": 1}),
     (STOP, 3, {"transfers": 1, "snapshots": 1, "crashes": 0}),
     (NAIVE, 2, {"transfers": 2, "snapshots": 1, "reorderings": 1, "crashes": 1}),
@@ -177,7 +177,11 @@ def test_the_criterion_of_the_cut_says_what_a_search_finds(chosen: dict, sent: i
     assert held
 
 
-CUTS = [(MARKERS, 2, {"transfers": 2}), (MARKERS, 3, {"transfers": 1}), (STOP, 2, {"transfers": 2})]
+CUTS = [
+    (MARKERS, 2, {"transfers": 2}),
+    pytest.param(MARKERS, 3, {"transfers": 1}, marks=pytest.mark.slow),
+    (STOP, 2, {"transfers": 2}),
+]
 
 
 @pytest.mark.parametrize(("algorithm", "count", "budgets"), CUTS, ids=str)

@@ -19,11 +19,12 @@ BROKEN = ("heuristic", "early", "forget_decision", "forget_vote")
 QUICK: list[dict[str, Any]] = [
     {"textbook": True, "participants": 4},
     {"participants": 1, "crashes": 2},
-    {"participants": 2, "crashes": 2},
+    {"participants": 2, "crashes": 1},
     {"participants": 3, "crashes": 0, "losses": 0},
     *({"participants": 2, "losses": 0, "broken": rule} for rule in BROKEN),
 ]
 LARGER: list[dict[str, Any]] = [
+    {"participants": 2, "crashes": 2},
     {"participants": 3, "crashes": 1, "losses": 0},
     {"participants": 2, "crashes": 2, "losses": 2},
     *({"participants": 3, "losses": 0, "broken": rule} for rule in BROKEN),

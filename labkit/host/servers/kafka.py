@@ -16,6 +16,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import TypedDict
 
@@ -49,33 +50,11 @@ It does so only once, which takes two seconds on an idle machine.
 _JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 _LOG = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true")
 
-SETTINGS: Mapping[str, str] = {
-    "process.roles": "broker,controller",
-    "node.id": "1",
-    "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-    "auto.create.topics.enable": "false",
-    # One broker cannot keep three copies; with the defaults, init_transactions waits for ever.
-    "offsets.topic.replication.factor": "1",
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.num.partitions": "1",
-    "share.coordinator.state.topic.replication.factor": "1",
-    "share.coordinator.state.topic.min.isr": "1",
-    "group.initial.rebalance.delay.ms": "0",
-    # The default of 10 s makes every timeout look late.
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    "transaction.max.timeout.ms": "900000",
-    # A killed broker may return only after its old session has expired; the default is 9 s.
-    "broker.session.timeout.ms": "3000",
-    "broker.heartbeat.interval.ms": "500",
-    # A run's topic is deleted only when it is no longer needed, so Kafka must not delete its records by itself.
-    "log.retention.ms": "-1",
-    "num.network.threads": "2",
-    "num.io.threads": "4",
-    "background.threads": "2",
-}
+SETTINGS: Mapping[str, str] = dict(
+    line.split("=", 1)
+    for line in files("labkit.host.servers").joinpath("broker.properties").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+)
 """The broker settings that differ from Kafka's defaults, or that learners should see."""
 
 
