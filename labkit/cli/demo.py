@@ -1,7 +1,6 @@
 """`labkit demo`: the lab's main experiment in one command, with its honest limits."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from labkit.cli.common import Json, Out
@@ -14,11 +13,6 @@ from labkit.runs.prepare import fresh_folder, prepare_all
 from labkit.runs.scenario import Scenario, plan
 
 BETWEEN = "sink.after_pre_commit"
-
-
-def demo(out: Out = None, as_json: Json = False) -> int:
-    """Crash hello, world, hello between pre-commit and commit with every sink, then show the honest limits."""
-    return run_demo(out, as_json)
 
 
 def _between(sink: str, store: str) -> Scenario:
@@ -45,8 +39,8 @@ def acts() -> list[tuple[str, list[Scenario]]]:
     ]
 
 
-def run_demo(out: Path | None, as_json: bool) -> int:
-    """Run every scenario of the demo and print the results; exit 1 if a run failed."""
+def demo(out: Out = None, as_json: Json = False) -> int:
+    """Crash hello, world, hello between pre-commit and commit with every sink, then show the honest limits."""
     base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
     runs = prepare_all({base / each.name: each for _, scenarios in acted for each in scenarios})

@@ -21,13 +21,8 @@ def lab(
     browser: Annotated[
         bool, typer.Option(help="Open a browser, or not; labkit prints the address in both cases.")
     ] = True,
-) -> None:
+) -> NoReturn:
     """Open JupyterLab on the first notebook: one kernel, no news, no request to any other host."""
-    run_lab(folder, port, browser=browser)
-
-
-def run_lab(folder: Path | None, port: int | None, *, browser: bool) -> NoReturn:
-    """Become JupyterLab. Raises `InvalidInput` or `ServiceUnavailable` before anything is started."""
     place = notebook_folder(folder)
     if port is not None:
         check_port(port)

@@ -27,7 +27,16 @@ def replay(
     as_json: Json = False,
 ) -> int:
     """Step through one run of a simulator, one line per step. Exit 1 if it violates a claim."""
-    return run_replay(trace, as_json)
+    if trace is None:
+        return _list_scenarios(as_json)
+    walked = walk(read(trace))
+    broken = violations(walked)
+    watch_for = None if "~" in trace or _is_file(trace) else find(trace).watch_for
+    if as_json:
+        print(json.dumps(_plain(walked, broken, watch_for)))
+    else:
+        _print_replay(walked, broken, watch_for)
+    return int(bool(broken))
 
 
 def read(text: str) -> Trace:
@@ -41,21 +50,6 @@ def read(text: str) -> Trace:
 
 def _is_file(text: str) -> bool:
     return text.endswith(".json") or "/" in text or (len(text) < 200 and Path(text).is_file())
-
-
-def run_replay(text: str | None, as_json: bool) -> int:
-    """Step through a trace. Returns 1 if a state on the way or at the end violates a claim."""
-    if text is None:
-        return _list_scenarios(as_json)
-    trace = read(text)
-    walked = walk(trace)
-    broken = violations(walked)
-    watch_for = None if "~" in text or _is_file(text) else find(text).watch_for
-    if as_json:
-        print(json.dumps(_plain(walked, broken, watch_for)))
-    else:
-        _print_replay(walked, broken, watch_for)
-    return int(bool(broken))
 
 
 def _outcome(walked: Replay) -> dict[str, Any]:

@@ -28,11 +28,6 @@ def services(
     Where LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, that one is used and nothing is started or
     deleted. Exit 69 when one does not answer after up, or at status.
     """
-    return run_services(verb, name, as_json)
-
-
-def run_services(verb: str, name: str | None, as_json: bool) -> int:
-    """Apply the verb to one service or all; returns 69 if a required one does not answer."""
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: there is no such action; {nearest(verb, list(VERBS))}")
     statuses, refusals = [], []

@@ -169,7 +169,7 @@ def test_a_server_whose_package_is_missing_hides_no_other(
 
     monkeypatch.setattr(services, "service", lambda name: Lacking(missing) if name == "postgres" else service(name))
     with pytest.raises(MissingExtra, match="psycopg"):
-        services.run_services("status", None, as_json=False)
+        services.services("status", None, as_json=False)
     assert "kafka" in capsys.readouterr().out
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from labkit.cli.replay import run_replay
+from labkit.cli.replay import replay as step_through
 from labkit.core.exposure import KeyExposure, Span
 from labkit.core.judge import Guarantee, Outcome
 from labkit.core.verdict import LISTS
@@ -84,12 +84,12 @@ def test_a_model_without_a_reader_has_nothing_to_say() -> None:
 
 
 def test_the_command_line_says_both(capsys: pytest.CaptureFixture[str]) -> None:
-    run_replay("pipeline.append_twice", as_json=False)
+    step_through("pipeline.append_twice", as_json=False)
     out = capsys.readouterr().out
     assert "\nbreaks                a failure-free run gives the first 3 rows" in out
     assert "\nwrong                 a reader of" in out
     assert "steps up to the end; right values of it were held back for 0 steps" in out
-    run_replay("pipeline.append_twice", as_json=True)
+    step_through("pipeline.append_twice", as_json=True)
     plain = json.loads(capsys.readouterr().out)
     assert plain["explanation"]["failure_free_run"] == "violated"
     assert plain["exposure"]["unit"] == "steps"

@@ -10,7 +10,7 @@ import toy_scene
 
 import labkit
 from labkit.cli.explore import Search, run_explore
-from labkit.cli.replay import run_replay
+from labkit.cli.replay import replay as step_through
 from labkit.core.errors import InvalidInput
 from labkit.lab import show
 from labkit.sim.explore import violations
@@ -75,10 +75,10 @@ def test_a_registered_model_has_scenarios_traces_and_facts(capsys: pytest.Captur
     assert [broken.property for broken in violations(walk)] == ["unpressed"]
     assert [say(*fact) for fact in facts(walk).items()] == ["how often the switch was pressed: 2"]
     assert blueprint("toy").sentence == "A light is switched on and may burn out."
-    assert run_replay("toy.glow", as_json=False) == 1
+    assert step_through("toy.glow", as_json=False) == 1
     printed = capsys.readouterr().out
     assert "2 burn_out: The light burns out. the light is off, pressed 1 times." in (printed)
-    assert run_replay(None, as_json=False) == 0
+    assert step_through(None, as_json=False) == 0
     assert "toy.glow" in capsys.readouterr().out
 
 

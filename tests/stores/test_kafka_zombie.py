@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from labkit.cli.services import run_services
+from labkit.cli.services import services
 from labkit.core.failpoints import Order
 from labkit.core.records import Observation
 from labkit.core.strategies import Strategy
@@ -134,10 +134,10 @@ def test_an_orphan_that_keeps_readers_waiting_is_listed_until_recovery_resolves_
     store.append(row(9))
     assert list(store.history()) == []
     name = store.topic.transactional_id(HANDLE)
-    assert run_services("status", "kafka", as_json=False) == 0
+    assert services("status", "kafka", as_json=False) == 0
     told = capsys.readouterr().out
     assert re.search(rf"\n  open: {re.escape(name)} \(Ongoing, \d+ s of 900 s\); what lies behind it waits", told)
-    assert run_services("status", "kafka", as_json=True) == 0
+    assert services("status", "kafka", as_json=True) == 0
     assert f'"name": "{name}", "stage": "Ongoing"' in capsys.readouterr().out
     options: dict[str, Any] = {
         "store": "kafka",
@@ -151,5 +151,5 @@ def test_an_orphan_that_keeps_readers_waiting_is_listed_until_recovery_resolves_
     new.sink.store.close()
     assert list(store.history()) == [row(9)]
     assert name not in [each.name for each in open_transactions(kafka_address)]
-    run_services("status", "kafka", as_json=False)
+    services("status", "kafka", as_json=False)
     assert name not in capsys.readouterr().out

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.core.failpoints import FailPoint
 from labkit.core.verdict import Verdict
@@ -12,22 +12,25 @@ from labkit.host import durable
 from labkit.runs.record import RunRecord
 from labkit.view.timeline import Step, by_key
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 MOST_KEYS = 20
 MOST_STEPS = 40
 
 
 def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str) -> None:
     """Write one HTML page about one or more runs to `path`; `lead` is its first sentence."""
+    page = template("report.html.jinja").render(title=title, lead=lead, runs=[shown(record) for record in records])
+    durable.replace(path, page)
+
+
+def template(name: str) -> "Template":
+    """Return a template of this package. A misspelt name in it raises an error instead of leaving an empty place."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("labkit.runs.pages", "."),
-        autoescape=True,
-        # A misspelt name in the template raises an error instead of leaving an empty place on the page.
-        undefined=StrictUndefined,
-    )
-    template = environment.get_template("report.html.jinja")
-    durable.replace(path, template.render(title=title, lead=lead, runs=[shown(record) for record in records]))
+    loader = PackageLoader("labkit.runs.pages", ".")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined).get_template(name)
 
 
 def shown(record: RunRecord) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Verdict
 from labkit.runs.pages.diagram import of_run
 from labkit.runs.pages.predicted import expected_of
-from labkit.runs.pages.report import shown
+from labkit.runs.pages.report import shown, template
 from labkit.runs.pages.simulated import at_failpoint
 from labkit.runs.record import RunRecord
 from labkit.view.assets import asset
@@ -29,14 +29,8 @@ def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -
     `prediction` is the learner's guess of the verdict, or None, and `call` is the Python call that repeats the run.
     The HTML contains its style sheets, loads nothing from other hosts, and is complete even without its script.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("labkit.runs.pages", "."), autoescape=True, undefined=StrictUndefined
-    )
-    template = environment.get_template("result.html.jinja")
     style = "".join(map(asset, ("scene.css", "stepper.css", "panel.css")))
-    return template.render(
+    return template("result.html.jinja").render(
         run=shown(record),
         sign=LOOKS[record.verdict.guarantee].sign,
         style=style,

@@ -124,13 +124,8 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
             wrong = "it does not read an input whose barrier it waits for"
         if wrong:
             statement = ask.with_answer(inputs, list[Plain](at_barrier), list[Plain](ended))
-            return Finding(
-                False,
-                f"{statement}: {wrong}.",
-                wrong,
-                "It reads the inputs whose barrier has not arrived, and copies when all have.",
-                general=f"With many inputs, {wrong}.",
-            )
+            right = "It reads the inputs whose barrier has not arrived, and copies when all have."
+            return Finding(False, f"{statement}: {wrong}.", wrong, right, general=f"With many inputs, {wrong}.")
     return steady(ask, f"A task with {inputs} inputs waits for the last barrier")
 
 

@@ -64,13 +64,8 @@ def _wrong_messages(ask: Asker, change: Change) -> Finding | None:
         return None
     way, _, before, after = change
     statement, general = (ask.with_answer(*change), f"A change of {_kind(before, after)} is wrong, {way}.")
-    return Finding(
-        False,
-        f"{statement}; {_why(way, before, after)} It is {shown(right)}.",
-        statement,
-        shown(right),
-        general=general,
-    )
+    message = f"{statement}; {_why(way, before, after)} It is {shown(right)}."
+    return Finding(False, message, statement, shown(right), general=general)
 
 
 def _kind(before: int | None, after: int | None) -> str:
@@ -174,12 +169,10 @@ def _wrong_table(ask: Asker, case: _Case, parameters: Mapping[str, object]) -> F
     right = _rows(visible(applied(case.table, case.message, owes=False)))
     if sorted(map(json.dumps, answer)) == sorted(map(json.dumps, right)):
         return None
-    statement = ask.with_answer(*case.question)
-    means = MEANS[case.message.kind]
+    statement, means = ask.with_answer(*case.question), MEANS[case.message.kind]
+    message = f"{statement}; {means} The rows are {shown(right)}."
     general = f"One of the answers is wrong about this message: {means}"
-    finding = Finding(
-        False, f"{statement}; {means} The rows are {shown(right)}.", statement, shown(right), general=general
-    )
+    finding = Finding(False, message, statement, shown(right), general=general)
     if case.state is None:
         return finding
     trace = trace_to("changelog", json.dumps(parameters), case.state)

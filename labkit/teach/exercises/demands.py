@@ -67,23 +67,15 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
     statement = ask.with_answer(store, dict(job))
     differing = sorted({each for each in answer if type(each) is int} ^ set(right))
     if not differing:
-        return Finding(
-            False,
-            f"{statement}: list each demand once, in ascending order.",
-            statement,
-            str(right),
-            general="A demand occurs twice, or the demands are not in order.",
-        )
+        message = f"{statement}: list each demand once, in ascending order."
+        general = "A demand occurs twice, or the demands are not in order."
+        return Finding(False, message, statement, str(right), general=general)
     first = differing[0]
     verb = "breaks" if first in right else "keeps"
     sentence = DEMANDS.get(first, "There is no such demand.")
-    return Finding(
-        False,
-        f"{statement}, and this store {verb} demand {first} for this job: {sentence}",
-        statement,
-        str(right),
-        general=f"One of the answers is wrong about this demand: {sentence}",
-    )
+    message = f"{statement}, and this store {verb} demand {first} for this job: {sentence}"
+    general = f"One of the answers is wrong about this demand: {sentence}"
+    return Finding(False, message, statement, str(right), general=general)
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:

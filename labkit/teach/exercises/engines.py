@@ -129,13 +129,8 @@ def _wrong_order(ask: Asker, store: Store, *, quiet: bool) -> Finding | None:
     if reason := forbidden(steps, store):
         return Finding(False, f"{statement}: {reason}.", statement, "an order", general=reason)
     if reason := harm(steps, store, quiet=quiet):
-        return Finding(
-            False,
-            f"{statement}. {reason}",
-            statement,
-            "exactly-once",
-            general="With one of the stores a crash breaks the order.",
-        )
+        general = "With one of the stores a crash breaks the order."
+        return Finding(False, f"{statement}. {reason}", statement, "exactly-once", general=general)
     return None
 
 

@@ -90,13 +90,8 @@ def _wrong_wait(ask: Asker, case: Sequence[Sequence[float]]) -> Finding | None:
     for name, one, right in zip(("typical", "longest"), answer, really_waits(*case), strict=True):
         if abs(_number(ask, one, *jobs) - right) > NEAR * right:
             statement = f"{ask.with_answer(*jobs)}, but the {name} wait of {ARRIVALS**2:,} arrivals is {right:.2f} s"
-            return Finding(
-                False,
-                f"{statement}.",
-                statement,
-                f"{right:.2f} s",
-                general=f"The {name} wait is wrong for two of the jobs.",
-            )
+            general = f"The {name} wait is wrong for two of the jobs."
+            return Finding(False, f"{statement}.", statement, f"{right:.2f} s", general=general)
     return None
 
 

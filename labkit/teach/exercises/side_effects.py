@@ -59,13 +59,9 @@ def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Se
     if answer == right:
         return None
     statement = ask.with_answer(*arguments)
-    return Finding(
-        False,
-        f"{statement}. At {at} the price was {right}: it begins at {begin}.",
-        statement,
-        str(right),
-        general="For one of the orders the answer is not the price at the order's own time.",
-    )
+    message = f"{statement}. At {at} the price was {right}: it begins at {begin}."
+    general = "For one of the orders the answer is not the price at the order's own time."
+    return Finding(False, message, statement, str(right), general=general)
 
 
 VOLATILE = ("batch", "attempt", "task", "now", "price")
@@ -112,13 +108,8 @@ def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
 def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Finding:
     differ = ", ".join(name for name in SAME if one[name] != two[name])
     statement = ask.with_answer(two)
-    return Finding(
-        False,
-        f"{statement}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}",
-        statement,
-        "a key of its own",
-        general=LOSES,
-    )
+    message = f"{statement}, and so did the call of {_named(one)}; they differ in: {differ}. {LOSES}"
+    return Finding(False, message, statement, "a key of its own", general=LOSES)
 
 
 def _split_call(
@@ -131,13 +122,8 @@ def _split_call(
         if before != key:
             statement = ask.with_answer(calls[key])
             changed = next(name for name in VOLATILE if calls[key][name] != calls[before][name])
-            return Finding(
-                False,
-                f"{statement}, and {shown(before)} before, with another {changed}. {DOUBLES}",
-                statement,
-                shown(before),
-                general=DOUBLES,
-            )
+            message = f"{statement}, and {shown(before)} before, with another {changed}. {DOUBLES}"
+            return Finding(False, message, statement, shown(before), general=DOUBLES)
     return None
 
 

@@ -13,6 +13,8 @@ from labkit.teach.exercises.searching import steady, unusable
 TICKS = ("interval", "checkpoint", "tolerated", "downtime")
 LONGEST = 20
 """The longest timeout, in ticks, that the simulator accepts; the variants need much shorter ones."""
+KEEPS, LOSES = "No schedule loses a record.", "With one of the answers a record can be lost."
+NO_LONGER, TOO_LONG = "At most twice the time needed.", "One of the answers is more than twice as long as needed."
 
 
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
@@ -54,21 +56,10 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
         ticks, most = _ticks(ask, job), _open_for(*job)
         statement = f"{ask.with_answer(*job)}, and a transaction of this job can be open for {most} ticks"
         if ticks <= most:
-            return Finding(
-                False,
-                f"{statement}: a record can be lost.",
-                statement,
-                "No schedule loses a record.",
-                general="With one of the answers a record can be lost.",
-            )
+            return Finding(False, f"{statement}: a record can be lost.", statement, KEEPS, general=LOSES)
         if ticks // 2 > most:
-            return Finding(
-                False,
-                f"{statement}: half of the answer loses nothing either.",
-                statement,
-                "At most twice the time needed.",
-                general="One of the answers is more than twice as long as needed.",
-            )
+            message = f"{statement}: half of the answer loses nothing either."
+            return Finding(False, message, statement, NO_LONGER, general=TOO_LONG)
     return steady(ask, f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long")
 
 
@@ -78,15 +69,13 @@ def _judge_small(ask: Asker, job: tuple[int, ...]) -> Finding:
     if loss := _loss(job, min(ticks, LONGEST)):
         at = len(loss.trace.actions)
         message = f"{statement}, and with that a record can be lost: {loss.because}"
-        expected, general = ("No schedule loses a record.", "With one of the answers a record can be lost.")
-        return Finding(False, message, loss.because, expected, str(loss.trace), at, general)
+        return Finding(False, message, loss.because, KEEPS, str(loss.trace), at, LOSES)
     if ticks > 1 and not _loss(job, min(ticks // 2, LONGEST)):
         message = (
             f"{statement}, and half of it loses nothing either: "
             "readers of a hung transaction wait longer than they must."
         )
-        general = "One of the answers is more than twice as long as needed."
-        return Finding(False, message, statement, "At most twice the time needed.", general=general)
+        return Finding(False, message, statement, NO_LONGER, general=TOO_LONG)
     return steady(ask, f"No schedule loses a record: {statement}")
 
 

@@ -277,9 +277,8 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
                     return _finding(axis, each, wrong)
             _hold_still(ask)
     except Broken as error:
-        return Finding(
-            False, f"{str(error)[:1].upper()}{str(error)[1:]}.", general=f"A trial could not continue: {axis}."
-        )
+        message = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return Finding(False, message, general=f"A trial could not continue: {axis}.")
     except Unusable as error:
         return unusable(name, error)
     seen = f"{axis}: {runs} runs without a fault"
@@ -293,15 +292,10 @@ def _hold_still(ask: Asker) -> None:
 
 
 def _finding(axis: str, tried: TrialResult, fault: str) -> Finding:
-    what = f"{tried.what[:1].upper()}{tried.what[1:]}"
+    message = f"{tried.what[:1].upper()}{tried.what[1:]}: {fault}."
     short = fault.partition(": ")[0]
-    return Finding(
-        False,
-        f"{what}: {fault}.",
-        short,
-        "every row once, and nothing else" if axis not in (READER, LEFT) else "nothing of that kind",
-        general=f"With other rows, {axis}: {short}.",
-    )
+    right = "every row once, and nothing else" if axis not in (READER, LEFT) else "nothing of that kind"
+    return Finding(False, message, short, right, general=f"With other rows, {axis}: {short}.")
 
 
 AXES: Mapping[str, Sequence[str]] = {
