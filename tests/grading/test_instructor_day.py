@@ -3,6 +3,7 @@ hand.
 """
 
 import csv
+import html
 import io
 import json
 import random
@@ -116,8 +117,11 @@ def test_an_error_that_knows_something_hidden_is_not_shown(cases: Path) -> None:
 
 
 def test_answers_of_one_structure_are_shown_together(cases: Path) -> None:
-    summary = (cases / "out" / "summary.html").read_text()
-    assert "<td>01-dedup</td><td>01_sample</td><td>copied; renamed</td>" in summary
+    assert "<tr><td>copied and renamed</td><td>01-dedup</td></tr>" in (cases / "out" / "summary.html").read_text()
+    beside = (cases / "out" / "alike.html").read_text()
+    assert "<h2>copied and renamed</h2>\n<h3>01-dedup</h3>" in beside
+    copied, renamed = (html.escape(source, quote=False) for source in (COPIED, RENAMED))
+    assert 0 < beside.index(copied) < beside.index(renamed)
 
 
 def test_one_student_and_one_exercise_are_graded_anew(cases: Path) -> None:
