@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from labkit.grading import tables
+from labkit.grading import gradescope, tables
 from labkit.grading.platforms import Platform
 from labkit.grading.records import Record
 from labkit.grading.rules import Rules
@@ -22,32 +22,44 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 """The date of every file in a feedback archive: always the same, so that unchanged grades give an identical archive."""
 
 
-def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> None:
-    """Write into `folder` the export files for the platforms that this class uses.
+def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
+    """Write into `folder` the export files for the platforms that this class uses; return questions that they leave.
 
-    `pages` maps the key of a gradebook row to the student's feedback page in HTML.
+    `pages` maps the key of a gradebook row to the student's feedback page in HTML. A student whose points are not
+    settled gets no grade in any of these files.
     """
+    doubts: list[str] = []
     platforms = {record.platform for row in book.rows for record in row.records}
     platforms |= {kind.value for row in book.rows if row.member for kind, _ in row.member.accounts}
-    files: dict[str, bytes] = {}
-    if Platform.MOODLE in platforms:
-        files["moodle.csv"] = tables.written(_moodle(book, rules)).encode()
-    if Platform.CANVAS in platforms:
-        files["canvas.csv"] = tables.written(_canvas(book, rules.export.get("canvas", course))).encode()
-    if Platform.BLACKBOARD in platforms:
-        files["blackboard.csv"] = tables.written(
-            _blackboard(book, rules.export.get("blackboard", _new_column(book, course)))
-        ).encode()
+    files = {
+        f"{platform.value}.csv": tables.written(lines(book, rules, course, doubts)).encode()
+        for platform, lines in _TABLES.items()
+        if platform in platforms
+    }
+    if Platform.GRADESCOPE in platforms:
+        files["gradescope-autograder.zip"] = _packed(gradescope.autograder(book, rules, doubts))
     for platform, name_of in _FEEDBACK.items():
         if names := _feedback_names(book, platform, name_of):
-            files[f"{platform.value}-feedback.zip"] = _packed(names, pages)
+            files[f"{platform.value}-feedback.zip"] = _packed({name: pages[key] for name, key in names.items()})
     if not files:
-        return
+        return doubts
     durable.make_folder(folder)
     for name, content in files.items():
         path = folder / name
         if not path.exists() or path.read_bytes() != content:
             durable.replace(path, content)
+    return doubts
+
+
+def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
+    """Yield the row and account of each student of a platform whose points are settled.
+
+    The others get no line at all, because Canvas deletes the grade of a student whose cell is empty
+    (`process_submissions` in its `gradebook_importer.rb`), and each of these platforms changes only listed students.
+    """
+    for row, account, _ in _of_platform(book, platform):
+        if not row.unsettled:
+            yield row, account
 
 
 def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str, list[Record]]]:
@@ -63,7 +75,7 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
             yield row, account, records
 
 
-def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
+def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet, in which a participant number is valid in one assignment only.
 
     Moodle does not state which notebooks belong to an assignment. So, unless the rules name its exercises, it consists
@@ -84,7 +96,8 @@ def _moodle(book: Gradebook, rules: Rules) -> Iterable[Sequence[object]]:
             f"Participant {account}",
             _cell(row, "full name") or (records[0].student if records else row.name),
             row.member.email if row.member else "",
-            amount(points) if records else "",
+            # Moodle skips a line without a grade, and keeps the one that it has.
+            amount(points) if records and not any(row.scores[one.name].unsettled for one in exercises) else "",
             amount(most),
             # Moodle skips a line whose date is older than the grade that it has; a dash there means that it had none.
             _cell(row, "last modified (grade)").strip("-"),
@@ -116,31 +129,62 @@ def _comments(row: Row, names: set[str]) -> str:
     )
 
 
-def _canvas(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
+def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of a Canvas gradebook, in which only the number in the second column identifies a student."""
-    yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", title)
+    column = rules.export.get("canvas", course)
+    yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
-    for row, account, _ in _of_platform(book, Platform.CANVAS):
+    for row, account in _settled(book, Platform.CANVAS):
         sis = [_cell(row, title) for title in ("sis user id", "sis login id", "section")]
         yield (_cell(row, "student") or row.name, account, *sis, amount(row.total))
 
 
-def _blackboard(book: Gradebook, title: str) -> Iterable[Sequence[object]]:
-    yield ("Last Name", "First Name", "Username", title)
-    for row, account, _ in _of_platform(book, Platform.BLACKBOARD):
+def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
+    """Yield the lines of a Blackboard upload. Without a rule its title makes a new column, and so has no column id."""
+    new = f"{course} [Total Pts: {amount(_most(book))} Score]"
+    yield ("Last Name", "First Name", "Username", rules.export.get("blackboard", new))
+    for row, account in _settled(book, Platform.BLACKBOARD):
         first, _, last = row.name.rpartition(" ")
         names = _cell(row, "last name") or last, _cell(row, "first name") or first
         yield (*names, account, amount(row.total))
 
 
-def _new_column(book: Gradebook, course: str) -> str:
-    """Return a title with which Blackboard adds a new column instead of filling an existing one."""
-    return f"{course} [Total Pts: {amount(_most(book))} Score]"
+def _brightspace(book: Gradebook, rules: Rules, course: str, doubts: list[str]) -> Iterable[Sequence[object]]:
+    """Yield the lines of a Brightspace import, which identifies students by OrgDefinedId or Username only.
+
+    The names in a download contain neither, so both come from the roster, where Brightspace's own export has them.
+    It writes `#` in front of them and into the last column, so that no spreadsheet program changes them.
+    """
+    title = rules.export.get("brightspace", f"{course} Points Grade")
+    yield ("OrgDefinedId", "Username", title, "End-of-Line Indicator")
+    nameless = []
+    for row, _ in _settled(book, Platform.BRIGHTSPACE):
+        ids = [_cell(row, one).lstrip("#") for one in ("orgdefinedid", "username")]
+        if any(ids):
+            yield (*(f"#{one}" if one else "" for one in ids), amount(row.total), "#")
+        else:
+            nameless.append(row.name)
+    if nameless:
+        names = ", ".join(nameless[:3]) + (" and others" if len(nameless) > 3 else "")
+        doubts.append(
+            f"brightspace.csv leaves out {names}, because only Brightspace's own export of grades has the "
+            "OrgDefinedId or Username; give that as --roster."
+        )
 
 
 def _most(book: Gradebook) -> float:
     return max((row.most for row in book.rows), default=0.0)
 
+
+_TABLES: Mapping[Platform, Callable[[Gradebook, Rules, str, list[str]], Iterable[Sequence[object]]]] = {
+    Platform.MOODLE: _moodle,
+    Platform.CANVAS: _canvas,
+    Platform.BLACKBOARD: _blackboard,
+    Platform.BRIGHTSPACE: _brightspace,
+}
+"""For each platform that imports a table a function that yields its lines, given the gradebook, the rules, the name of
+the course, and the list to which it adds questions for the instructor.
+"""
 
 _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
     Platform.MOODLE: lambda upload: f"{upload}/feedback.html",
@@ -162,9 +206,9 @@ def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str]
     }
 
 
-def _packed(names: Mapping[str, str], pages: Mapping[str, str]) -> bytes:
+def _packed(files: Mapping[str, str]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, key in sorted(names.items()):
-            archive.writestr(zipfile.ZipInfo(name, _ALWAYS), pages[key], zipfile.ZIP_DEFLATED)
+        for name, content in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, _ALWAYS), content, zipfile.ZIP_DEFLATED)
     return file.getvalue()

@@ -38,7 +38,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
         loader=PackageLoader("labkit.grading", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     written = _feedback_pages(out, book, policy, environment)
-    exports.write(out / exports.FOLDER, book, written, course.name, policy.rules)
+    book.doubts += exports.write(out / exports.FOLDER, book, written, course.name, policy.rules)
     _write_by_hand(out / BY_HAND, book, policy, environment)
     durable.replace(out / "grades.csv", table(book))
     overview = pages.overview(kept, book, course, policy)
@@ -116,17 +116,19 @@ def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: E
 def table(book: Gradebook) -> str:
     """Return the text of grades.csv: a row for each student and a column for each exercise.
 
-    A cell is empty while points are missing. The columns are the same for every class with these exercises.
+    A cell is empty while points are missing, and so is the total while a file could not be read or graded. The columns
+    are the same for every class with these exercises.
     """
     titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
     lines = [titles]
     for row in book.rows:
         points = [pages.points(row.scores[one.name]) for one in book.exercises]
-        lines.append([row.name, *points, amount(row.total), "yes" if row.late else "no", *_further(row, book)])
+        total = "" if row.unsettled else amount(row.total)
+        lines.append([row.name, *points, total, "yes" if row.late else "no", *_further(row, book)])
     return tables.written(lines)
 
 
-_FURTHER = ("id", "account", "penalty", "handed in", "in roster", "group")
+_FURTHER = ("id", "account", "penalty", "handed in", "in roster", "group", "not settled")
 
 
 def _further(row: Row, book: Gradebook) -> Sequence[str]:
@@ -135,5 +137,5 @@ def _further(row: Row, book: Gradebook) -> Sequence[str]:
     has_roster = any(each.member for each in book.rows)
     in_roster = ("yes" if row.member else "no") if has_roster else ""
     group = row.member.group if row.member else ""
-    handed_in = "yes" if row.records else "no"
-    return tables.printable(row.id), tables.printable(row.account), penalties, handed_in, in_roster, group
+    handed_in, unsettled = "yes" if row.records else "no", ", ".join(row.unsettled)
+    return tables.printable(row.id), tables.printable(row.account), penalties, handed_in, in_roster, group, unsettled

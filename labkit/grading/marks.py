@@ -21,6 +21,8 @@ TITLES = ("student", "name", "exercise", "part", "of", "points", "comment")
 _MOST_POINTS = 10_000.0
 _EXCUSED = {"excused", "ex"}
 """The words for an exercise that does not count for a student; Canvas writes EX."""
+_BONUS = "bonus"
+"""The word after points that may exceed what the exercise has."""
 _MOST_MISTAKES = 10
 """The largest number of mistakes of one file that a message lists."""
 
@@ -38,6 +40,8 @@ class Mark:
     comment: str
     excused: bool = False
     """Whether the exercise does not count for this student."""
+    bonus: bool = False
+    """Whether the points may exceed those of the exercise."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +55,14 @@ class HandMarks:
     place: str = ""
     excused: bool = False
     """Whether the exercise does not count for this student."""
+    bonus: bool = False
+    """Whether the points may exceed those of the exercise."""
 
 
 def read(path: Path, course: Course) -> list[Mark]:
     """Return the points and comments in a file, except lines that have neither.
 
+    A line about a whole notebook, with 0 points or excused, is returned as one line for each of its exercises.
     Raises `InvalidInput` with all mistakes of the file, so that nobody has to mend them one by one.
     """
     rows = tables.read(path, "the marks")
@@ -67,46 +74,61 @@ def read(path: Path, course: Course) -> list[Mark]:
     marks, mistakes = [], []
     for row in rows:
         try:
-            mark = _mark(row, course)
+            found = _marks(row, course)
         except InvalidInput as mistake:
             mistakes.append(str(mistake))
             continue
-        if mark.points is not None or mark.comment or mark.excused:
-            marks.append(mark)
+        marks += [mark for mark in found if mark.points is not None or mark.comment or mark.excused]
     if mistakes:
         more = f" And {len(mistakes) - _MOST_MISTAKES} more mistakes." if len(mistakes) > _MOST_MISTAKES else ""
         raise InvalidInput(" ".join(mistakes[:_MOST_MISTAKES]) + more)
     return marks
 
 
-def _mark(row: tables.Row, course: Course) -> Mark:
-    exercise, student = row.cells.get("exercise", ""), row.cells.get("student", "")
-    if exercise not in course.exercises:
+def _marks(row: tables.Row, course: Course) -> list[Mark]:
+    """Return the marks of one line: one, or one for each exercise of the notebook that the line is about."""
+    named, student = row.cells.get("exercise", ""), row.cells.get("student", "")
+    exercises = course.of_notebook(named) or [each for each in course.exercises.values() if each.name == named]
+    if not exercises:
         raise InvalidInput(
-            f"{row.place}: {exercise or 'an empty text'} is not an exercise of {course.name}; "
-            f"{nearest(exercise, list(course.exercises))}"
+            f"{row.place}: {named or 'an empty text'} is not an exercise of {course.name}; "
+            f"{nearest(named, list(course.exercises))}"
         )
-    excused = row.cells.get("points", "").casefold() in _EXCUSED
-    points = None if excused else _points(row)
     if not student:
         raise InvalidInput(f"{row.place}: the column student is empty; enter the student's id.")
+    excused = row.cells.get("points", "").casefold() in _EXCUSED
+    points, bonus = (None, False) if excused else _points(row)
+    if named not in course.exercises and points:
+        raise InvalidInput(
+            f"{row.place}: {named} is a notebook, which can only get 0 or excused as a whole; write a line for each "
+            f"exercise, as {exercises[0].name}."
+        )
+    most = exercises[0].points
+    if points is not None and points > most and not bonus:
+        raise InvalidInput(
+            f"{row.place}: {points:g} points, but {named} has {most}; correct it, or write {points:g} {_BONUS} if you "
+            "mean more than all points."
+        )
     part, comment = row.cells.get("part", ""), row.cells.get("comment", "")
-    return Mark(row.place, student, exercise, part, points, comment, excused)
+    return [Mark(row.place, student, each.name, part, points, comment, excused, bonus) for each in exercises]
 
 
-def _points(row: tables.Row) -> float | None:
+def _points(row: tables.Row) -> tuple[float | None, bool]:
+    """Return the points of a line, if it has any, and whether the word for a bonus follows them."""
     written = row.cells.get("points", "").lstrip("'")
+    number = written.casefold().removesuffix(_BONUS).strip()
+    bonus = number != written.casefold()
     if not written:
-        return None
+        return None, False
     try:
-        points = float(written.replace(",", "."))
+        points = float(number.replace(",", "."))
     except ValueError:
         points = math.nan
     if not 0 <= points <= _MOST_POINTS:
         raise InvalidInput(
             f"{row.place}: the points are {written}; write a number from 0 to {_MOST_POINTS:g}, or excused."
         )
-    return points
+    return points, bonus
 
 
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
@@ -128,7 +150,8 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     place = listed[-1].place if listed else ""
     # The last word counts, as it does for points.
     given = [mark for mark in listed if mark.excused or mark.points is not None]
-    return HandMarks(points, tuple(comments.values()), parts, place, bool(given) and given[-1].excused)
+    excused, bonus = bool(given) and given[-1].excused, any(mark.bonus for mark in given)
+    return HandMarks(points, tuple(comments.values()), parts, place, excused, bonus)
 
 
 class Wanted(NamedTuple):

@@ -41,6 +41,7 @@ def feedback(row: Row, policy: Policy) -> dict[str, object]:
         "points": amount(row.total),
         "most": amount(row.most),
         "open": amount(row.open) if row.open else "",
+        "unsettled": row.unsettled,
         "notes": row.notes,
         "notebooks": [_notebook(record, row, policy) for record in row.records],
     }
@@ -74,7 +75,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
         "points": "-" if score.points is None else amount(score.points),
         "most": item.most,
         "weight": "" if weight == 1 else amount(weight),
-        "status": score.left_out or ("graded by hand" if score.by_hand else item.status),
+        "status": _shown_status(score, item),
         "shown": "" if score.by_hand and item.status == "by hand" else item.shown,
         "error": item.error,
         "public": f"{item.public[0]} of {item.public[1]}" if judged else "",
@@ -84,6 +85,13 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
         "comments": score.hand.comments,
         "parts": [(part, amount(points)) for part, points in score.hand.parts.items()],
     }
+
+
+def _shown_status(score: Score, item: ItemRecord) -> str:
+    """Return in words what happened to an exercise, or who decided about it."""
+    if score.left_out or score.by_hand:
+        return score.left_out or "graded by hand"
+    return "not settled" if score.unsettled and item.status != "not graded" else item.status
 
 
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
@@ -155,7 +163,8 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
         "asked": [exercise.name for exercise in book.exercises],
         "alike": side_by_side(kept, book),
         "items": [_distribution(name, all_of_it, course.exercises.get(name)) for name, all_of_it in items.items()],
-        "totals": sorted(Counter(row.total for row in book.rows).items(), reverse=True),
+        "totals": sorted(Counter(row.total for row in book.rows if not row.unsettled).items(), reverse=True),
+        "unsettled": sum(bool(row.unsettled) for row in book.rows),
         "noted": [(record.student, record.notebook, note) for record in kept for note in record.notes],
     }
 
@@ -172,6 +181,7 @@ def _line(row: Row, book: Gradebook) -> dict[str, object]:
         "total": amount(row.total),
         "most": amount(row.most),
         "open": amount(row.open) if row.open else "",
+        "unsettled": row.unsettled,
         "late": row.late,
         "executed": [
             (record.notebook, f"executed/{quote(record.executed)}") for record in row.records if record.executed
@@ -182,6 +192,8 @@ def _line(row: Row, book: Gradebook) -> dict[str, object]:
 def _status(score: Score) -> str:
     if score.by_hand:
         return "by-hand"
+    if score.unsettled:
+        return "not-settled"
     return "not-attempted" if score.item is None else score.item.status.replace(" ", "-")
 
 

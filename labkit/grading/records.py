@@ -110,6 +110,10 @@ class Record(msgspec.Struct):
     """Whether the platform marked the file as late."""
     doubts: list[str] = msgspec.field(default_factory=list)
     """Questions that only the instructor can settle, each with the way to do so."""
+    unread: list[str] = msgspec.field(default_factory=list)
+    """The notebooks that the student handed in but whose file cannot be read; an empty name if the file could be
+    any of them.
+    """
     tries: int = 0
     """The number of batches in which grading itself has failed for this file."""
     format: int = FORMAT

@@ -34,7 +34,7 @@ from labkit.grading.platforms import text
 
 _SECTIONS = {"assignment", "drop", "weights", "late", "partial", "rubric", "export"}
 _ASSIGNMENT = ("title", "notebooks", "exercises", "deadline")
-_EXPORT = {"canvas", "blackboard"}
+_EXPORT = {"canvas", "blackboard", "brightspace"}
 """The platforms for whose tables a rule can give the column's title."""
 _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600.0}
 """The keys of the section `late` in a rules file, each with its largest value."""
@@ -180,7 +180,7 @@ def _titles(sections: Mapping[str, object], name: str) -> dict[str, str]:
         or not all(isinstance(title, str) and title for title in titles.values())
     ):
         raise InvalidInput(
-            f"{name}: [export] must contain column titles in quotes, and only for {' and '.join(sorted(_EXPORT))}."
+            f"{name}: [export] must contain column titles in quotes, and only for {', '.join(sorted(_EXPORT))}."
         )
     return titles
 

@@ -43,6 +43,8 @@ class Score:
     """Whether a person gave the points."""
     left_out: str = ""
     """Why the exercise does not count for the student, `excused` or `dropped`; empty if it counts."""
+    unsettled: bool = False
+    """Whether the points are unknown because the file could not be read, or because grading itself failed."""
 
 
 @dataclass
@@ -63,6 +65,8 @@ class Row:
     open: float = 0.0
     """The largest number of points that the student can still get when a person grades the rest."""
     late: bool = False
+    unsettled: list[str] = field(default_factory=list)
+    """The notebooks with points that are not settled; unless it is empty, `total` is not the student's grade yet."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -282,13 +286,22 @@ def _score(
         share = _lateness(row, record, policy, doubts)
         if share:
             row.penalties[record.notebook] = share
+    unread = _unread(row, exercises)
     for exercise in exercises:
         score = _points(exercise, items.get(exercise.name), marks.get(exercise.name, ()), policy.rules)
+        is_unread = exercise.name in unread and not (score.by_hand or score.left_out)
+        if is_unread or (score.item is not None and score.item.status == "not graded" and score.points is None):
+            score = replace(score, points=None, unsettled=not score.left_out)
         row.scores[exercise.name] = score
         if (score.points or 0) > exercise.points:
             doubts.append(
-                f"{score.hand.place}: {score.points:g} points for {exercise.name}, although the exercise has "
-                f"{exercise.points}; they count in full."
+                f"{score.hand.place}: {score.hand.points:g} points for {exercise.name}, although the exercise has "
+                f"{exercise.points}; they count in full, and Moodle skips a grade above its maximum."
+            )
+        elif (score.hand.points or 0) > exercise.points and score.by_hand:
+            doubts.append(
+                f"{score.hand.place}: the parts of {exercise.name} have {score.hand.points:g} points together, but the "
+                f"exercise has {exercise.points}, which is what counts; correct them, or write bonus after the points."
             )
     _drop(row, policy.rules)
     row.total, row.most = sums(row, exercises, policy.rules)
@@ -302,11 +315,28 @@ def _score(
             f"Not counted: {', '.join(left_out)}. The points of the others were scaled to the maximum of "
             f"{row.most:g} points."
         )
+    row.unsettled = _unsettled(row, policy.rules)
     row.open = sum(
         score.exercise.points * policy.rules.weight(name)
         for name, score in row.scores.items()
         if score.points is None and not score.left_out and (score.item is None or score.item.status == "by hand")
     )
+
+
+def _unread(row: Row, exercises: Iterable[Exercise]) -> set[str]:
+    """Return the exercises that the student may have answered in a file that could not be read."""
+    unread = {name for record in row.records for name in record.unread}
+    read = {record.notebook for record in row.records} - unread
+    return {each.name for each in exercises if each.notebook in unread or ("" in unread and each.notebook not in read)}
+
+
+def _unsettled(row: Row, rules: Rules) -> list[str]:
+    """Return the notebooks with points that are not settled, and note them for the student."""
+    scores = [each for name, each in row.scores.items() if each.unsettled and rules.weight(name)]
+    notebooks = list(dict.fromkeys(each.exercise.notebook for each in scores))
+    if notebooks:
+        row.notes.append(f"Not settled yet: {', '.join(notebooks)}. Your instructor decides about these points.")
+    return notebooks
 
 
 def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, float]:
@@ -345,7 +375,8 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
     if hand.excused:
         return Score(exercise, item, hand, None, by_hand=True, left_out="excused")
     if hand.points is not None:
-        return Score(exercise, item, hand, hand.points, by_hand=True)
+        points = hand.points if hand.bonus else min(hand.points, float(exercise.points))
+        return Score(exercise, item, hand, points, by_hand=True)
     if item is None:
         return Score(exercise, None, hand, 0.0, by_hand=False)
     part = rules.partial.get(exercise.name)

@@ -56,6 +56,8 @@ class Submission:
     """All people who handed the file in together, if the platform states them."""
     dated: bool = True
     """Whether somebody other than the student states the date, so that it can prove lateness."""
+    unread: tuple[str, ...] = field(default=())
+    """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ class _Candidate:
         """
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
+
+    @property
+    def unread(self) -> bool:
+        """Whether the file could not be read at all, so that nobody knows whether it answers anything."""
+        return bool(self.problem) and not self.sha256
 
 
 def collect(
@@ -168,8 +175,10 @@ class _Reader:
         chosen, released = _worked_on(by_notebook)
         notes = (*_unknown_notes(unknown_files), *_released_note(released))
         first, *more = [_submission(files, name, notes) for name, files in sorted(chosen.items())]
-        unread = (*_unread(unknown_files), *_in_another_form(others, chosen, self._course))
-        return [replace(first, doubts=(*first.doubts, *unread)), *more]
+        in_another_form = _in_another_form(others, chosen, self._course)
+        doubts = (*first.doubts, *_unread(unknown_files), *in_another_form.values())
+        unread = (*first.unread, *_unknown_unread(unknown_files), *filter(None, in_another_form))
+        return [replace(first, doubts=doubts, unread=unread), *more]
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
@@ -199,29 +208,43 @@ def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
 def _unread(files: Iterable[_Candidate]) -> Iterable[str]:
     """Yield a question for the instructor for each of these files that could not be read."""
     for one in files:
-        if one.problem and not one.sha256:
+        if one.unread:
             yield f"{one.upload.file[:300]} was not graded. {one.problem} {_ASK}"
 
 
-def _in_another_form(others: Iterable[Upload], graded: Collection[str], course: Course) -> Iterable[str]:
-    """Yield a question for the instructor for each file that may be an answer in a form that labkit does not read."""
+def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
+    """Return the empty name of a notebook if one of these files, which could be any notebook, cannot be read."""
+    return ("",) if any(one.unread for one in files) else ()
+
+
+def _in_another_form(others: Iterable[Upload], graded: Collection[str], course: Course) -> dict[str, str]:
+    """Return questions for the instructor about files that may be answers in a form that labkit does not read.
+
+    They are listed by the missing notebook that a file's name says; files that say none share the empty name.
+    """
+    questions: dict[str, str] = {}
     for one in others:
         path = PurePath(one.file.lower())
         name = _by_name(one.file, course)
-        if path.suffix in _DOCUMENTS or (path.suffix == ".py" and name and name not in graded):
-            yield f"{one.file[:300]} was not graded, because it is not a notebook. If it is an answer: {_ASK}"
+        missing = name if name not in graded else ""
+        if path.suffix in _DOCUMENTS or (path.suffix == ".py" and missing):
+            question = f"{one.file[:300]} was not graded, because it is not a notebook. If it is an answer: {_ASK}"
+            questions[missing] = f"{questions[missing]} {question}" if missing in questions else question
+    return questions
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
     """Return a submission without a notebook, for a student who handed in files but no notebook of the course."""
     if unknown_files:
-        return _submission(unknown_files, "", ())
+        last = _submission(unknown_files, "", ())
+        doubts = dict.fromkeys((*last.doubts, *_unread(unknown_files)))
+        return replace(last, doubts=tuple(doubts), unread=_unknown_unread(unknown_files))
     newest = max(others, key=lambda upload: (upload.when, upload.file))
     why = f"There is no notebook among the submitted files: {_listed([one.file for one in others])}."
     return _submission([_Candidate(newest, "", problem=why)], "", ())
 
 
-_ASK = "Ask the student for the notebook itself, the .ipynb file."
+_ASK = "Ask the student for the notebook itself, the .ipynb file, or give points by hand."
 _DOCUMENTS = {".html", ".htm", ".pdf", ".docx", ".doc", ".odt", ".rtf", ".rar", ".7z", ".tar", ".gz", ".tgz"}
 """Suffixes of files that may contain an answer in a form that labkit does not read."""
 
@@ -254,6 +277,7 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
         upload=origin.upload,
         people=origin.people,
         dated=origin.dated,
+        unread=(notebook,) if last.unread else (),
     )
 
 

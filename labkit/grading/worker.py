@@ -26,6 +26,7 @@ from labkit.grading.outputs import earlier
 from labkit.grading.preparing import prepare
 from labkit.grading.reading import Notebook, read_file, stored
 from labkit.grading.records import Isolation, ItemRecord, Record
+from labkit.grading.redacting import private_paths, without_paths
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.grading.sandbox.sandbox import Sandbox
 from labkit.grading.similarity import structure
@@ -64,6 +65,7 @@ class Grader:
         self._released: dict[str, Notebook] = {}
         self._sandboxes: dict[int, Sandbox] = {}
         root = Path(setting.place.root)
+        self._private = private_paths(setting)
         self._spark = SparkJudge(
             file, root.with_name(f"spark-{setting.place.user}"), shared=root.with_name("spark-findings")
         )
@@ -136,6 +138,9 @@ class Grader:
             explain(examined.items, prepared, examination.without, self.sandbox)
         except Exception:  # noqa: BLE001 - the grade is valid without an explanation
             self._close_sandboxes()
+        for item in record.items:
+            item.shown, item.error = (without_paths(words, self._private) for words in (item.shown, item.error))
+            item.written = None if item.written is None else without_paths(item.written, self._private)
         return examined.executed
 
     def _variants(self, exercise: Exercise) -> Sequence[Variant]:
@@ -203,6 +208,7 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
         people=list(submission.people),
         dated=submission.dated,
         doubts=list(submission.doubts),
+        unread=list(submission.unread),
         marked_late=submission.marked_late,
     )
 

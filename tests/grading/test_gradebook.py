@@ -317,6 +317,9 @@ def test_a_name_that_two_in_the_roster_have_gets_no_mark(tmp_path: Path) -> None
         ("student,exercise,points\nada,01-why,-1\n", r"line 2: .*-1; write"),
         ("student,exercise,points\nada,01-why,nan\n", "line 2: .*nan; write"),
         ("student,exercise,points\n,01-why,2\n", "line 2: the column student is empty"),
+        ("student,exercise,points\nada,01-why,20\n", "line 2: 20 points, but 01-why has 2; .*20 bonus"),
+        ("student,exercise,points\nada,01-why,bonus\n", "line 2: .*bonus; write a number"),
+        ("student,exercise,points\nada,01_sample,2\n", "line 2: 01_sample is a notebook, which can only get 0 or"),
     ],
 )
 def test_bad_marks_are_one_sentence(text: str, says: str, tmp_path: Path) -> None:
@@ -412,6 +415,90 @@ def test_exports_are_what_each_platform_takes(tmp_path: Path) -> None:
     booked(tmp_path, marks=by_hand(tmp_path, "student,exercise,points,comment\n1,01-why,2,fine\n"))
     assert {path.name: path.read_bytes() for path in exports.iterdir()} == before
     assert len(book.rows) == 4
+
+
+def test_what_could_not_be_read_is_not_settled_and_no_platform_gets_a_grade_until_a_person_decides(
+    tmp_path: Path,
+) -> None:
+    """Ann's file is known by its name, Cem's could be any notebook; Bob's was read, and Dora's answers nothing."""
+    kept = []
+    for platform, name, unread in (
+        ("moodle", "1", [submitted.NOTEBOOK]),
+        ("canvas", "2", [submitted.NOTEBOOK]),
+        ("blackboard", "c", [""]),
+        ("gradescope", "4", [""]),
+    ):
+        kept.append(record(f"{platform}-{name}", student=name, platform=platform, account=name, unread=unread,
+                           notebook=unread[0], upload=f"submission_{name}"))  # fmt: skip
+        for item in kept[-1].items:
+            item.points, item.status = 0, "not attempted"
+        kept[-1].items = kept[-1].items if unread[0] else []
+    kept += [record("bob", platform="moodle", account="9"), record("dora", notebook="", items=[])]
+    book = booked(tmp_path, *kept)
+    shown = {row["student"]: (row["01-double"], row["total"], row["not settled"]) for row in rows(tmp_path)}
+    assert shown == dict.fromkeys(("1", "2", "c", "4"), ("", "", "01_sample")) | {
+        "bob": ("2", "6", ""),
+        "dora": ("0", "0", ""),
+    }
+    exports = tmp_path / "exports"
+    assert {row["Identifier"]: row["Grade"] for row in rows(exports, "moodle.csv")} == {
+        "Participant 1": "", "Participant 9": "6",
+    }  # fmt: skip
+    assert len(rows(exports, "canvas.csv")) == 1
+    assert rows(exports, "blackboard.csv") == []
+    assert sorted(zipfile.ZipFile(exports / "gradescope-autograder.zip").namelist()) == ["run_autograder", "setup.sh"]
+    page = next((tmp_path / "feedback").glob("moodle-1--*")).read_text()
+    assert "so far, because 01_sample is not settled" in page
+    assert "Your instructor decides about these points." in page
+    assert '<td class="not-settled">not settled</td><td>4</td>' in (tmp_path / "summary.html").read_text()
+    decided = by_hand(tmp_path, "student,exercise,points\n1,01_sample,0\n2,01_sample,excused\nc,01-double,1\n")
+    book = booked(tmp_path, marks=decided)
+    assert {row.name: (row.total, row.unsettled) for row in book.rows if row.name in "12c"} == {
+        "1": (0, []), "2": (0, []), "c": (1, ["01_sample"]),
+    }  # fmt: skip
+    assert {row["Identifier"]: row["Grade"] for row in rows(exports, "moodle.csv")}["Participant 1"] == "0"
+
+
+def test_points_above_the_maximum_need_a_word(tmp_path: Path) -> None:
+    given = by_hand(tmp_path, "student,exercise,points\nada,01-why,3 bonus\n")
+    book = booked(tmp_path, record("ada"), marks=given)
+    assert totals(book) == {"ada": 9}
+    assert "3 points for 01-why, although the exercise has 2; they count in full" in book.doubts[0]
+    parts = by_hand(tmp_path, "student,exercise,part,points\nada,01-why,a,2\nada,01-why,b,2\n")
+    book = booked(tmp_path, marks=parts)
+    assert totals(book) == {"ada": 8}
+    assert "the parts of 01-why have 4 points together, but the exercise has 2" in book.doubts[0]
+
+
+def test_brightspace_gets_the_ids_of_its_own_export_and_gradescope_the_results_of_each_submission(
+    tmp_path: Path,
+) -> None:
+    members = class_list(
+        tmp_path,
+        "OrgDefinedId,Username,Last Name,First Name,Email,End-of-Line Indicator\n"
+        "#007,#ada.l,Lovelace,Ada,ada@x.org,#\n#008,#bob.b,Byte,Bob,bob@x.org,#\n#009,#cem,Can,Cem,cem@x.org,#\n",
+    )
+    both = [Person("Bob Byte", "008", "bob@x.org"), Person("Cem Can", "009", "cem@x.org")]
+    kept = [
+        record("brightspace-4", {"01-double": 0}, student="Ada Lovelace", platform="brightspace", account="4"),
+        record("brightspace-5", student="Eve", platform="brightspace", account="5"),
+        record("gradescope-8", student="Bob, Cem", platform="gradescope", account="008", people=both,
+               upload="submission_77"),
+    ]  # fmt: skip
+    book = booked(tmp_path, *kept, members=members)
+    exports = tmp_path / "exports"
+    assert (exports / "brightspace.csv").read_text().splitlines() == [
+        "OrgDefinedId,Username,sample Points Grade,End-of-Line Indicator", '"#007","#ada.l",4,"#"',
+    ]  # fmt: skip
+    assert any("brightspace.csv leaves out Eve, because" in doubt for doubt in book.doubts)
+    packed = zipfile.ZipFile(exports / "gradescope-autograder.zip")
+    results = json.loads(packed.read("results/77.json"))
+    assert results["score"] == 6
+    assert [(test["score"], test["max_score"]) for test in results["tests"]] == [(2, 2), (2, 2), (2, 2), (0, 2)]
+    one_of_two = by_hand(tmp_path, "student,exercise,points\n008,01-why,2\n")
+    book = booked(tmp_path, members=members, marks=one_of_two)
+    assert any("submission_77: Bob Byte, Cem Can have different points" in doubt for doubt in book.doubts)
+    assert "results/77.json" not in zipfile.ZipFile(exports / "gradescope-autograder.zip").namelist()
 
 
 def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> None:

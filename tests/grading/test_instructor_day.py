@@ -34,6 +34,11 @@ NOTES = """def double(number):
     return 2 * number"""
 TELLS = """def seen(table, record):
     raise ValueError('asked: ' + open('/tmp/asked').read())"""
+MOUNTS = """def double(number):
+    raise ValueError([line for line in open('/proc/self/mountinfo') if 'site-packages' in line or '/lab ' in line])"""
+PATHS = """def seen(table, record):
+    import labkit, sys
+    raise ValueError(f'{sys.prefix} and {labkit.__file__}')"""
 RENAMED = """def seen(t, r):
     for x in t:
         if x == r and not r is None:
@@ -50,6 +55,7 @@ CASES = {
     "misspelt": submitted.answers(double="def duoble(number):\n    return 2 * number"),
     "syntax": submitted.answers(double="def double(number)\n    return 2 * number"),
     "leak": submitted.answers(double=NOTES, dedup=TELLS),
+    "machine": submitted.answers(double=MOUNTS, dedup=PATHS, why="import sys\nwhy = f'Durable in {sys.prefix}.'"),
     "renamed": submitted.answers(dedup=RENAMED),
     "copied": submitted.answers(dedup=COPIED),
 }  # fmt: skip
@@ -114,6 +120,15 @@ def test_an_error_that_knows_something_hidden_is_not_shown(cases: Path) -> None:
     assert all(number in seen.reason for number in sorted(numbers)[:3])
     assert not [number for number in numbers if number in page(cases, "leak")]
     assert "No such file" in seen.error
+
+
+def test_a_learners_page_shows_no_path_of_the_grading_machine(cases: Path) -> None:
+    double, seen, _, why = record(cases, "machine").items
+    assert str(cases / "out") in double.reason + seen.reason, "the answers do not say what the page must hide"
+    assert double.error.startswith("double raised ValueError: ['\N{HORIZONTAL ELLIPSIS}")
+    assert "\N{HORIZONTAL ELLIPSIS} and \N{HORIZONTAL ELLIPSIS}/labkit/__init__.py" in seen.error
+    assert why.written == "Durable in \N{HORIZONTAL ELLIPSIS}."
+    assert not [path for path in (str(cases), sys.prefix, "/.venv") if path in page(cases, "machine")]
 
 
 def test_answers_of_one_structure_are_shown_together(cases: Path) -> None:

@@ -212,6 +212,9 @@ def test_what_cannot_be_read_stands_under_to_settle_with_the_student_and_what_to
     assert "an archive within an archive" in asked["Bob"]
     assert "02_other.html" in asked["zoe"]
     assert "helpers.py" not in asked["zoe"]
+    unread = {student: one.unread for student, one in found(given, tmp_path / "read").items()}
+    known = ("01_sample",)
+    assert unread == {"html": ("",), "docx": ("",), "cut": known, "rar": ("",), "Bob": ("",), "zoe": ()}
     assert found(given, tmp_path / "again")["zoe"].path is not None
 
 

@@ -1,0 +1,74 @@
+"""Writes an autograder for Gradescope that hands out grades which labkit has computed already.
+
+Gradescope imports no table of grades. It takes the points of a programming assignment from the file `results.json`
+that the assignment's autograder writes. So this autograder only looks up a submission's grade by its number:
+https://gradescope-autograders.readthedocs.io/en/latest/specs/ describes both files.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from labkit.grading.platforms import Platform
+from labkit.grading.rules import Rules
+from labkit.grading.scoring import Gradebook, Row, Score
+
+_SETUP = """#!/usr/bin/env bash
+apt-get install -y python3
+"""
+_RUN = """#!/usr/bin/python3 -I
+import json, pathlib, shutil, sys
+
+number = json.loads(pathlib.Path("/autograder/submission_metadata.json").read_text())["id"]
+grade = pathlib.Path("/autograder/source/results", f"{number}.json")
+if not grade.exists():
+    sys.exit(f"Submission {number} has no grade yet; your instructor knows.")
+shutil.copy(grade, "/autograder/results/results.json")
+"""
+_FIXED: Mapping[str, str] = MappingProxyType({"setup.sh": _SETUP, "run_autograder": _RUN})
+
+
+def autograder(book: Gradebook, rules: Rules, doubts: list[str]) -> dict[str, str]:
+    """Return the files of the autograder by name, with the results of each submission that is settled.
+
+    A submission has one score on Gradescope. If its authors have different points, it gets none, and `doubts` a
+    question.
+    """
+    authors: dict[str, list[Row]] = defaultdict(list)
+    for row in book.rows:
+        for record in row.records:
+            if record.platform == Platform.GRADESCOPE and record.upload and row not in authors[record.upload]:
+                authors[record.upload].append(row)
+    files = dict(_FIXED)
+    for upload, rows in authors.items():
+        if len({row.total for row in rows}) > 1:
+            doubts.append(
+                f"{upload}: {', '.join(row.name for row in rows)} have different points, but Gradescope knows one "
+                "score for a submission; enter these points there by hand."
+            )
+        elif not any(row.unsettled for row in rows):
+            files[f"results/{upload.removeprefix('submission_')}.json"] = _results(rows[0], rules)
+    return files
+
+
+def _results(row: Row, rules: Rules) -> str:
+    tests = [
+        {
+            "name": f"{name}: {score.exercise.title}",
+            "score": round((score.points or 0) * rules.weight(name), 4),
+            "max_score": score.exercise.points * rules.weight(name),
+            "output": _words(score),
+        }
+        for name, score in row.scores.items()
+        if not score.left_out
+    ]
+    # Late penalties and scaling apply to the sum, and Gradescope prefers this score to the sum of the tests.
+    results = {"score": row.total, "output": "\n".join(row.notes), "visibility": "visible", "tests": tests}
+    return json.dumps(results, indent=1)
+
+
+def _words(score: Score) -> str:
+    """Return what the student's feedback page says about an exercise."""
+    shown = score.item.shown if score.item is not None and not score.by_hand else ""
+    return "\n".join(filter(None, (shown, *score.hand.comments)))

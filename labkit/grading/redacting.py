@@ -1,0 +1,38 @@
+"""Hides the paths of the grading machine in words that a learner reads, such as the error messages of their own code.
+
+A sandbox shows Python and the lab at their real paths, and every process may read the table of its mounts. A learner
+who encodes a path first can still smuggle it out; this keeps it out of ordinary messages and pages.
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path, PurePath
+
+from labkit.grading.tasks import Setting
+
+HIDDEN = "\N{HORIZONTAL ELLIPSIS}"
+"""What a page shows in place of the hidden beginning of a path, or of a line of a table of mounts."""
+_MOUNTS = re.compile(
+    # /proc/self/mountinfo, /proc/self/mountstats and /proc/self/mounts; a message may spell a line's end as \n.
+    r"\d+ \d+ \d+:\d+ /[^\\\n]*|device \S+ mounted on /[^\\\n]*|[^\s\\]+ /[^\s\\]* [\w.]+ r[wo],[^\\\n]*"
+)
+
+
+def private_paths(setting: Setting) -> list[str]:
+    """Return the paths of this machine that no learner should read, longest first."""
+    place = setting.place
+    named = [setting.out, setting.lab, place.root, sys.prefix, sys.base_prefix, *place.masked, str(Path.home())]
+    named += [setting.course] if setting.course else []
+    paths = {path for each in named for path in (PurePath(each), Path(each).resolve())}
+    # What lies in /usr is the same on many machines, and no path has fewer than two folders worth hiding.
+    private = {str(path) for path in paths if len(path.parts) > 2 and path.parts[1] not in {"usr", "proc", "dev"}}
+    return sorted(private | {"/root"}, key=len, reverse=True)
+
+
+def without_paths(words: str, private: Iterable[str]) -> str:
+    """Return the words with `HIDDEN` in place of each private path and each line of a table of mounts."""
+    shown = _MOUNTS.sub(HIDDEN, words)
+    for path in private:
+        shown = re.sub(re.escape(path) + r"(?!\w)", HIDDEN, shown)
+    return shown
