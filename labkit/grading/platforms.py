@@ -202,9 +202,10 @@ def _gradescope(name: str, context: Context, *, folder: bool) -> Origin | None:
 
 
 def _github(name: str, context: Context, *, folder: bool) -> Origin | None:
-    if not folder or name not in context.users:
+    clone = name if folder or not name.lower().endswith(".zip") else PurePath(name).stem
+    if clone not in context.users or (clone == name and not folder):
         return None
-    user = context.users[name]
+    user = context.users[clone]
     return Origin(f"github-{text(user)}", shown(user), Platform.GITHUB, text(user), dated=False, upload=text(name))
 
 

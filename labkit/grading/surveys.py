@@ -33,17 +33,42 @@ def survey(
     `paths` are relative to it, `above` is its own name, `repositories` are its folders that are Git clones, and
     `read` returns the beginning of a file.
     """
-    listed = list(paths)
+    listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}
     inner = [PurePath(*path.parts[1:]) for path in listed if len(path.parts) > 1]
-    wrapped = len(tops) == 1 and len(inner) == len(listed) and not _shaped(listed) and _shaped(inner)
+    wrapped = len(tops) == 1 and len(inner) == len(listed) and not _shaped(listed)
+    wrapped = wrapped and (_shaped(inner) or bool(cloned & {_stem(path) for path in inner}))
     if wrapped:
         (top,) = tops
         listed = inner
-        context = _context(listed, repositories, top, lambda path: read(top / path))
+        context = _context(listed, cloned, top, lambda path: read(top / path))
     else:
-        context = _context(listed, repositories, above, read)
+        context = _context(listed, cloned, above, read)
     return replace(context, wrapped=wrapped, shaped=wrapped or _shaped(listed))
+
+
+def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
+    """Return the names of GitHub Classroom's clones below the folder `above`, or below the only folder in it.
+
+    Copied or zipped clones have no `.git`. They are recognised if all of them are called `assignment-user`, in the
+    folder `assignment-submissions`, where GitHub Classroom has put them.
+    """
+    listed = [path for path in paths if len(path.parts) > 1 or path.suffix.lower() == ".zip"]
+    names = sorted({_stem(path) for path in listed})
+    assignment = above.removesuffix("-submissions")
+    if assignment != above and all(name.startswith(f"{assignment}-") for name in names):
+        return names
+    tops = {path.parts[0] for path in listed if len(path.parts) > 1}
+    if len(tops) != 1 or not all(len(path.parts) > 1 for path in listed) or above.endswith("-submissions"):
+        return []
+    (top,) = tops
+    inner = (PurePath(*path.parts[1:]) for path in listed)
+    return classroom(inner, top) if top.endswith("-submissions") else []
+
+
+def _stem(path: PurePath) -> str:
+    """Return the name of a path's outermost folder, or of the archive that the path is, without its suffix."""
+    return path.parts[0] if len(path.parts) > 1 else path.stem
 
 
 def _shaped(paths: Iterable[PurePath]) -> bool:

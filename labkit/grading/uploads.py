@@ -15,7 +15,7 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.archives import Archive, Entry, opened
 from labkit.grading.platforms import NO_CONTEXT, Context, Origin, Platform, origin, plain_origin, platform_origin, text
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
-from labkit.grading.surveys import MOST_BESIDE, survey
+from labkit.grading.surveys import MOST_BESIDE, classroom, survey
 
 _NEVER = datetime.fromtimestamp(0).astimezone()
 _HANDED_OUT = "notebooks"
@@ -83,7 +83,8 @@ class Uploads:
 
     def _in_folder(self, folder: Path) -> Iterator[Upload]:
         walk = _Walk(folder, self._is_skipped)
-        names = survey(walk.files, walk.repositories, folder.absolute().name, walk.beginning)
+        above = folder.absolute().name
+        names = survey(walk.files, walk.repositories or classroom(walk.files, above), above, walk.beginning)
         one = self._of_one(folder.absolute().name, walk.files, folder=True)
         for inside, why in walk.unreadable:
             owner = one or self._origin(folder, inside / "unreadable", names)
@@ -145,7 +146,8 @@ class Uploads:
         shown, stem = text(path.name), plain_origin(path.stem)
         try:
             with opened(path, shown) as archive:
-                inner = survey(archive.paths(), read=_beginning(archive))
+                clones = classroom(archive.paths(), path.stem)
+                inner = survey(archive.paths(), clones, path.stem, _beginning(archive))
                 of_one = self._of_one(path.name, archive.paths(), folder=False)
                 one = _only_folder(archive.paths())
                 if of_one is not None:

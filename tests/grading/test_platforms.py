@@ -73,8 +73,7 @@ def test_everybody_has_a_row_and_their_own_file(make: Callable[..., Path], tmp_p
     assert not any(one.problem or one.doubts for one in found.values())
     names_apart(found.values())
     late = {one.sha256 for one in found.values() if one.late}
-    dated = make is not cohorts.github  # a clone does not say when it was pushed
-    assert late == ({sha(CLASS[2].content)} if dated else set())
+    assert late == (set() if make in cohorts.CLONES else {sha(CLASS[2].content)})
 
 
 @pytest.mark.parametrize("make", cohorts.ALL, ids=lambda make: make.__name__)
@@ -95,7 +94,7 @@ def test_the_same_student_is_the_same_in_a_second_download(make: Callable[..., P
         (cohorts.blackboard, {f"blackboard-{one.account}" for one in CLASS}),
         (cohorts.brightspace, {f"brightspace-{n}" for n in range(1001, 1008)}),
         (cohorts.gradescope, {f"gradescope-{one.account}" for one in CLASS}),
-        (cohorts.github, {f"github-{one.account}" for one in CLASS}),
+        *((make, {f"github-{one.account}" for one in CLASS}) for make in cohorts.CLONES),
         (cohorts.archives, {one.account for one in CLASS}),
         (cohorts.single_files, {one.account for one in CLASS}),
     ],
@@ -103,6 +102,14 @@ def test_the_same_student_is_the_same_in_a_second_download(make: Callable[..., P
 )
 def test_a_student_is_who_the_platform_says(make: Callable[..., Path], keys: set[str], tmp_path: Path) -> None:
     assert set(by_key(gathered(tmp_path, make(tmp_path, CLASS)))) == keys
+
+
+def test_folders_that_begin_alike_are_no_clones_unless_github_classroom_called_the_folder_above(tmp_path: Path) -> None:
+    for who in ("team-a", "team-b"):
+        cohorts.write(tmp_path / "in" / who / NOTEBOOK, answer(1))
+    assert set(by_key(gathered(tmp_path, tmp_path / "in"))) == {"team-a", "team-b"}
+    (tmp_path / "in").rename(tmp_path / "other-submissions")
+    assert set(by_key(gathered(tmp_path, tmp_path / "other-submissions"))) == {"team-a", "team-b"}
 
 
 def test_attempts_of_one_student_are_one_and_the_newest_counts(tmp_path: Path) -> None:

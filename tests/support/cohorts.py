@@ -144,6 +144,31 @@ def github(folder: Path, learners: Sequence[Learner]) -> Path:
     return root
 
 
+def github_copied(folder: Path, learners: Sequence[Learner]) -> Path:
+    """Clones without `.git`, and the name of the folder above them."""
+    for one in learners:
+        write(
+            folder / "sheet" / "exercise-5-submissions" / f"exercise-5-{one.account}" / NOTEBOOK, one.content, one.when
+        )
+    return folder / "sheet"
+
+
+def github_archive(folder: Path, learners: Sequence[Learner]) -> Path:
+    top = "exercise-5-submissions"
+    return _archive(folder, "week 5.zip", learners, lambda one: f"{top}/exercise-5-{one.account}/notebooks/{NOTEBOOK}")
+
+
+def github_zipped(folder: Path, learners: Sequence[Learner]) -> Path:
+    root = folder / "exercise-5-submissions"
+    for one in learners:
+        packed(root / f"exercise-5-{one.account}.zip", {f"notebooks/{NOTEBOOK}": one.content}, one.when)
+    return root
+
+
+CLONES = (github, github_copied, github_archive, github_zipped)
+"""A clone does not say when it was pushed."""
+
+
 def folders(folder: Path, learners: Sequence[Learner]) -> Path:
     for one in learners:
         write(folder / "in" / one.account / NOTEBOOK, one.content, one.when)
@@ -169,6 +194,6 @@ def single_files(folder: Path, learners: Sequence[Learner]) -> Path:
 
 
 ALL = (
-    moodle, moodle_flat, moodle_unpacked, canvas, blackboard, brightspace, gradescope, github,
+    moodle, moodle_flat, moodle_unpacked, canvas, blackboard, brightspace, gradescope, *CLONES,
     folders, archives, single_files,
 )  # fmt: skip
