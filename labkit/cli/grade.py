@@ -107,6 +107,9 @@ def _tell_class(book: Any, out: Path) -> None:
     by_hand = sum(bool(row.open) for row in book.rows)
     if by_hand:
         print(f"{by_hand} students have texts that you have not scored: {out / 'by_hand' / 'texts.html'}.")
+    asking = sum(bool(row.asking) for row in book.rows)
+    if asking:
+        print(f"{asking} students wait for an answer to a regrade request: {out / 'by_hand' / 'texts.html'}.")
 
 
 @contextmanager

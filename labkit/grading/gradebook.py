@@ -4,10 +4,14 @@ All of them are computed from the records, the marks and the rules, and can be w
 time. A student's page contains no hidden parameter, no hidden trace, and nothing about another student.
 """
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from labkit.grading import exports, marks, pages, records, tables
 from labkit.grading.course import Course
@@ -39,7 +43,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
     )
     written = _feedback_pages(out, book, policy, environment)
     book.doubts += exports.write(out / exports.FOLDER, book, written, course.name, policy.rules)
-    _write_by_hand(out / BY_HAND, book, policy, environment)
+    _write_by_hand(out, book, policy, environment)
     durable.replace(out / "grades.csv", table(book))
     overview = pages.overview(kept, book, course, policy)
     _replace_changed(out / "summary.html", environment.get_template("summary.html.jinja").render(**overview))
@@ -91,26 +95,42 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
     return written
 
 
-def _write_by_hand(folder: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Write a page with all free texts and a table in which a person fills in the points, if the class has free
-    texts.
+def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
+    """Write a page on which a person marks free texts and answers regrade requests, and a table that does the same.
+
+    A class without texts and requests gets neither.
     """
-    texts = pages.texts(book)
-    if not texts:
+    folder, texts = out / BY_HAND, pages.texts(book)
+    if not texts and not any(row.requests for row in book.rows):
         return
     durable.make_folder(folder)
     wanted = [
-        marks.Wanted(
-            (row.key, row.id, *(one.key for one in row.records)), row.name, exercise.name, float(exercise.points)
-        )
+        _wanted(row, exercise.name)
         for exercise, rows in texts.items()
         for row in rows
         if not row.scores[exercise.name].by_hand
     ]
+    wanted += [_wanted(row, name)._replace(answers=marks.REGRADE) for row in book.rows for name in row.asking]
     marks.write_template(folder, wanted, policy.rules)
-    files = [path.name for path in marks.templates(folder)]
-    page = environment.get_template("texts.html.jinja")
-    _replace_changed(folder / "texts.html", page.render(**pages.reading(texts, policy.rules, files)))
+    seeds = sorted({record.seed for row in book.rows for record in row.records})
+    script = files("labkit.grading").joinpath("by_hand.js").read_text(encoding="utf-8")
+    values = (
+        pages.reading(texts, book, policy.rules)
+        | {
+            "files": [path.name for path in marks.templates(folder)],
+            "download": marks.next_name(folder),
+            # The script runs, and no other: a text that a learner wrote is data.
+            "script": Markup(script),  # noqa: S704 - our own file
+            "digest": b64encode(sha256(script.encode()).digest()).decode(),
+            "page": sha256(f"{out.absolute()} {seeds}".encode()).hexdigest()[:16],
+        }
+    )
+    _replace_changed(folder / "texts.html", environment.get_template("by_hand.html.jinja").render(**values))
+
+
+def _wanted(row: Row, exercise: str) -> marks.Wanted:
+    keys = (row.key, row.id, *(one.key for one in row.records))
+    return marks.Wanted(keys, row.name, exercise, float(row.scores[exercise].exercise.points))
 
 
 def table(book: Gradebook) -> str:

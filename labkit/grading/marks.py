@@ -17,10 +17,12 @@ from labkit.grading.course import Course
 from labkit.grading.rules import Rules
 from labkit.host import durable
 
-TITLES = ("student", "name", "exercise", "part", "of", "points", "comment")
+TITLES = ("student", "name", "exercise", "part", "of", "points", "comment", "answers")
 _MOST_POINTS = 10_000.0
 _EXCUSED = {"excused", "ex"}
 """The words for an exercise that does not count for a student; Canvas writes EX."""
+REGRADE = "regrade"
+"""The word in the column `answers` of a line that answers a regrade request, with points, a comment or both."""
 _BONUS = "bonus"
 """The word after points that may exceed what the exercise has."""
 _MOST_MISTAKES = 10
@@ -42,6 +44,9 @@ class Mark:
     """Whether the exercise does not count for this student."""
     bonus: bool = False
     """Whether the points may exceed those of the exercise."""
+    answers: bool = False
+    """Whether the line answers the student's regrade request."""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,10 @@ class HandMarks:
     """Whether the exercise does not count for this student."""
     bonus: bool = False
     """Whether the points may exceed those of the exercise."""
+    whole: tuple[str, ...] = ()
+    """The comments on the exercise as a whole, which are among `comments`."""
+    answered: bool = False
+    """Whether a person has answered the student's regrade request."""
 
 
 def read(path: Path, course: Course) -> list[Mark]:
@@ -110,7 +119,10 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
             "mean more than all points."
         )
     part, comment = row.cells.get("part", ""), row.cells.get("comment", "")
-    return [Mark(row.place, student, each.name, part, points, comment, excused, bonus) for each in exercises]
+    answers, file = row.cells.get("answers", "").casefold() == REGRADE, row.place.rpartition(", line ")[0]
+    return [
+        Mark(row.place, student, each.name, part, points, comment, excused, bonus, answers, file) for each in exercises
+    ]
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
@@ -134,51 +146,62 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     """Combine all lines about one student's exercise.
 
-    If a part has points in several lines, the last ones count.
+    If a part has points in several lines, the last ones count. If several files have comments on a part, those of the
+    last file count, so that a comment can be corrected.
     """
     listed = list(marks)
     parts = {mark.part: mark.points for mark in listed if mark.points is not None}
-    comments = {
-        (mark.part, mark.comment): f"{mark.part}: {mark.comment}" if mark.part else mark.comment
-        for mark in listed
-        if mark.comment
-    }
+    last_file = {mark.part: mark.file for mark in listed if mark.comment}
+    commented = [mark for mark in listed if mark.comment and mark.file == last_file[mark.part]]
+    comments = dict.fromkeys(f"{mark.part}: {mark.comment}" if mark.part else mark.comment for mark in commented)
+    whole = dict.fromkeys(mark.comment for mark in commented if not mark.part)
     rubric = rules.rubric.get(listed[0].exercise, {}) if listed else {}
     total = parts.pop("", None)
     complete = bool(parts) and set(rubric) <= set(parts)
     points = sum(parts.values()) if complete else total
+    # An answer to a request is about the whole exercise, whatever its parts had.
+    answer = [mark.points for mark in listed if mark.answers and not mark.part and mark.points is not None]
+    points = answer[-1] if answer else points
     place = listed[-1].place if listed else ""
     # The last word counts, as it does for points.
     given = [mark for mark in listed if mark.excused or mark.points is not None]
     excused, bonus = bool(given) and given[-1].excused, any(mark.bonus for mark in given)
-    return HandMarks(points, tuple(comments.values()), parts, place, excused, bonus)
+    answered = any(mark.answers for mark in listed)
+    return HandMarks(points, tuple(comments), parts, place, excused, bonus, tuple(whole), answered)
 
 
 class Wanted(NamedTuple):
-    """A free text of one student for which a person has not given points yet."""
+    """A free text of one student without points by a person, or a regrade request without an answer."""
 
     keys: tuple[str, ...]
     """The keys and ids that identify the student; the first one is written to the file."""
     name: str
     exercise: str
     most: float
+    answers: str = ""
+    """The word `REGRADE` for a request."""
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path | None:
-    """Write a new table for the points of free texts; return its path, or None if no text needs points.
+    """Write a new table for points and answers; return its path, or None if nothing needs any.
 
     Lines that an earlier file already contains are left out, whether they are filled in or not.
     """
     listed = {
-        (row.cells.get("student", "").lstrip("'"), row.cells.get("exercise"), row.cells.get("part", ""))
+        (
+            row.cells.get("student", "").lstrip("'"),
+            row.cells.get("exercise"),
+            row.cells.get("part", ""),
+            row.cells.get("answers", ""),
+        )
         for path in templates(folder)
         for row in tables.read(path, "the marks")
     }
     lines = [
-        (tables.printable(one.keys[0]), one.name, one.exercise, part, points, "", "")
+        (tables.printable(one.keys[0]), one.name, one.exercise, part, points, "", "", one.answers)
         for one in wanted
-        for part, points in (rules.rubric.get(one.exercise) or {"": one.most}).items()
-        if not any((tables.printable(key), one.exercise, part) in listed for key in one.keys)
+        for part, points in ((not one.answers and rules.rubric.get(one.exercise)) or {"": one.most}).items()
+        if not any((tables.printable(key), one.exercise, part, one.answers) in listed for key in one.keys)
     ]
     if not lines:
         return None
@@ -191,6 +214,11 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
 def templates(folder: Path) -> list[Path]:
     """Return the tables in which a person fills in points, oldest first."""
     return sorted(folder.glob("marks*.csv"), key=lambda path: (len(path.name), path.name))
+
+
+def next_name(folder: Path) -> str:
+    """Return the name of the file that comes after all tables of points in a folder."""
+    return _new(folder).name
 
 
 def _new(folder: Path) -> Path:

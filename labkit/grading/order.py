@@ -141,6 +141,12 @@ class Order(Options):
         (),
         "A CSV file with points and comments that you give by hand; labkit only reads it. May be repeated.",
     )
+    requests: Sequence[Path] = option(
+        Many(AnyPath()),
+        (),
+        "A CSV file of regrade requests with the columns student, exercise, why; may be repeated. A file "
+        "regrade.txt in a submission needs no option.",
+    )
     rules: Path | None = option(
         AnyPath(),
         None,
@@ -220,6 +226,7 @@ class Order(Options):
             "deadline": self.due,
             "roster": _named(self.roster),
             "marks": marks or None,
+            "requests": "\n".join(filter(None, map(_named, self.requests))) or None,
             "rules": _named(self.rules),
         }
 

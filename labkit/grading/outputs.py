@@ -167,6 +167,7 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
     record.upload, record.people, record.dated = one.upload, list(one.people), one.dated
     lasting = [doubt for doubt in record.doubts if doubt.startswith(records.GIVEN_UP)]
     record.doubts, record.unread = [*lasting, *one.doubts], list(one.unread)
+    record.requests = list(one.requests)
     if msgspec.structs.asdict(record) != before:
         records.write(record, record_path(out, one))
     return True

@@ -15,7 +15,7 @@ from labkit.grading.records import ItemRecord, Record
 from labkit.grading.rules import Rules
 from labkit.grading.scoring import Gradebook, Policy, Row, Score
 from labkit.grading.similarity import SAME_FILE, pairs
-from labkit.grading.tables import amount
+from labkit.grading.tables import amount, printable
 from labkit.teach.exercises.contract import Exercise
 
 _COMMON = 5
@@ -57,12 +57,12 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
         "taken": f"{amount(100 * taken)} %" if taken else "",
         "submitted": record.submitted if record.dated else "",
         "notes": record.notes,
-        "items": [_item(score, policy) for score in scores],
+        "items": [_item(score, policy, row.requests.get(score.exercise.name, ())) for score in scores],
     }
 
 
-def _item(score: Score, policy: Policy) -> dict[str, object]:
-    """Return the values that a student's page shows for one exercise.
+def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
+    """Return the values that a student's page shows for one exercise; `requests` are the student's own words about it.
 
     About hidden variants it has only the number passed and a reason that reveals nothing.
     """
@@ -83,6 +83,7 @@ def _item(score: Score, policy: Policy) -> dict[str, object]:
         "written": item.written,
         "code": "" if item.written else item.code,
         "comments": score.hand.comments,
+        "asked": requests,
         "parts": [(part, amount(points)) for part, points in score.hand.parts.items()],
     }
 
@@ -105,14 +106,10 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
     return writers
 
 
-def reading(written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequence[str]) -> dict[str, object]:
-    """Return the values of the page that shows all free texts together.
-
-    `files` are the names of the tables in which the points are filled in.
-    """
+def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: Rules) -> dict[str, object]:
+    """Return the values of the page on which a person marks all free texts and answers regrade requests."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
-        "files": files,
         "exercises": [
             {
                 "name": exercise.name,
@@ -120,20 +117,47 @@ def reading(written: Mapping[Exercise, Sequence[Row]], rules: Rules, files: Sequ
                 "most": exercise.points,
                 "task": exercise.task.replace("*", ""),
                 "rubric": [(part, amount(most)) for part, most in rules.rubric.get(exercise.name, {}).items()],
-                "texts": [_text(row, row.scores[exercise.name]) for row in rows],
+                "texts": [_text(row, row.scores[exercise.name], rules) for row in rows],
             }
             for exercise, rows in written.items()
         ],
+        "requests": [_request(row, row.scores[name], why) for row in book.rows for name, why in row.requests.items()],
     }
 
 
-def _text(row: Row, score: Score) -> dict[str, object]:
+def _text(row: Row, score: Score, rules: Rules) -> dict[str, object]:
+    parts = rules.rubric.get(score.exercise.name) or {"": float(score.exercise.points)}
+    given = dict(score.hand.parts) if "" not in parts else {"": score.hand.points}
+    values = {part: "" if given.get(part) is None else amount(given[part] or 0.0) for part in parts}
+    if score.left_out == "excused":
+        values = dict.fromkeys(parts, score.left_out)
+    fields = [{"part": part, "of": amount(most), "value": values[part]} for part, most in parts.items()]
+    return _piece(row, score) | {"written": score.item.written if score.item else "", "fields": fields}
+
+
+def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
+    item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
+    most = amount(float(score.exercise.points))
+    return _piece(row, score) | {
+        "exercise": score.exercise.name,
+        "title": score.exercise.title,
+        "most": most,
+        "why": why,
+        "reason": item.reason,
+        "code": item.written or item.code,
+        "answered": score.hand.answered,
+        "fields": [{"part": "", "of": most, "value": ""}],
+    }
+
+
+def _piece(row: Row, score: Score) -> dict[str, object]:
     return {
         "student": row.name,
-        "key": row.key,
-        "written": score.item.written if score.item else "",
+        "key": printable(row.key),
+        "id": printable(row.id),
         "points": points(score),
         "comments": score.hand.comments,
+        "comment": "\n".join(score.hand.whole),
     }
 
 
@@ -182,6 +206,7 @@ def _line(row: Row, book: Gradebook) -> dict[str, object]:
         "most": amount(row.most),
         "open": amount(row.open) if row.open else "",
         "unsettled": row.unsettled,
+        "requests": [(name, why, row.scores[name].hand.answered) for name, why in row.requests.items()],
         "late": row.late,
         "executed": [
             (record.notebook, f"executed/{quote(record.executed)}") for record in row.records if record.executed

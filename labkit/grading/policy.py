@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from labkit.core.errors import InvalidInput
-from labkit.grading import marks, outputs, roster, rules
+from labkit.grading import marks, outputs, requests, roster, rules
 from labkit.grading.course import Course
 from labkit.grading.gradebook import BY_HAND
 from labkit.grading.scoring import Policy
@@ -54,4 +54,5 @@ def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
         roster.read(Path(chosen["roster"])) if "roster" in chosen else (),
         [mark for path in (*templates, *named) for mark in marks.read(path, course)],
         class_rules,
+        [each for path in chosen.get("requests", "").split("\n") if path for each in requests.read_table(Path(path))],
     )

@@ -11,6 +11,7 @@ import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.grading.platforms import Person
+from labkit.grading.requests import Request
 from labkit.host import durable
 
 FORMAT = 2
@@ -114,6 +115,8 @@ class Record(msgspec.Struct):
     """The notebooks that the student handed in but whose file cannot be read; an empty name if the file could be
     any of them.
     """
+    requests: list[Request] = msgspec.field(default_factory=list)
+    """The student's regrade requests, which belong to no notebook in particular."""
     tries: int = 0
     """The number of batches in which grading itself has failed for this file."""
     format: int = FORMAT

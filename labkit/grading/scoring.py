@@ -9,11 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 from labkit.grading import roster, tables
 from labkit.grading.course import Course
-from labkit.grading.marks import HandMarks, Mark, together
+from labkit.grading.marks import REGRADE, HandMarks, Mark, together
 from labkit.grading.records import ItemRecord, Record
+from labkit.grading.requests import Listed
 from labkit.grading.roster import Member
 from labkit.grading.rules import Rules
 from labkit.teach.exercises.contract import Exercise
@@ -27,6 +29,8 @@ class Policy:
     members: Sequence[Member] = ()
     marks: Sequence[Mark] = ()
     rules: Rules = field(default_factory=Rules)
+    requests: Sequence[Listed] = ()
+    """The regrade requests in a table of the instructor's; others are in the records."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,13 @@ class Row:
     unsettled: list[str] = field(default_factory=list)
     """The notebooks with points that are not settled; unless it is empty, `total` is not the student's grade yet."""
     notes: list[str] = field(default_factory=list)
+    requests: dict[str, list[str]] = field(default_factory=dict)
+    """The reasons of the student's regrade requests, by the name of the exercise."""
+
+    @property
+    def asking(self) -> list[str]:
+        """The exercises with a regrade request that nobody has answered."""
+        return [name for name in self.requests if not self.scores[name].hand.answered]
 
     @property
     def id(self) -> str:
@@ -107,9 +118,11 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
     doubts += _alike(rows)
     not_handed_in = _note_missing(rows, asked)
     _show_apart(rows)
-    marks = _by_row(rows, policy.marks, doubts)
+    marks = _by_row(rows, policy.marks, doubts, "points")
+    listed = _by_row(rows, policy.requests, doubts, "requests")
     for row in rows:
         _score(row, exercises, marks.get(row.key, {}), policy, doubts)
+        _note_requests(row, listed.get(row.key, {}), doubts)
     if policy.members:
         doubts += [
             f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore this."
@@ -238,10 +251,31 @@ def _apart(row: Row) -> str:
     return account or ascii(row.key)
 
 
-def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> dict[str, dict[str, list[Mark]]]:
-    """Return the points given by hand, by row key and exercise.
+_Line = TypeVar("_Line", bound=Mark | Listed)
 
-    A mark that fits no student, or several, is added to `doubts` as a question.
+
+def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
+    """Note the regrade requests of a student, and add a question for each that nobody has answered."""
+    asked = [(each.exercise, each.why) for record in row.records for each in record.requests]
+    asked += [(name, each.why) for name, lines in listed.items() for each in lines]
+    for name, why in dict.fromkeys(asked):
+        if name in row.scores:
+            row.requests.setdefault(name, []).append(why)
+        else:
+            doubts.append(f"{row.name} asks for another look, but at no exercise that counts: {name} {why}")
+    doubts += [
+        f"{row.name} asks for another look at {name}: {' '.join(row.requests[name])} Answer in a file of marks, with "
+        f"{REGRADE} in the column answers."
+        for name in row.asking
+    ]
+
+
+def _by_row(
+    rows: Sequence[Row], marks: Iterable[_Line], doubts: list[str], what: str
+) -> dict[str, dict[str, list[_Line]]]:
+    """Return the points given by hand, or the requests listed in a table, by row key and exercise.
+
+    A line that fits no student, or several, is added to `doubts` as a question; `what` names its content.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -256,7 +290,7 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
         words += [*member.ids, member.email, member.name] if member else []
         for word in filter(None, words):
             called[roster.same_name(word)].add(row.key)
-    by_row: dict[str, dict[str, list[Mark]]] = defaultdict(lambda: defaultdict(list))
+    by_row: dict[str, dict[str, list[_Line]]] = defaultdict(lambda: defaultdict(list))
     for mark in marks:
         word = mark.student.removeprefix("'")
         is_group = word in group_rows and word not in own
@@ -268,7 +302,7 @@ def _by_row(rows: Sequence[Row], marks: Iterable[Mark], doubts: list[str]) -> di
         else:
             candidates = "nobody" if not keys else f"{len(keys)} students"
             doubts.append(
-                f"{mark.place}: {candidates} here has the name or id {mark.student}, so these points do not count; "
+                f"{mark.place}: {candidates} here has the name or id {mark.student}, so these {what} do not count; "
                 "write an id from grades.csv or from the file to fill in."
             )
     return by_row

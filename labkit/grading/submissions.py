@@ -14,7 +14,9 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import Person, Platform, text
 from labkit.grading.preparing import named_exercise
-from labkit.grading.reading import NotANotebook, Notebook, read, read_file, says_notebook, store
+from labkit.grading.reading import NotANotebook, Notebook, read, says_notebook, store
+from labkit.grading.reading import read_file as read_notebook
+from labkit.grading.requests import Request, is_request, read_file
 from labkit.grading.uploads import Upload, Uploads
 from labkit.teach.exercises.moved import now
 
@@ -58,6 +60,8 @@ class Submission:
     """Whether somebody other than the student states the date, so that it can prove lateness."""
     unread: tuple[str, ...] = field(default=())
     """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
+    requests: tuple[Request, ...] = field(default=())
+    """The student's regrade requests, with the first of the student's notebooks."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +104,14 @@ def collect(
     for place in places:
         for upload in uploads.of(place):
             reader.add(upload)
-    if not reader.candidates and not reader.others:
+    if not reader.students():
         raise InvalidInput(
             f"{', '.join(text(str(path)) for path in places)}: there is no submission there; name folders, "
             "notebooks or ZIP archives."
         )
     return [
         replace(one, late=one.late or (deadline is not None and one.dated and one.when > deadline))
-        for key in sorted({*reader.candidates, *reader.others})
+        for key in sorted(reader.students())
         for one in reader.of(key)
     ]
 
@@ -123,10 +127,18 @@ class _Reader:
         """The files that may be graded, by student."""
         self.others: dict[str, list[Upload]] = defaultdict(list)
         """The files that are not notebooks, by student."""
+        self._requests: dict[str, list[Upload]] = defaultdict(list)
+
+    def students(self) -> set[str]:
+        """Return the keys of all students who have handed in a file."""
+        return {*self.candidates, *self.others, *self._requests}
 
     def add(self, upload: Upload) -> None:
-        """Read one uploaded file, and note it as a candidate or as no notebook."""
+        """Read one uploaded file, and note it as a candidate, as requests or as no notebook."""
         key = upload.origin.key
+        if is_request(upload.file) and not upload.problem:
+            self._requests[key].append(upload)
+            return
         candidate = None if upload.other else self._candidate(upload)
         if candidate is None:
             self.others[key].append(replace(upload, content=b""))
@@ -164,12 +176,19 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """Return the submissions of one student, one for each notebook."""
+        """Return the submissions of one student, one for each notebook; the first has the requests."""
+        first, *more = self._of(key)
+        if not (self.candidates.get(key) or self.others.get(key)):
+            first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
+        asking = max(self._requests[key], key=lambda one: (one.when, one.file), default=None)
+        return [replace(first, requests=tuple(read_file(asking.content)) if asking else ()), *more]
+
+    def _of(self, key: str) -> list[Submission]:
         by_notebook: dict[str, list[_Candidate]] = defaultdict(list)
         for candidate in self.candidates.get(key, ()):
             by_notebook[candidate.notebook].append(candidate)
         unknown_files = by_notebook.pop("", [])
-        others = self.others.get(key, [])
+        others = self.others.get(key, []) or [replace(one, content=b"") for one in self._requests[key]]
         if not by_notebook:
             return [_nothing(unknown_files, others)]
         chosen, released = _worked_on(by_notebook)
@@ -329,7 +348,7 @@ class _Released:
     def touched(self, notebook: Notebook, name: str) -> bool:
         """Return whether at least one cell of a student's notebook differs from the released notebook of this name."""
         if name not in self._cells:
-            released = read_file(self._course.released(name))
+            released = read_notebook(self._course.released(name))
             self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}
         return any(_bare(cell.source) not in self._cells[name] for cell in notebook.cells)
 

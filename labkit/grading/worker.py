@@ -209,6 +209,7 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
         dated=submission.dated,
         doubts=list(submission.doubts),
         unread=list(submission.unread),
+        requests=list(submission.requests),
         marked_late=submission.marked_late,
     )
 

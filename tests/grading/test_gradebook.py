@@ -4,53 +4,23 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 import submitted
+from gradebooks import COURSE, LATE, booked, record
 
 from labkit.core.errors import InvalidInput
-from labkit.grading import marks, outputs, policy, records, roster, rules, similarity
+from labkit.grading import marks, outputs, policy, records, requests, roster, rules, similarity
 from labkit.grading.course import load
 from labkit.grading.gradebook import keys_called, write_book
 from labkit.grading.platforms import Person
-from labkit.grading.records import Isolation, ItemRecord, Record
+from labkit.grading.records import Isolation, ItemRecord
+from labkit.grading.requests import Request
 from labkit.grading.scoring import Gradebook, Policy
 
-COURSE = load(submitted.COURSE)
-TEXT = "Because the table is durable."
-ON_TIME, LATE = "2027-01-30T12:00:00+00:00", "2027-02-02T12:00:00+00:00"
 DEADLINE = datetime.fromisoformat("2027-01-31T18:00:00+00:00")
-
-
-def record(key: str, points: Mapping[str, int] | None = None, **more: object) -> Record:
-    """What a batch leaves of a submission; right where nothing else is said, its text not read yet."""
-    items = []
-    for exercise in COURSE.exercises.values():
-        item = ItemRecord(exercise.name, exercise.points, code=submitted.RIGHT[exercise.name])
-        if exercise.by_hand:
-            item.points, item.status, item.written = None, "by hand", TEXT
-        else:
-            item.points = (points or {}).get(exercise.name, exercise.points)
-            item.status = "right" if item.points else "wrong"
-            item.public, item.hidden = (1, 1), (3 if item.points else 0, 3)
-        items.append(item)
-    fields: dict[str, object] = {
-        "student": key, "key": key, "file": f"{key}/01_sample.ipynb", "submitted": ON_TIME, "sha256": key, "items": items,  # noqa: E501
-    }  # fmt: skip
-    fields |= {"course": "sample", "notebook": submitted.NOTEBOOK, "seed": 1, "digest": "d", "versions": {}}
-    fields["isolation"] = Isolation("namespaces")
-    return Record(**(fields | more))
-
-
-def booked(folder: Path, *kept: Record, **said: object) -> Gradebook:
-    (folder / "records").mkdir(parents=True, exist_ok=True)
-    (folder / "feedback").mkdir(exist_ok=True)
-    for one in kept:
-        records.write(one, folder / "records" / f"{records.file_name(one.key, one.notebook)}.json")
-    return write_book(folder, COURSE, Policy(**said))[1]
 
 
 def rows(folder: Path, file: str = "grades.csv") -> list[dict[str, str]]:
@@ -499,6 +469,48 @@ def test_brightspace_gets_the_ids_of_its_own_export_and_gradescope_the_results_o
     book = booked(tmp_path, members=members, marks=one_of_two)
     assert any("submission_77: Bob Byte, Cem Can have different points" in doubt for doubt in book.doubts)
     assert "results/77.json" not in zipfile.ZipFile(exports / "gradescope-autograder.zip").namelist()
+
+
+def test_a_regrade_request_stands_at_the_students_row_until_the_marks_answer_it(tmp_path: Path) -> None:
+    ada = record(
+        "ada", {"01-double": 0}, requests=[Request("01-double", "-2 is doubled."), Request("99-x", "and this?")]
+    )
+    listed = table(tmp_path / "form.csv", "student,exercise,why\nbob,01-why,<b>please</b>\nzoe,01-why,me too\n")
+    asked = requests.read_table(listed)
+    book = booked(tmp_path, ada, record("bob"), requests=asked)
+    assert [row.asking for row in book.rows] == [["01-double"], ["01-why"]]
+    assert [
+        any(words in doubt for doubt in book.doubts) for words in ("99-x and this?", "name or id zoe, so these req")
+    ]
+    summary = (tmp_path / "summary.html").read_text()
+    assert "asks about <code>01-double</code>: -2 is doubled." in summary
+    assert "&lt;b&gt;please&lt;/b&gt;" in summary
+    template = tmp_path / "by_hand" / "marks.csv"
+    lines = [(row["student"], row["exercise"], row["answers"]) for row in rows(template.parent, template.name)]
+    assert sorted(lines) == [
+        ("ada", "01-double", "regrade"), ("ada", "01-why", ""), ("bob", "01-why", ""), ("bob", "01-why", "regrade"),
+    ]  # fmt: skip
+    text = template.read_text().replace(
+        "ada,ada,01-double,,2,,,regrade", "ada,ada,01-double,,2,2,you are right,regrade"
+    )
+    template.write_text(text)
+    book = booked(tmp_path, marks=marks.read(template, COURSE), requests=asked)
+    assert [row.asking for row in book.rows] == [[], ["01-why"]]
+    assert totals(book) == {"ada": 6, "bob": 6}
+    page = (tmp_path / "feedback" / "ada--feedback.html").read_text()
+    assert "You asked: -2 is doubled." in page
+    assert "you are right" in page
+    assert "asks about <code>01-double</code> (answered)" in (tmp_path / "summary.html").read_text()
+    with pytest.raises(InvalidInput, match="no column why"):
+        requests.read_table(table(tmp_path / "bad.csv", "student,exercise\na,b\n"))
+
+
+def test_of_two_files_the_later_comment_and_the_answer_to_a_request_count(tmp_path: Path) -> None:
+    first = by_hand(tmp_path, "student,exercise,part,points,comment\nada,01-why,a,1,short\nada,01-why,,,see b\n")
+    text = "student,exercise,points,comment,answers\nada,01-why,,look at c,\nada,01-why,2,,regrade\n"
+    later = marks.read(table(tmp_path / "later.csv", text), COURSE)
+    score = booked(tmp_path, record("ada"), marks=[*first, *later]).rows[0].scores["01-why"]
+    assert (score.points, score.hand.comments) == (2, ("a: short", "look at c"))
 
 
 def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ WORDS: dict[str, st.SearchStrategy[object]] = {
     "total_seconds": st.floats(0.1, 86_400),
     "roster": PATHS,
     "marks": st.lists(PATHS, max_size=2),
+    "requests": st.lists(PATHS, max_size=2),
     "rules": PATHS,
 }
 PARTS: dict[str, st.SearchStrategy[object]] = {"parts": st.lists(PATHS, min_size=1, max_size=2)}

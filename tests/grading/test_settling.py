@@ -14,6 +14,7 @@ from labkit.grading.course import load
 from labkit.grading.order import Order
 from labkit.grading.preparing import as_notebook
 from labkit.grading.records import Isolation, ItemRecord, Record
+from labkit.grading.requests import Request
 from labkit.grading.sandbox.inside.running import MOST_NOTEBOOK
 from labkit.grading.submissions import Submission, collect
 from labkit.grading.worker import none_graded, settle
@@ -149,11 +150,13 @@ def test_a_kept_record_is_brought_up_to_date_and_keeps_its_points(tmp_path: Path
     path.parent.mkdir()
     record = in_batches(records.MOST_TRIES)
     record.sha256, record.digest, record.file = one.sha256, COURSE.digest, "elsewhere"
+    record.requests = [Request("01-why", "a request that the student has taken back")]
     records.write(record, path)
     assert outputs.is_kept(one, tmp_path, COURSE, 1)
     kept = records.read(path)
     assert kept is not None
     assert kept.file == "ada/01_sample.ipynb"
+    assert kept.requests == []
     assert kept.doubts[0].startswith(records.GIVEN_UP)
     assert not outputs.is_kept(one, tmp_path, COURSE, 2)
     path.write_text("{")

@@ -18,8 +18,10 @@ from labkit.grading.gradebook import write_all
 from labkit.grading.order import Order
 from labkit.grading.platforms import origin
 from labkit.grading.reading import read
+from labkit.grading.requests import Request
 from labkit.grading.submissions import Submission, collect
 
+NAME = f"{submitted.NOTEBOOK}.ipynb"
 GOOD = submitted.notebook(*submitted.answers())
 
 
@@ -216,6 +218,26 @@ def test_what_cannot_be_read_stands_under_to_settle_with_the_student_and_what_to
     known = ("01_sample",)
     assert unread == {"html": ("",), "docx": ("",), "cut": known, "rar": ("",), "Bob": ("",), "zoe": ()}
     assert found(given, tmp_path / "again")["zoe"].path is not None
+
+
+def test_a_file_of_regrade_requests_belongs_to_who_handed_it_in(tmp_path: Path) -> None:
+    text = b"Dear all,\r\n- 01-double: it doubles -2,\n  and 0.\n01-WHY my text\x1b[31m\n"
+    given = packed(
+        tmp_path / "moodle.zip",
+        {
+            f"Ada_1_assignsubmission_file_{NAME}": GOOD,
+            "Ada_1_assignsubmission_file_regrade.txt": text,
+            "Bob_2_assignsubmission_file_/regrade.txt": b"01-dedup",
+        },
+    )
+    by_name = found(given, tmp_path / "work")
+    assert by_name["Ada"].requests == (
+        Request("", "Dear all,"), Request("01-double", "it doubles -2, and 0."), Request("01-why", "my text [31m"),
+    )  # fmt: skip
+    assert by_name["Ada"].notes == ()
+    assert by_name["Bob"].requests == (Request("01-dedup", "no reason given"),)
+    assert "no notebook" in by_name["Bob"].problem
+    assert by_name["Bob"].unread == by_name["Bob"].doubts == ()
 
 
 BAD = {

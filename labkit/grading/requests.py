@@ -1,0 +1,83 @@
+"""Reads regrade requests: a student names an exercise and says why its points should be looked at again.
+
+A request comes from a plain file `regrade.txt` that a student hands in beside the notebooks, or from a table of the
+instructor's. It changes no points: a person answers it in the files of marks.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import msgspec
+
+from labkit.core.errors import InvalidInput
+from labkit.grading import tables
+from labkit.grading.platforms import shown
+
+FILE = "regrade.txt"
+"""The name of a student's file with requests; platforms write their own words in front of it."""
+_MOST_BYTES = 64 * 1024
+_MOST = 30
+"""The largest number of requests of one student that are read."""
+_LONGEST = 1000
+"""The largest number of characters of a reason that a page shows."""
+_LINE = re.compile(r"[\s*+-]*(?P<exercise>\d\d[a-z]?-[a-z]+)\b[\s:,;.-]*(?P<why>.*)", re.IGNORECASE)
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A student's request to look at the points of one exercise again."""
+
+    exercise: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of an instructor's table of requests."""
+
+    place: str
+    student: str
+    """The student as written in the file: a key, an id, an address or a name."""
+    exercise: str
+    why: str
+
+
+def is_request(file: str) -> bool:
+    """Return whether an uploaded file contains regrade requests, by its name."""
+    return PurePath(file).name.lower().endswith(FILE)
+
+
+def read_file(content: bytes) -> list[Request]:
+    """Return the requests in a student's file: an exercise's name, then the reason, which may take several lines.
+
+    Lines in front of the first exercise, and a file that names none, are one request about no exercise.
+    """
+    requests: list[list[str]] = []
+    for line in content[:_MOST_BYTES].decode("utf-8-sig", "replace").splitlines():
+        if match := _LINE.fullmatch(line):
+            requests.append([match["exercise"].lower(), match["why"]])
+        elif requests:
+            requests[-1].append(line)
+        elif line.strip():
+            requests.append(["", line])
+    return [Request(exercise, _reason(" ".join(words))) for exercise, *words in requests[:_MOST]]
+
+
+def _reason(words: str) -> str:
+    text = "".join(letter if letter.isprintable() else " " for letter in words)
+    return " ".join(text.split())[:_LONGEST] or "no reason given"
+
+
+def read_table(path: Path) -> list[Listed]:
+    """Return the requests in a table with the columns student, exercise and why. Raises `InvalidInput`."""
+    rows = tables.read(path, "the requests")
+    titles = {title for row in rows for title in row.cells}
+    if missing := [one for one in ("student", "exercise", "why") if rows and one not in titles]:
+        raise InvalidInput(
+            f"{path}: the table of requests has no column {missing[0]}; it needs student, exercise, why."
+        )
+    return [
+        Listed(row.place, row.cells["student"], shown(row.cells["exercise"]), _reason(row.cells["why"]))
+        for row in rows
+        if row.cells.get("student") and row.cells.get("exercise")
+    ]
