@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 ROOT = Path(__file__).parents[1]
 COURSE = ROOT / "tests" / "grading" / "sample" / "course.py"
@@ -33,7 +34,9 @@ MARK = "escaped.txt"
 SECONDS = 60
 """The time that one submission gets from each tool that has such a limit."""
 
-Points = tuple[float, float] | None
+Cell = tuple[str, str, Mapping[str, object]]
+"""A cell of a notebook: its kind, source and metadata."""
+Points: TypeAlias = tuple[float, float] | None
 """The points for double and seen, or None if a person has to decide."""
 
 CLASS: Mapping[str, tuple[Points, Sequence[str]]] = {
@@ -62,9 +65,9 @@ CLASS: Mapping[str, tuple[Points, Sequence[str]]] = {
 """By folder: what the answers deserve, and the cells that answer."""
 
 
-def notebook(cells: Sequence[tuple[str, str, Mapping[str, object]]]) -> str:
+def notebook(cells: Sequence[Cell]) -> str:
     """Return a notebook in JSON from its cells: kind, source and metadata of each."""
-    made = [
+    made: list[dict[str, object]] = [
         {"cell_type": kind, "id": f"cell-{n}", "metadata": dict(metadata), "source": source}
         | ({"outputs": [], "execution_count": None} if kind == "code" else {})
         for n, (kind, source, metadata) in enumerate(cells)
@@ -96,7 +99,7 @@ def run(*words: object, cwd: Path, home: Path) -> int:
         ).returncode
 
 
-def labkit(folder: Path, _: Path | None) -> dict[str, Points]:
+def labkit(folder: Path, _programs: Path | None) -> dict[str, Points]:
     """Grade with labkit, by its command line."""
     for name, (_, answers) in CLASS.items():
         cells = [(f"# exercise {exercise}\n{source}") for exercise, source in zip(EXERCISES, answers, strict=False)]
@@ -109,7 +112,7 @@ def labkit(folder: Path, _: Path | None) -> dict[str, Points]:
         cwd=folder, home=folder)  # fmt: skip
     with (out / "grades.csv").open(encoding="utf-8") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
-    return {name: _points(row[each] for each in EXERCISES) for name, row in rows.items()}
+    return {name: _points(*(row[each] for each in EXERCISES)) for name, row in rows.items()}
 
 
 EXERCISES = ("01-double", "01-dedup")
@@ -162,7 +165,7 @@ def nbgrader(folder: Path, programs: Path | None) -> dict[str, Points]:
 def otter(folder: Path, programs: Path | None) -> dict[str, Points]:
     """Grade with otter-grader: assign, then `otter run` for each submission, which needs no container."""
     assert programs is not None
-    blocks = [("raw", "# ASSIGNMENT CONFIG\ngenerate: true\nexport_cell: false\nrun_tests: false", {})]
+    blocks: list[Cell] = [("raw", "# ASSIGNMENT CONFIG\ngenerate: true\nexport_cell: false\nrun_tests: false", {})]
     for name, answer, (visible, hidden) in zip(("double", "seen"), (DOUBLE, SEEN), _checks(), strict=True):
         blocks += [
             ("raw", f"# BEGIN QUESTION\nname: {name}\npoints: 2\nall_or_nothing: true", {}),
@@ -181,15 +184,14 @@ def otter(folder: Path, programs: Path | None) -> dict[str, Points]:
     found: dict[str, Points] = {}
     for name, (_, answers) in CLASS.items():
         path = folder / "submitted" / name / f"{NAME}.ipynb"
-        cells = [("code", source, {}) for source in answers]
-        hand_in(path, name, notebook(cells))
-        run("/usr/bin/timeout", 2 * SECONDS, programs / "otter", "run", "-a", package, "-o", path.parent, path,
+        hand_in(path, name, notebook([("code", source, {}) for source in answers]))
+        run("/usr/bin/timeout", 5 * SECONDS, programs / "otter", "run", "-a", package, "-o", path.parent, path,
             cwd=folder, home=folder)  # fmt: skip
         results = path.parent / "results.json"
         if not results.exists():
             found[name] = None
             continue
-        tests = {each["name"].split()[0]: each["score"] for each in json.loads(results.read_text())["tests"]}
+        tests = {each["name"]: each["score"] for each in json.loads(results.read_text())["tests"] if "score" in each}
         found[name] = (tests.get("double", 0), tests.get("seen", 0))
     return found
 
@@ -198,8 +200,7 @@ def _checks() -> Sequence[tuple[str, str]]:
     return list(zip(VISIBLE, HIDDEN, strict=True))
 
 
-def _points(cells: object) -> Points:
-    double, seen = cells  # type: ignore[misc]
+def _points(double: str, seen: str) -> Points:
     return None if "" in {double, seen} else (float(double), float(seen))
 
 
@@ -216,12 +217,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="A new folder for the class and all results.")
     parser.add_argument("--nbgrader", type=Path, help="The folder bin of an environment with nbgrader.")
     parser.add_argument("--otter", type=Path, help="The folder bin of an environment with otter-grader.")
+    parser.add_argument("--only", choices=[*TOOLS], help="Grade with this tool alone.")
     given = parser.parse_args()
     shutil.rmtree(given.folder, ignore_errors=True)
     graded, times = {}, {}
     for name, grade in TOOLS.items():
         programs = vars(given).get(name)
-        if name != "labkit" and programs is None:
+        if (name != "labkit" and programs is None) or given.only not in {None, name}:
             continue
         folder = given.folder.absolute() / name / "a" / "b" / "c"
         folder.mkdir(parents=True)

@@ -157,6 +157,14 @@ def _jump(c: Chance) -> Iterator[Variant]:
         many, counts = "-".join([first] * 130 + [second] * 131), [0, 7, 8, 98, 99, 100, 129]
         name = f"many counts of {first} and {second}"
         yield _assembled({"words": one}, name, input=many, between=0, long=c.randrange(20, 40), counts=counts)
+    # A rule that looks back over a thousand rows, or that tells words apart by their first letters, fails here.
+    far = "-".join([one] * 12 + [other] * 12)
+    yield _assembled(
+        {"words": one}, "far apart", input=far, between=0, long=c.randrange(1_030, 1_100), counts=[0, 3, 9]
+    )
+    long = one * c.randrange(15, 20)
+    words = "-".join([f"{long}s"] * 12 + [f"{long}t"] * 13)
+    yield _assembled({"words": one}, "long words alike", input=words, between=1, counts=[0, 5, 11])
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
@@ -225,6 +233,9 @@ def _visible(c: Chance) -> Iterator[Variant]:
         once_more = [("write", alike[0]), plain, (other, alike[0]), *[plain] * 9]
         longer.append((*first, *c.sample(ends, 5), *[plain] * 80, *once_more))
     yield v("longer logs, names alike", names=(one,), length=1, logs=tuple(longer))
+    undone, done = (f"{'transaction-' * 6}{number}" for number in c.sample(range(10), 2))
+    finished = (("write", undone), ("write", done), ("abort", undone), plain, ("commit", done), plain)
+    yield v("long names alike", names=(one,), length=1, logs=(finished, (*finished[:3], plain)))
 
 
 def _timeout(c: Chance) -> Iterator[Variant]:
@@ -278,6 +289,9 @@ def _early(c: Chance) -> Iterator[Variant]:
     yield from _systems(c, good, bad)
     yield _assembled({"words": c.pick(*WORDS)}, transactions=2, rows=count)
     yield _assembled({"words": c.pick(*WORDS)}, "many rows", transactions=2, rows=0, long=c.randrange(18, 24))
+    # One name is the beginning of each of the others.
+    alike = ((first := c.randrange(1, 9), 0), (10 * first + c.randrange(10), 0), (first, c.randrange(1, 9)))
+    yield _assembled({"words": c.pick(*WORDS)}, "names alike", handles=alike, rows=2)
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
@@ -304,6 +318,12 @@ def _apply(c: Chance) -> Iterator[Variant]:
     alike = ("checkpoint-1", "checkpoint-2", "Checkpoint-1", "checkpoint-1 ", "1-checkpoint", "2-checkpoint")
     yield v("words alike", tables={"words": alike, "counts": (low, low + 100), "rows": 2})
     yield v("a long table", tables={"words": c.sample(MANY_WORDS, 14), "counts": (low, low + 10), "long": True})
+    # A word and its count look like another word and its count if they are glued together; long words if they are cut.
+    letter, digit = c.choice("abcde"), c.randrange(1, 9)
+    glued = {"words": (letter, f"{letter}{digit}"), "counts": (digit, 11 * digit), "rows": 2}
+    yield v("a word that ends in a digit", tables=glued)
+    long = words[0] * 15
+    yield v("long words alike", tables={"words": (f"{long}s", f"{long}t"), "counts": (low, low + 1), "rows": 2})
 
 
 def _prefix(c: Chance) -> Iterator[Variant]:
@@ -377,6 +397,12 @@ def _calls(c: Chance) -> Iterator[Variant]:
     )
     for numbers in ({"partitions": (0,), "offsets": tuple(many)}, {"partitions": tuple(range(200)), "offsets": (0,)}):
         yield v("many numbers", topics=(c.choice(names),), calls=(c.choice(kinds),), **numbers)
+    # Partition and offset must not be added up, and a long name or call must not be cut.
+    large = tuple(sorted({0, *(base**power for base in (2, 10) for power in range(3, 19))}))
+    long = c.choice(names) * 12
+    yield v("large numbers", topics=(f"{long}1", f"{long}2"), partitions=(0, 1), offsets=large, calls=("mail",))
+    asked = (f"{long} 1", f"{long} 2")
+    yield v("long calls", topics=(c.choice(names),), partitions=(0,), offsets=(1,), calls=asked)
 
 
 def _order(c: Chance) -> list[Variant]:
@@ -469,7 +495,8 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
             # A sink that looks for a cut or folded name finds no writer of this query.
             each_of = [crashed | {"query": [*epochs[0], " Sums per hour and Shop "]}]
         if axis == QUERY:
-            names = alike(c.pick("sums-per-hour-and-shop", "clicks-by-page-and-day"), blanks=parts is not FOLDER)
+            name = c.pick("sums-per-hour-and-shop", "clicks-by-page-and-day")
+            names = alike(name, "clicks-on-page", blanks=parts is not FOLDER)
             each_of[0]["alike"] = names
         for given in each_of:
             yield v(f"drawn rows: {axis}, {given['query'][-1]} and {given['other'][-1]}", axis=axis, **given)
@@ -509,7 +536,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("doubled, and a crash", records=2, drops=0, duplicates=c.pick(1, 2), crashes=1),
         v("two under way, one overtakes", records=2, window=2, duplicates=0, reorders=c.pick(0, 1), crashes=0, drops=1),
         v("a late answer", records=1, delays=1, duplicates=c.pick(0, 1), drops=1, crashes=1),
-        v("many ids in the table", known=tuple(c.sample(range(300), c.randrange(60, 90)))),
+        v("many ids in the table", known=tuple(c.sample(range(3_000), c.randrange(130, 160)))),
     ],
     "02-chain": lambda c: [
         v("a loss, a crash", processes=3, records=c.pick(1, 2), duplicates=0),
@@ -555,6 +582,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("three tasks in a batch", words=c.pick(*THREE_WORDS), records_per_batch=3, crashes=1),
         v("a second attempt", words=c.pick(*BATCHES), records_per_batch=1, crashes=1, retries=c.pick(1, 2)),
         v("many tasks", decided=c.randrange(101, 109), tasks=c.randrange(12, 20)),
+        v("the next batch has another digit", decided=c.pick(9, 99, 999), tasks=c.randrange(3, 6)),
     ],
     "06-jump": _jump,
     # One run with all words in one batch, because each run costs a real job. In smaller batches no value of an

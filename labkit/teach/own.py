@@ -125,7 +125,7 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
     name = getattr(sink, "__name__", "sink")
     answer = InNotebook(name, {name: sink})
     usual = _parameters(kind, PUBLIC, "orders", "refunds")
-    usual["alike"] = alike("orders-of-the-north", blanks=kind != "folder")
+    usual["alike"] = alike("orders-of-the-north", "orders-of-shop", blanks=kind != "folder")
     many = moved(rows(" ".join(f"{item}:2" for item in ITEMS), *["pen:2"] * (MANY - 1)), 100)
     more = [_parameters(kind, many, *pair) for pair in QUERIES]
     try:

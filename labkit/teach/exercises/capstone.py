@@ -66,13 +66,25 @@ QUERIES = (("orders", "orders1"), ("orders-1", "orders"), ("queryX2", "query_2")
 """Pairs of queries whose names, or names with batch numbers, are easily confused."""
 
 
-def alike(name: str, *, blanks: bool = True) -> list[str]:
+SAME_DIGESTS = {
+    "orders-of-shop": (1_429, 54_762, 41_702, 58_273, 55_093, 87_924),
+    "clicks-on-page": (81_648, 97_240, 7_435, 51_231, 11_724, 34_146),
+}
+"""For a name the numbers behind it with which two names at a time have the same first eight hexadecimal digits of
+their MD5, then of their SHA-1, and then of their SHA-256.
+"""
+
+
+def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     """Return names that differ from a long name in one place, and so are equal if a sink cuts or folds them.
 
-    They differ in the case of a letter, in their beginning or end, in their order, and with `blanks` in blanks.
+    They differ in the case of a letter, in their beginning or end, in their order, and with `blanks` in blanks. The
+    last ones differ only behind 60 letters, or have equal short digests; `digested` is a key of `SAME_DIGESTS`.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
-    return [*names, f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}"] if blanks else [])]
+    names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}"] if blanks else [])]
+    names += [f"{name}-{'-'.join([name] * 3)}-{number}" for number in (1, 2)]
+    return [*names, *(f"{digested}-{number}" for number in SAME_DIGESTS[digested])]
 
 
 MANY = 12
@@ -108,7 +120,7 @@ def public(
                 ("query", [*epochs[0], "orders"]),
                 ("others", OTHERS),
                 ("other", [*epochs[1], "refunds"]),
-                ("alike", alike("orders-of-the-north", blanks=blanks)),
+                ("alike", alike("orders-of-the-north", "orders-of-shop", blanks=blanks)),
             ),
         )
         for axis in parts

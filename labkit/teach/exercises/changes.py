@@ -249,6 +249,7 @@ JUDGES = {
         variant("a retract stream, a message comes twice", systems=({**THREE, "repeats": 1},)),
         variant("an upsert stream, a message overtakes", systems=({**QUIET, **UPSERT, "swaps": 1, "at_most": 1},)),
         variant("any three rows", tables={"words": ("hello", "world"), "counts": (1, 2), "rows": 3}),
+        variant("a word that ends in a digit", tables={"words": ("a", "a1"), "counts": (1, 11), "rows": 2}),
     ),
     "10-prefix": by(
         WATCH.judge,

@@ -95,11 +95,13 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
     """Yield states with transactions of every status, and with rows read from any of them or from outside of them.
 
-    With `long` in `parts`, one row of the first transaction is read among so many of the last one.
+    With `long` in `parts`, one row of the first transaction is read among so many of the last one. `handles` has the
+    incarnation and attempt of each transaction; otherwise their partitions differ.
     """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
-    handles = [Handle(0, 0, number, 1) for number in range(parts["transactions"])]
+    handles = [Handle(0, 0, number, 1) for number in range(parts.get("transactions", 0))]
+    handles += [Handle(0, 0, 0, incarnation, attempt) for incarnation, attempt in parts.get("handles", ())]
     for stands in product(Status, repeat=len(handles)):
         transactions = tuple(Transaction(handle, status, ()) for handle, status in zip(handles, stands, strict=True))
         for count in range(parts["rows"] + 1):
@@ -125,6 +127,7 @@ JUDGES = {
         WATCH.judge,
         variant("no harm", good=(("hidden rows", {}), ("an open table, and no crash", {**OPEN_TABLE, "crashes": 0}))),
         variant("any two transactions", assembled=(("any two", {}, {"transactions": 2, "rows": 2}),)),
+        variant("names alike", assembled=(("names alike", {}, {"handles": ((1, 0), (12, 0), (1, 2)), "rows": 2}),)),
         variant("an open table", bad=(("an open table", {**OPEN_TABLE, "words": "hello-world"}),)),
     ),
 }

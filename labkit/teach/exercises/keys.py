@@ -112,7 +112,8 @@ def _long_input(words: Sequence[str]) -> Iterator[dict[str, Plain]]:
     for offset, word in enumerate(words):
         counts[word] += 1
         yield {"offset": offset, "word": word, "count": counts[word], "batch": offset // 100, "attempt": 1}
-    later = sorted({0, *(base**power for base in (2, 10) for power in range(1, 13))})
+    powers = {base**power for base in (2, 10) for power in range(1, 13)}
+    later = sorted({0, *powers, *(2**power for power in (16, 24, 32, 48, 62))})
     for number in later:
         offset = len(words) + number
         row = {"offset": offset, "word": last, "count": counts[last] + 1 + number}

@@ -131,6 +131,8 @@ def _named(row: dict[str, Plain]) -> str:
     return ", ".join(f"{name} {row[name]!r}" for name in SAME)
 
 
+LARGE = (0, *(10**power for power in range(3, 13)))
+
 JUDGES = {
     "11-price": by(
         judge_price,
@@ -154,6 +156,7 @@ JUDGES = {
             offsets=(1, 2, 3),
             calls=("d", "3-d", "c-d", "C-d"),
         ),
+        variant("large offsets", topics=("orders",), partitions=(0, 1), offsets=LARGE, calls=("charge",)),
         variant("many offsets", topics=("orders",), partitions=(0,), offsets=tuple(range(1_500)), calls=("charge",)),
     ),
 }

@@ -131,6 +131,7 @@ def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
 SECOND_BATCH: dict[str, object] = {"strategy": "wal", "words": "hello-world-hello-world", "records_per_batch": 2}
+A, B = "hello" * 14 + "s", "hello" * 14 + "t"
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 
@@ -166,6 +167,7 @@ JUDGES = {
             "a lost notification, two crashes", words="hello-world", records_per_batch=1, crashes=2, lost_notices=1
         ),
         variant("a task is tried twice, one crash", words="hello-world", records_per_batch=1, retries=1),
+        variant("batch 9 is decided, and not batch 10", decided=9, tasks=3),
     ),
     "06-jump": by(
         WATCH.judge,
@@ -191,6 +193,8 @@ JUDGES = {
             assembled=(
                 ("any two counts of hello", {"words": "hello-hello-hello-hello-world-world"}, {"between": 4}),
                 ("Hello besides", {"words": "hello"}, {"input": "hello-hello-Hello-Hello", "between": 0, "long": 20}),
+                ("far apart", {"words": "hello"}, {"input": "hello-hello-world", "between": 0, "long": 1_030}),
+                ("long words alike", {"words": "hello"}, {"input": f"{A}-{A}-{B}-{B}", "between": 1}),
             ),
         ),
     ),
