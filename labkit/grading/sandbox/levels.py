@@ -20,7 +20,8 @@ from labkit.grading.sandbox.inside.jobs import Job, Level, Limits, Place
 from labkit.grading.sandbox.sandbox import environment
 from labkit.host.processes.own_python import own_python
 
-_SECONDS = 60.0
+_SECONDS = 180.0
+"""How long a test sandbox may take to start: on a busy machine long, and a level that is there must not be missed."""
 _FIRST_USER = 64_000
 """The first of the user ids for sandboxes that root starts, one for each worker; normally no account has them."""
 
@@ -60,7 +61,9 @@ def _tried(job: Job, lab: Path) -> str | None:
         except FrameError:
             errors.seek(0)
             lines = errors.read(20_000).decode(errors="replace").strip().splitlines()
-            answer = lines[-1][:300] if lines else "The test sandbox ended without an error message."
+            is_over = process.poll() is None
+            silent = f"did not start within {_SECONDS:g} s" if is_over else "ended without an error message"
+            answer = lines[-1][:300] if lines else f"The test sandbox {silent}."
         process.kill()
         process.wait()
     return None if answer == "works" else answer
