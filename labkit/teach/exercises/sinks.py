@@ -193,7 +193,7 @@ JUDGES = {
             assembled=(
                 ("any two counts of hello", {"words": "hello-hello-hello-hello-world-world"}, {"between": 4}),
                 ("Hello besides", {"words": "hello"}, {"input": "hello-hello-Hello-Hello", "between": 0, "long": 20}),
-                ("far apart", {"words": "hello"}, {"input": "hello-hello-world", "between": 0, "long": 1_030}),
+                ("far apart", {"words": "hello"}, {"input": "hello-hello-world", "between": 0, "long": 260}),
                 ("long words alike", {"words": "hello"}, {"input": f"{A}-{A}-{B}-{B}", "between": 1}),
             ),
         ),
