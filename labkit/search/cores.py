@@ -158,7 +158,12 @@ class SharedSearch(Generic[StateT]):
             own, other = forking.Pipe()
             others = [own, *(helper.pipe for helper in self.helpers)]
             process = forking.Process(target=_serve, args=(self._search, other, others), daemon=True)
-            process.start()
+            # Python drops a KeyboardInterrupt that is raised in what it calls at a fork, and the search would go on.
+            allowed = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, allowed)
             other.close()
             helper = Helper(own, process)
             helper.known_codes = codes
