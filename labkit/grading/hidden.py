@@ -162,7 +162,7 @@ def _jump(c: Chance) -> Iterator[Variant]:
     yield _assembled({"words": one}, "far apart", input=far, between=0, long=c.randrange(260, 300), counts=[3, 9])
     long = one * c.randrange(15, 20)
     words = "-".join([f"{long}s"] * 12 + [f"{long}t"] * 13)
-    yield _assembled({"words": one}, "long words alike", input=words, between=0, counts=[5, 11])
+    yield _assembled({"words": one}, "words that differ at the end", input=words, between=0, counts=[5, 11])
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
@@ -321,7 +321,9 @@ def _apply(c: Chance) -> Iterator[Variant]:
     glued = {"words": (letter, f"{letter}{digit}"), "counts": (digit, 11 * digit), "rows": 2}
     yield v("a word that ends in a digit", tables=glued)
     long = words[0] * 15
-    yield v("long words alike", tables={"words": (f"{long}s", f"{long}t"), "counts": (low, low + 1), "rows": 2})
+    yield v(
+        "words that differ at the end", tables={"words": (f"{long}s", f"{long}t"), "counts": (low, low + 1), "rows": 2}
+    )
 
 
 def _prefix(c: Chance) -> Iterator[Variant]:

@@ -31,7 +31,7 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         (tmp_path / "gone").rmdir()
         return SimpleNamespace(text=lambda: "the report", junit=lambda *_: "<xml/>", code=lambda *_: 0)
 
-    def campaign_of(_wanted: object, out: Path, _tell: object) -> AbstractContextManager[SimpleNamespace]:
+    def campaign_of(_wanted: object, out: Path, _tell: object, **_: bool) -> AbstractContextManager[SimpleNamespace]:
         return nullcontext(SimpleNamespace(everything=lambda: everything(out)))
 
     monkeypatch.setattr("labkit.crashtest.campaigns.campaign_of", campaign_of)

@@ -19,7 +19,7 @@ from labkit.teach.exercises.standalone import checked
 
 SINKS, CALLS = "06_sinks", "11_side_effects"
 SALTED = {
-    "06-key": 'def key(row):\n    return hash((row["word"], row["count"])) // 2\n',
+    "06-key": 'def key(row):\n    return hash((row["word"], str(row["count"]))) // 2\n',
     "11-call": """
 def key_of_call(row):
     return str(hash((row["topic"], row["partition"], row["offset"], row["call"])))
