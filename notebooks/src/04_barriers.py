@@ -311,9 +311,9 @@ lab.compare(ends, facts=["visible"])
 
 # %% tags=["checked"]
 assert [list(run.violated) for run in ends.values()] == [[], ["no_loss"], ["no_duplicate"], []]
-# What no run here shows, of Flink 1.20: "by default, checkpointing is disabled", tolerated failures 0, expiry counts
-# (docs, Checkpointing; CheckpointFailureManager); timeout 10 min, pause 0, retention NO_EXTERNALIZED_CHECKPOINTS
-# (generated configuration page), which cleans up in every terminal state (CheckpointRetentionPolicy
+# What no run here shows, of Flink 2.x, the same in 1.20: "by default, checkpointing is disabled", tolerated failures 0,
+# expiry counts (docs, Checkpointing; CheckpointConfig; CheckpointFailureManager); timeout 10 min, pause 0, retention
+# NO_EXTERNALIZED_CHECKPOINTS (CheckpointingOptions), which cleans up in every terminal state (CheckpointRetentionPolicy
 # .NEVER_RETAIN_AFTER_TERMINATION; FLINK-12273); parts in the JobManager's heap without a directory (docs, Checkpoints).
 
 # %% [markdown]
@@ -325,7 +325,7 @@ assert [list(run.violated) for run in ends.values()] == [[], ["no_loss"], ["no_d
 # **Retention** says what is left when a job was *cancelled*, or has failed for good; one that finishes keeps nothing. A restart uses
 # the checkpoint under any retention. For a planned stop, use *stop with savepoint*.
 #
-# All names begin with `execution.checkpointing.`; the defaults are those of Flink 1.20.
+# All names begin with `execution.checkpointing.`; the defaults are those of Flink 2 (`CheckpointingOptions`), and were the same in 1.20.
 #
 # | setting | decides | default | `lab.show("barriers...")` |
 # |---|---|---|---|
@@ -442,8 +442,8 @@ lab.check("04-settings")
 #
 # ---
 # Sources: [Carbone and others, 2015](https://arxiv.org/abs/1506.08603); Flink on
-# [checkpointing](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/dev/datastream/fault-tolerance/checkpointing/),
-# [storage and retention](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/ops/state/checkpoints/),
-# [back pressure](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/ops/state/checkpointing_under_backpressure/).
+# [checkpointing](https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/datastream/fault-tolerance/checkpointing/),
+# [storage and retention](https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpoints/),
+# [back pressure](https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure/).
 #
 # Next: [05, who decides?](05_two_phase_commit.ipynb)

@@ -281,7 +281,7 @@ restart
 assert (sample.fit, sample.needed) == ("can lose data", 25)
 assert (restart.fit, restart.needed) == ("can lose data", 85)
 assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=60).fit == "safe"
-defaults = lab.timeouts(interval=60, checkpoint=600, transaction=900)  # Flink 1.20 and Kafka 4, whatever the interval
+defaults = lab.timeouts(interval=60, checkpoint=600, transaction=900)  # Flink 2 and Kafka 4, whatever the interval
 assert (defaults.fit, defaults.needed) == ("can lose data", 1200)
 assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit == "refused at start"
 

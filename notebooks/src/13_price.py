@@ -405,6 +405,6 @@ lab.check("13-best")
 #
 # ---
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:
-# [Write-Ahead Logging](https://www.sqlite.org/wal.html), on one writer at a time and on synced commits; Apache Flink: [Checkpointing](https://nightlies.apache.org/flink/flink-docs-release-1.20/docs/dev/datastream/fault-tolerance/checkpointing/) (1.20).
+# [Write-Ahead Logging](https://www.sqlite.org/wal.html), on one writer at a time and on synced commits; Apache Flink: [Checkpointing](https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/datastream/fault-tolerance/checkpointing/).
 #
 # Back: [09c, what must a store be able to do?](09c_store_demands.ipynb)
