@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from labkit.teach.tasks import check as check
     from labkit.teach.tasks import crash_test as crash_test
     from labkit.teach.tasks import hint as hint
+    from labkit.teach.tasks import my_sink as my_sink
     from labkit.teach.tasks import progress as progress
     from labkit.teach.tasks import reset as reset
     from labkit.teach.tasks import save_sink as save_sink
@@ -75,6 +76,7 @@ HOMES = {
         "check",
         "crash_test",
         "hint",
+        "my_sink",
         "progress",
         "reset",
         "save_sink",

@@ -25,8 +25,9 @@ cell becomes the minutes that the notebook takes and the notebooks that it needs
     # ---
 
 A name is two digits, perhaps a letter, and a word (`09_kafka`, `09b_timeouts`). An exercise is a stub tagged `exercise`
-that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. Above the stub every
-copy gets the task and hints from `labkit/teach/exercises/texts/NN.toml`. No learner's or checked copy has a solution;
+that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. The text behind an
+answer (`lab.answer`) is folded in every copy, up to the next heading, so that nobody reads it before the run. Above the
+stub every copy gets the task and hints from `labkit/teach/exercises/texts/NN.toml`. No learner's or checked copy has a solution;
 the instructor's copy has it in place of the stub. The stubs also go into `labkit/teach/exercises/stubs.json`, from
 which `lab.reset` gives them back. Before the first exercise of a notebook every copy gets the cell `RULES`, which says
 what counts and what to hand in; no source has it. A notebook that `make test` should leave to `make test-all` begins
@@ -51,6 +52,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,9 @@ CHECK, CHECKED, EXPECTED, STUB, SOLUTION = ("nbval-check-output", "checked", "ex
 NAMED = re.compile(r"# exercise (\d\d[a-z]?-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
 TEXTS = "labkit/teach/exercises/texts/NN.toml"
+ANSWERED = re.compile(r'lab\.answer\(\s*"([^"]+)"')
+BEHIND = "What happened, and why"
+"""The line of a fold that hides the text behind an answer."""
 HEAD = "{head}"
 """The line of a source in whose place stand the minutes and the needs."""
 GLOSSARY = Path("docs") / "glossary.md"
@@ -91,8 +96,8 @@ KERNEL = {
 RULES = """\
 ## Exercises: what counts
 
-- Write each answer into the cell that begins with `# exercise ...`, and **leave that line as it is**. Of several cells that
-  give an answer its name, the last one counts. `lab.reset` puts an empty cell below; your own counts until you delete it.
+- Write each answer into the cell that begins with `# exercise ...`, and **leave that line as it is**. If several cells
+  assign the answer, the last one counts. `lab.reset` adds a fresh stub; delete your old cell if you want the stub to count.
 - What is graded is **your cell alone**: with the parameters at the top of this notebook and with the cells that you have
   added or changed. Cells that are as you got them are not run, so an answer must not use names from them. Nobody answers
   `input()`.
@@ -117,6 +122,7 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
     notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
     cells: list[NotebookNode] = []
     expected: dict[int, str] = {}
+    answered = ""
     for cell in notebook.cells:
         if STUB in tags(cell):
             cells.append(task(cell, source))
@@ -129,6 +135,11 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
             raise NotebookError(f"{place}: use a tag instead of a comment for nbval")
         if EXPECTED not in tags(cell):
             cells.append(cell)
+            if cell.cell_type == "markdown":
+                cell.source = folded(cell.source, answered)
+                answered = ""
+            else:
+                answered = " ".join([answered, *ANSWERED.findall(cell.source)]).strip()
             continue
         if not cells or CHECK not in tags(cells[-1]) or len(cells) - 1 in expected:
             raise NotebookError(f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each")
@@ -141,6 +152,31 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
                 f"{source}, cell {number}: tagged {CHECK}, so a raw cell tagged {EXPECTED} must follow it"
             )
     return cells, expected, dict(notebook.metadata.get("labkit", {}))
+
+
+def folded(text: str, answered: str) -> str:
+    """A text with a fold around the part up to its first heading, if it stands behind the answers of these questions.
+
+    JupyterLab, VS Code, GitHub and the pages of `make site` show a `<details>` closed, before anything has run. The
+    question's script opens it when the answer has been shown (`labkit/view/static/question.js` finds it by its class).
+    """
+    if not answered:
+        return text
+    lines = text.split("\n")
+    fences = accumulate(line.startswith("```") for line in lines)
+    headings = (place for place, (line, fence) in enumerate(zip(lines, fences, strict=True)) if _is_heading(line, fence))
+    end = next(headings, len(lines))
+    part, rest = ("\n".join(each).strip("\n") for each in (lines[:end], lines[end:]))
+    if not part:
+        return text
+    names = " ".join(f"lk-after-{name}" for name in answered.split())
+    fold = f'<details class="{names}"><summary>{BEHIND}</summary>\n\n{part}\n\n</details>'
+    return f"{fold}\n\n{rest}" if rest else fold
+
+
+def _is_heading(line: str, fences: int) -> bool:
+    """Whether a line is a heading, with so many fences of code up to it."""
+    return line.startswith("#") and fences % 2 == 0
 
 
 def task(stub: NotebookNode, source: Path) -> NotebookNode:
@@ -181,14 +217,15 @@ def headed(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> l
     lines = cells[0].source.splitlines() if cells else []
     if HEAD in lines:
         place = lines.index(HEAD)
-        lines[place] = head(cells, source, lab)
+        lines[place] = head(source, lab)
         cells[0].source = "\n".join(lines)
     return cells
 
 
-def head(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> str:
+def head(source: Path, lab: Mapping[str, Any]) -> str:
     """How long a notebook takes, and what it needs, in a line."""
-    reading, exercising = minutes(cells)
+    cells, expected, _ = read(source)
+    reading, exercising = minutes(cells, expected)
     more = f", and {exercising} for the exercises" if exercising else ""
     needs = [f"[{name}]({name}.ipynb)" for name in needed(source, lab)]
     first = f"Read {' and '.join(needs)} before." if needs else "It needs no other notebook."
@@ -213,9 +250,9 @@ def course_map(root: Path) -> str:
     rows.append("|---|---|---|---|---|")
     built_on: dict[str, list[str]] = {}
     for source in sources(root):
-        cells, _, lab = read(source)
+        cells, expected, lab = read(source)
         built_on[source.stem] = needed(source, lab)
-        reading, exercising = minutes(cells)
+        reading, exercising = minutes(cells, expected)
         question = cells[0].source.splitlines()[0].removeprefix("# ")
         before = ", ".join(map(_number, built_on[source.stem])) or "-"
         link = f"[{source.stem}](../notebooks/{source.stem}.ipynb)"
@@ -390,9 +427,8 @@ def hard_to_read(root: Path) -> list[str]:
     """Prints how every notebook reads; what is beyond the limits."""
     readings, wrong = {}, []
     for source in sources(root):
-        cells, _, _ = read(source)
-        shown = [cell for cell in cells if not {SOLUTION, CHECKED} & tags(cell)]
-        readings[source.stem] = reading_of(shown)
+        cells, expected, _ = read(source)
+        readings[source.stem] = reading_of(cells, expected)
         wrong += [f"{source}: {each}" for each in readings[source.stem].complaints()]
     if readings:
         print(table(readings))

@@ -1,11 +1,12 @@
 """Estimate how many minutes a notebook takes, so that the map of the course and each first cell can say so.
 
-Nobody was timed: the estimate counts words, questions, pictures and crashes, and treats all notebooks alike.
+Nobody was timed: the estimate counts words, lines of code and of output, questions, pictures and crashes, and treats
+all notebooks alike.
 """
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -17,6 +18,10 @@ from labkit.teach.exercises.registry import assignments
 
 WORDS_A_MINUTE = 130
 """Half of what is read of a novel: the sentences explain, and many readers' first language is another one."""
+CODE_LINE = 4
+"""Seconds for a line of code in sight; blank lines are free."""
+OUTPUT_LINE = 3
+"""Seconds for a line that a cell prints, as far as the source states what it prints."""
 SECONDS = {"ask": 35, "picture": 90, "crash": 25, "measurement": 20, "crash test": 100, "short crash test": 15}
 """A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for.
 So is a measurement, or a whole test on Spark, or a short one, which kills at some places only."""
@@ -44,18 +49,26 @@ EXERCISE_MINUTES = {"easy": 5, "medium": 12, "hard": 25}
 """By its level. What the levels mean is defined by these minutes as much as the other way round."""
 NOT_READ = {"task", "exercise", "solution", "check", "rules", "checked", "expected"}
 """Tags of cells that belong to the exercises or that no learner gets."""
-MOST_MINUTES = 20
+MOST_MINUTES = 25
 """Without exercises. Who is tired predicts nothing; what takes longer is two notebooks."""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:]*")
 
 
-def minutes(cells: Sequence[NotebookNode]) -> tuple[int, int]:
-    """Minutes without exercises, and minutes for the exercises."""
+def minutes(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> tuple[int, int]:
+    """Minutes without exercises, and minutes for the exercises; `expected` is what cells print, by their number."""
     shown = [cell for cell in cells if not NOT_READ & _tags(cell)]
     seconds = words(shown) * 60 / WORDS_A_MINUTE
     seconds += sum(SECONDS[what] for cell in shown for what in _taken(cell))
+    code = [cell.source for cell in shown if cell.cell_type == "code"]
+    printed = [text for place, text in (expected or {}).items() if not NOT_READ & _tags(cells[place])]
+    seconds += CODE_LINE * _lines(code) + OUTPUT_LINE * _lines(printed)
     exercising = sum(_exercise_minutes(cell) for cell in cells)
     return ceil(seconds / 60), exercising
+
+
+def _lines(texts: Iterable[str]) -> int:
+    """Lines that are not blank."""
+    return sum(bool(line.strip()) for text in texts for line in text.splitlines())
 
 
 def words(cells: Iterable[NotebookNode]) -> int:
@@ -110,9 +123,9 @@ class Reading(NamedTuple):
         return [f"about {self.minutes} minutes without exercises, and {MOST_MINUTES} are allowed: make two of it"]
 
 
-def read(cells: Sequence[NotebookNode]) -> Reading:
-    """Estimate the cells that learners get."""
-    return Reading(*minutes(cells), words([cell for cell in cells if not NOT_READ & _tags(cell)]))
+def read(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> Reading:
+    """Estimate the cells that learners get; `expected` is what cells print, by their number."""
+    return Reading(*minutes(cells, expected), words([cell for cell in cells if not NOT_READ & _tags(cell)]))
 
 
 def table(readings: dict[str, Reading]) -> str:

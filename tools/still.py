@@ -157,7 +157,7 @@ def strip(shown: Strip) -> str:
         kind = "bad" if is_killed else "v"
         bar = "killed" if is_killed else "disk" if moment.is_on_disk else "rest"
         drawn.append(_rect(x, 36, MOMENT, BAR, bar, round_by=0))
-        name = f"{moment.number} {moment.name}{f' {CROSS}' if is_killed else ''}"
+        name = f"{moment.name}{f' {CROSS}' if is_killed else ''}"
         room, point = MOMENT - 8, moment.point.value.replace(".", ". ").split()
         lines = [(line, kind) for line in wrap(name, TEXT, room, bold=True)]
         lines += [(line, "s") for line in wrap(moment.words, TEXT, room)]

@@ -1,6 +1,7 @@
-"""The nine moments of a batch: the failpoints from its plan to `commits/N`, numbered and described in plain words.
+"""The nine moments of a batch: the failpoints from its plan to `commits/N`, each with a short name and plain words.
 
-The numbers are those that the course uses. The facts of a strategy (`labkit.core.strategies`) say which moments its
+The names are those that the course uses. They have no numbers, because the order of the moments depends on the sink: in
+Flink's order a batch is *noted* before it is *committed*. The facts of a strategy (`labkit.core.strategies`) say which moments its
 batches have, and in which order.
 """
 
@@ -12,9 +13,8 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One of the nine failpoints of a batch: its number, its name, and what has happened there in words."""
+    """One of the nine failpoints of a batch: its name, and what has happened there in words."""
 
-    number: int
     name: str
     point: FailPoint
     words: str
@@ -27,22 +27,19 @@ NAMES = {
     FailPoint.AFTER_OFFSET_LOG: "plan",
     FailPoint.MID_WRITE: "write",
     FailPoint.BEFORE_PRE_COMMIT: "task done",
-    FailPoint.AFTER_PRE_COMMIT: "pre-commit",
+    FailPoint.AFTER_PRE_COMMIT: "ready",
     FailPoint.AFTER_HANDLES: "votes",
     FailPoint.MID_COMMIT: "half",
     FailPoint.BEFORE_CONFIRM: "flushed",
     FailPoint.AFTER_COMMIT: "committed",
     FailPoint.AFTER_COMMIT_LOG: "noted",
 }
-"""The short names of the nine numbered failpoints, in the order of their numbers, which start at 1."""
+"""The short names of the nine failpoints of a batch, in the order in which a batch of Spark's own order passes them."""
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint with number and short name, as in `4 pre-commit (...)`, and any other text unchanged."""
-    for number, (point, word) in enumerate(NAMES.items(), start=1):
-        if name == point:
-            return f"{number} {word} ({name})"
-    return name
+    """Return a failpoint with its short name, as in `ready (sink.after_pre_commit)`, and any other text unchanged."""
+    return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 
 _OF_ANY = (
@@ -60,13 +57,8 @@ _ANY = {step.point: step for step in _OF_ANY}
 """For each of the nine failpoints, what has happened there, in words that fit every sink."""
 
 
-def number_of(point: FailPoint) -> int | None:
-    """Return the failpoint's number, from 1; None for a point in recovery, which belongs to no batch."""
-    return list(NAMES).index(point) + 1 if point in NAMES else None
-
-
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
-    """Return the nine moments of a batch: by number, or in the order in which a strategy's sink passes them.
+    """Return the nine moments of a batch: in the order of `NAMES`, or in the order in which a strategy's sink passes them.
 
     A moment that the sink does not have stands directly after the last earlier one that it has.
     """
@@ -82,14 +74,13 @@ def moments(strategy: Strategy | None = None, order: Order | None = None) -> Seq
 
 
 def _moment(step: Step, *, is_passed: bool = True) -> Moment:
-    number = list(NAMES).index(step.point) + 1
-    return Moment(number, NAMES[step.point], step.point, step.words, step.is_on_disk, is_passed)
+    return Moment(NAMES[step.point], step.point, step.words, step.is_on_disk, is_passed)
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
     """Return a sort key for a failpoint: its position among those that the sink passes.
 
-    A point that the sink does not pass is sorted directly after the last lower-numbered point that it passes.
+    A point that the sink does not pass is sorted directly after the last earlier point that it passes.
     """
     names = list(NAMES)
     number = names.index(point)

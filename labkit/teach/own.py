@@ -113,12 +113,12 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
     return effect_line(rows, title=f"The first batch of {name}, {done} at each place, and what came of it")
 
 
-def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
+def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = ()) -> Tried:
     """Kill a sink before every request of three batches, or stop the older of two writers there, and judge the rows.
 
     `kind` is the kind of store: `table`, `folder` or `writers`. A sink that survives this gets twelve batches of items
-    that are easily confused, from queries with similar names, with an older checkpoint and with a second query. Raises
-    `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
+    that are easily confused, from queries with similar names, with an older checkpoint and with a second query. `also` names
+    further axes. Raises `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -129,7 +129,7 @@ def try_sink(sink: Callable[..., Any], kind: str) -> Tried:
     many = moved(rows(" ".join(f"{item}:2" for item in ITEMS), *["pen:2"] * (MANY - 1)), 100)
     more = [_parameters(kind, many, *pair) for pair in QUERIES]
     try:
-        axes, places = tried(answer, usual, name=name, kind=kind, more=more)
+        axes, places = tried(answer, usual, name=name, kind=kind, more=more, also=also)
     except (AnswerFailed, Unusable) as error:
         raise InvalidInput(f"lab.try_sink(): {error}") from None
     return Tried(name, axes, places, "stopped" if kind == "writers" else "killed")

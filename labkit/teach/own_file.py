@@ -41,20 +41,36 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
         )
     if not path.parent.is_dir():
         raise InvalidInput(f"lab.save_sink(): the folder {path.parent} does not exist; make it first, or leave it out.")
-    store, end = STORES[kind]
-    around = SPARK.format(name=name, store=store, place=f"{path.stem}{end}")
     try:
         if path.exists() and WRITTEN not in path.read_text(encoding="utf-8", errors="replace"):
             raise InvalidInput(
                 f"lab.save_sink(): {file} already exists and lab.save_sink() did not write it; choose another name."
             )
-        path.write_text(source + around, encoding="utf-8")
+        path.write_text(sink_file(source, name, path, kind), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(
             f"lab.save_sink(): {file} cannot be written ({error.strerror}); name a file in a folder where "
             "you may write."
         ) from None
     return f"{path}:foreach_batch"
+
+
+def sink_file(source: str, name: str, path: Path, kind: str) -> str:
+    """Return the text of a file with the source of a sink and the code that calls it on Spark."""
+    store, end = STORES[kind]
+    return source + SPARK.format(name=name, store=store, place=f"{path.stem}{end}")
+
+
+def first_function(file: Path) -> str:
+    """Return the name of the first function that a Python file defines, or an empty text.
+
+    Raises `InvalidInput` if the file cannot be read or is no Python.
+    """
+    try:
+        body = ast.parse(file.read_text(encoding="utf-8")).body
+    except (OSError, ValueError, SyntaxError) as error:
+        raise InvalidInput(f"{file} is no Python file that can be read: {error}") from None
+    return next((each.name for each in body if isinstance(each, ast.FunctionDef)), "")
 
 
 def unwritten(file: Path) -> str:

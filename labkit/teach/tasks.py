@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.core.arguments import takes
 
 if TYPE_CHECKING:
-    from labkit.teach import own
+    from labkit.teach import own, own_history
     from labkit.teach.questions.card import Answer
 
 
@@ -96,6 +96,17 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     """
     module = _own()
     return module.try_sink(sink, kind) if module else None
+
+
+@takes('lab.my_sink(my_sink, after="00")')
+def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_history.SinkHistory | None":
+    """Test the sink that you improve through the course, as in `lab.my_sink(after="02")`, and show its history.
+
+    The sink is the first function in `my_sink.py`, which you edit; a function that you pass is written there first. It is
+    killed before every statement, as by `lab.try_sink`, and its older editions are listed beside it. `after` is the
+    number of the notebook. Takes about ten seconds. Raises `InvalidInput` if the file or the number cannot be used.
+    """
+    return import_module("labkit.teach.own_history").my_sink(sink, after) if _exercises() else None
 
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')

@@ -43,7 +43,7 @@ class Strip:
         if self.strategy is not None and not all(each.is_passed for each in self.moments):
             notes.append("A moment that is crossed out does not exist with this sink.")
         notes += [
-            f"{CROSS} The job is killed at moment {each.number}: {each.words}."
+            f"{CROSS} The job is killed at {each.name}: {each.words}."
             for each in self.moments
             if each.point is self.killed
         ]
@@ -67,16 +67,15 @@ class Strip:
 
     def _meanings(self) -> Html:
         """Return a table with the texts of the tooltips, for people who do not use a mouse."""
-        rows = [(f"{each.number} {each.name}", each.point.value, each.point.sentence) for each in self.moments]
+        rows = [(each.name, each.point.value, each.point.sentence) for each in self.moments]
         return table(("moment", "failpoint", "what has happened"), rows)
 
     def _moment(self, moment: Moment) -> Html:
         is_killed = moment.point is self.killed
         states = {"disk": moment.is_passed and moment.is_on_disk, "without": not moment.is_passed, "killed": is_killed}
-        name = f"{moment.number} {moment.name}"
         return tag(
             "li",
-            tag("b", name, f" {CROSS} killed" if is_killed else ""),
+            tag("b", moment.name, f" {CROSS} killed" if is_killed else ""),
             tag("span", self._words(moment)),
             tag("span", _aside(moment), class_="lkc-aside"),
             class_=" ".join(state for state, is_so in states.items() if is_so),
@@ -89,7 +88,7 @@ class Strip:
     def __str__(self) -> str:
         rows = [
             (
-                f"{moment.number} {moment.name}",
+                moment.name,
                 f"{CROSS} killed"
                 if moment.point is self.killed
                 else "on disk"

@@ -7,9 +7,14 @@
 # %% [markdown]
 # # How do you copy a bank that does not stand still?
 #
-# A bank has branches, each with 200 in its account. A transfer takes 100 here and gives 100 there. In between, the 100 are
-# under way. The branches keep their accounts in memory only, and the power may fail. So the bank needs a copy of itself to
-# go back to. But the branches share no clock: they cannot all copy at the same instant.
+# > **Ticket 4** (invented). *From accounting:* "After the disk failure you restored both databases, orders and
+# > payments, from last night's dumps. Now 69 orders are paid that do not exist. Both dumps were made at midnight, and
+# > both are complete."
+#
+# To copy two things that change all the time is harder than it looks. Take a bank. Its branches have 200 each. A
+# transfer takes 100 here and gives 100 there, and in between the 100 are under way. The branches keep their accounts in
+# memory only, so the bank needs a copy of itself to go back to. But the branches share no clock: they cannot all copy
+# at the same instant.
 #
 # {head}
 #
@@ -258,7 +263,7 @@ assert not walk.violated
 # Never. Process 1 copied 200, then paid 100. Process 2 paid 100, then copied 100. The 100 from process 2 were saved with
 # their channel. At no step did the bank look like that. But another run leads there: one in which only process 2 pays.
 #
-# > **What popular notes get wrong**
+# > **You will read:**
 # >
 # > "*A snapshot shows the whole system at one moment.*" The run above has no such moment. A consistent cut promises a state
 # > that *could* have been. That is enough: everybody goes back, so nobody remembers anything that speaks against it.
@@ -419,6 +424,12 @@ lab.check("03-moment")
 # <details><summary>a) Numbering the messages of each channel, so that the receiver restores the order.</summary>Yes. TCP does so
 # within a connection.</details>
 # <details><summary>b) Sending each marker twice.</summary>The first one may overtake, and the first one counts.</details>
+#
+# ## Closing the ticket
+#
+# > **Ticket 4, closed.** Each dump is right, and together they are no consistent cut: 69 orders were placed and paid
+# > between the two midnights. No order of restoring mends that. From now on both databases are copied at one point of
+# > their common input, and go back together.
 #
 # ---
 # Sources: Chandy and Lamport, [Distributed Snapshots: Determining Global States of Distributed

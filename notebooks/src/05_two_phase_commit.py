@@ -7,8 +7,11 @@
 # %% [markdown]
 # # Who decides, if anybody may crash?
 #
-# Take 100 here, give 100 there, and the power fails in between. The two branches cannot see into each other, and must do
-# both or neither. What does a protocol for that promise, and cost?
+# > **Ticket 6** (invented). *From support, on Black Friday:* "Payments of some customers have been pending for six
+# > hours. May we press *release*?" The machine that ran the transfer program is broken.
+#
+# Take 100 here, give 100 there, and the power fails in between. The two branches of a bank cannot see into each other,
+# and must do both or neither. What does a protocol for that promise, and cost?
 #
 # {head}
 #
@@ -193,7 +196,7 @@ lab.show("two_phase_commit.aborts_alone")
 # The commit was decided, so half of the transfer happened. Such an abort by a timeout is called a *heuristic* decision. A
 # participant may give up until its yes, the coordinator until its record; after that, neither may.
 #
-# > **What popular notes get wrong**
+# > **You will read:**
 # >
 # > - "*In the prepare phase the coordinator sends the commit.*" It asks for a vote. The commit comes after the durable record.
 # > - "*Two-phase commit is perfect.*" It blocks while somebody is in doubt. It also needs a store that keeps its promise.
@@ -342,6 +345,13 @@ lab.check("05-blocked")
 # changes nothing.</details>
 # <details><summary>b) Because the first commits were undone by the crash.</summary>A commit in the outside store outlives the
 # job.</details>
+#
+# ## Closing the ticket
+#
+# > **Ticket 6, closed.** Nobody presses *release*. Both sides have voted yes, so each is in doubt, and only the
+# > coordinator's log says what was decided. Its disk was put into another machine: the transfers with a record were
+# > committed, those without one aborted. The wait was the protocol's price, not its failure. From now on that log is on
+# > a disk that outlives the machine.
 #
 # ---
 # Sources: J. Gray and L. Lamport, [Consensus on Transaction Commit](https://arxiv.org/abs/cs/0408036);

@@ -8,8 +8,12 @@
 # %% [markdown]
 # # What does the guarantee cost here, on this machine?
 #
-# The shop's sink is exactly-once now. "The stock page lags two seconds behind", says the shop. "And why do the clerks wait?"
-# Somebody wants to commit more often, somebody else less often. What does each choice cost? We measure it, on your machine, while you watch.
+# > **Ticket 16** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
+# > they change a number." *From finance:* "The bill for storage requests has doubled since you commit every second."
+# > The sink is exactly-once now.
+#
+# Somebody wants to commit more often, somebody else less often. What does each choice cost? We measure it, on your
+# machine, while you watch.
 #
 # {head}
 #
@@ -197,7 +201,7 @@ steps = Counter(str(step).partition("(")[0] for step in lab.replay("two_phase_co
 #
 # ## What does a crash cost?
 #
-# A longer interval saves commits. After a crash its records are read again. Real Spark, twelve records, killed at moment 4 of its first batch:
+# A longer interval saves commits. After a crash its records are read again. Real Spark, twelve records, killed at *ready* in its first batch:
 # all tasks are ready, and `commits/0` is not there. *append* has shown its rows by then, *two_phase* has not. Two jobs with *append* take 6 and 12 records a batch; each record that is read again becomes a second row.
 # A job with *two_phase* takes all twelve.
 
@@ -237,7 +241,7 @@ assert worst["two_phase, 12"].held.most > 0
 # The first line shows a wrong value up to the end, and no waiting. The second shows no wrong value, and waiting through the whole restart. That is the trade: *append* pays with wrong values,
 # *two_phase* with latency.
 #
-# > **What popular notes get wrong.** "*Exactly-once makes every row slow to write.*" It costs latency, about half an interval, and syncs and messages for each interval and task, not for
+# > **You will read:** "*exactly-once makes every row slow to write*". It costs latency, about half an interval, and syncs and messages for each interval and task, not for
 # > each row. Larger transactions raise the throughput. And "*a write-ahead log costs nothing, since the sink would write the rows anyway*": it writes each row twice.
 #
 # ## The settings, with a number in each row
@@ -402,6 +406,13 @@ lab.check("13-best")
 # - Count the syncs or commits a second of your sink before you buy a faster disk.
 # - Ask who else writes to the store: do they wait for your open transaction?
 # - Write down three limits: latency, records read again, transaction timeout. Your interval is the shortest of four: the cheapest, and the longest that each limit allows.
+#
+# ## Closing the ticket
+#
+# > **Ticket 16, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
+# > alike. The clerks waited for the open transaction, not for the interval: rows are gathered now and written in one
+# > short one. The bill goes with the number of commits, so an interval twice as long halves it. The shop chose four
+# > seconds, and knows what a crash then reads again.
 #
 # ---
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:

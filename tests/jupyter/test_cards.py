@@ -32,7 +32,7 @@ def test_jupyterlab_is_watched_and_a_program_is_not(lab_server, lab_page):
     strip = outputs.nth(2).locator("ol.lkc-strip")
     moments = strip.locator("li")
     assert moments.count() == 9
-    assert "4 pre-commit ✗ killed" in " ".join(moments.nth(3).inner_text().split())
+    assert "ready ✗ killed" in " ".join(moments.nth(3).inner_text().split())
     tops = moments.evaluate_all("all => all.map(each => each.getBoundingClientRect().top)")
     assert len(set(tops)) == 1
     outputs.nth(2).locator(".lkc").evaluate("each => { each.style.width = '420px'; }")

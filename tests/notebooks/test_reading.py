@@ -5,7 +5,7 @@ from pathlib import Path
 
 import build_notebooks
 from nbformat import v4
-from reading import MOST_MINUTES, WORDS_A_MINUTE, minutes, read
+from reading import CODE_LINE, MOST_MINUTES, OUTPUT_LINE, WORDS_A_MINUTE, minutes, read
 
 TINY = Path(__file__).with_name("00_tiny.py")
 
@@ -18,17 +18,25 @@ def code(source, *tags):
     return v4.new_code_cell(source, metadata={"tags": list(tags)})
 
 
+def test_minutes_count_lines_that_a_cell_prints_unless_they_belong_to_an_exercise():
+    shown, check = code("1"), code("lab.check('x')", "check")
+    cells = [*[shown] * 30, check]
+    silent, _ = minutes(cells)
+    spoken, _ = minutes(cells, dict.fromkeys(range(31), "one\n\ntwo\n"))
+    assert (silent, spoken) == (30 * CODE_LINE // 60, (30 * CODE_LINE + 60 * OUTPUT_LINE) // 60)
+
+
 def test_minutes_are_words_questions_pictures_crashes_and_exercises():
     words = text("word " * WORDS_A_MINUTE * 3)
     assert minutes([words]) == (3, 0)
     for call, seconds in (
-        ('lab.ask("00-rows")', 35),
-        ('lab.show("x")', 90),
-        ("outcome = lab.crash(x)\nsecond = lab.crash(y)", 50),
-        ("%%time\nlab.crash(x)", 25),
-        ("lab.crash_test(x)", 100),
-        ('lab.crash_test(lab.save_sink(f), only=["a", "b"])', 15),
-        ("lab.answer(1)\nshow(lab)\nother.show(1)", 0),
+        ('lab.ask("00-rows")', 35 + CODE_LINE),
+        ('lab.show("x")', 90 + CODE_LINE),
+        ("outcome = lab.crash(x)\n\nsecond = lab.crash(y)", 50 + 2 * CODE_LINE),
+        ("%%time\nlab.crash(x)", 25 + 2 * CODE_LINE),
+        ("lab.crash_test(x)", 100 + CODE_LINE),
+        ('lab.crash_test(lab.save_sink(f), only=["a", "b"])', 15 + CODE_LINE),
+        ("lab.answer(1)\nshow(lab)\nother.show(1)", 3 * CODE_LINE),
     ):
         assert minutes([words, *[code(call)] * 12]) == (3 + -(-seconds * 12 // 60), 0)
     asked = [

@@ -127,7 +127,7 @@ def test_behind_folds_lie_proof_files_code_steps_and_command(tmp_path: Path) -> 
     said = [text_of(each) for each in re.findall(r"<details>.*?</details>", html, re.DOTALL)]
     judged, proof, files, code, steps, command = said
     assert "3 of 3 records came out twice or more" in judged
-    assert "sink.after_pre_commit, moment 4: all rows are in the store." in proof
+    assert "sink.after_pre_commit, ready: all rows are in the store." in proof
     assert "Signal 9 was sent to every process" in proof
     assert "processes killed: 3. Afterwards no process" in proof
     assert "Crash 1: offsets/0." in files

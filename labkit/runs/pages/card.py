@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from labkit.core.errors import LabError
 from labkit.core.failpoints import FailPoint
-from labkit.core.moments import number_of
+from labkit.core.moments import NAMES
 from labkit.core.records import Record
 from labkit.core.strategies import Strategy
 from labkit.core.verdict import Verdict
@@ -188,7 +188,7 @@ def _where(strategy: Strategy, point: str) -> str:
     step = strategy.facts.step(reached)
     if step is None:
         return f"{point}: {reached.sentence}"
-    return f"{point}, moment {number_of(reached)}: {step.words}."
+    return f"{point}, {NAMES[reached]}: {step.words}."
 
 
 def _files(record: RunRecord) -> Iterable[Html]:

@@ -103,6 +103,7 @@ class OpenQuestion:
             "skipped": prediction is not None and prediction.words is None,
             "why": prediction.why if prediction else "",
             "closed": self.answered and prediction is not None,
+            "answered": self.answered,
             "notice": self.notice,
             "words": WORDS,
             "beat": self._beat,

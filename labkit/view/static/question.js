@@ -71,11 +71,18 @@ function render({ model, el: host }) {
     // A channel whose kernel was restarted refuses at once.
     try { model.send(message); } catch { made.tell(words.waiting); }
   });
-  const draw = () => { clearTimeout(waiting); made.fill(model.get("shown")); };
+  const draw = () => { clearTimeout(waiting); made.fill(model.get("shown")); unfold(model.get("shown")); };
   host.replaceChildren(made.root);
   model.on("change:shown", draw);
   draw();
   return () => { model.off("change:shown", draw); clearTimeout(waiting); };
+}
+
+// The text behind an answer is folded (tools/build_notebooks.py). A notebook draws cells when they come into view, so
+// the fold may not be there yet; then whoever scrolls to it opens it.
+function unfold(shown) {
+  if (!shown.answered) return;
+  document.querySelectorAll(`details.lk-after-${shown.name}`).forEach((each) => { each.open = true; });
 }
 
 // On a page: the answer's card, and what lies between, is covered until somebody has predicted or wants to see it without.
@@ -115,6 +122,7 @@ function page(host, first) {
     if (!is) made.root.reset();
     again.hidden = !is;
     cover(!is);
+    document.querySelectorAll(`details.lk-after-${first.name}`).forEach((each) => { each.open = is; });
     cards().forEach((card) => tell(card, message?.said, first.kind));
   }
 

@@ -38,6 +38,7 @@ OLDER = "an older checkpoint"
 QUERY = "a second query"
 STOPPED = "a stopped writer goes on"
 LEFT = "nothing is left over"
+RESTORED = "a restored checkpoint"
 
 
 def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
@@ -103,6 +104,22 @@ def _older(bench: Bench) -> Iterator[TrialResult]:
             if not tried.story.kills:  # the repeated batch has no such request
                 break
             yield tried
+
+
+def _restored(bench: Bench) -> Iterator[TrialResult]:
+    """Yield the trial in which the checkpoint goes back, so that the last batch gets its number again with one more row.
+
+    The plan of that batch was lost, and more input had arrived meanwhile.
+    """
+    last = len(bench.batches) - 1
+    item = bench.batches[-1][-1]
+    cut_anew = [*bench.batches[:last], [*bench.batches[last], item | {"id": int(str(item["id"])) + 1}]]
+    with trial(bench.server, bench.ask, bench.kind) as begun:
+        if begun.run(bench.query, bench.batches):
+            begun.restart()
+            begun.run(bench.query, cut_anew, first=last)
+        tried = conclude(begun, cut_anew)
+    yield tried._replace(what="all batches finished, then the last one repeated with one row more")
 
 
 def _again(bench: Bench, first: int, kills: Sequence[Kill] = ()) -> TrialResult:
@@ -183,6 +200,7 @@ TRIALS: dict[str, Callable[[Bench], Iterator[TrialResult]]] = {
     QUERY: _queries,
     STOPPED: fenced_trials,
     LEFT: _all_crashes,
+    RESTORED: _restored,
 }
 """The function that runs the trials of each axis."""
 
@@ -242,6 +260,7 @@ WRONG = {
     OLDER: wrong_at_any_time,
     QUERY: wrong_at_any_time,
     LEFT: left_over,
+    RESTORED: wrong_at_any_time,
 }
 """The function that finds the fault of a trial, for each axis that does not look at the final rows alone."""
 
@@ -331,14 +350,20 @@ FEW = (OLDER, QUERY)
 
 
 def tried(
-    answer: Answer, parameters: Mapping[str, Any], *, name: str, kind: str, more: Sequence[Mapping[str, Any]] = ()
+    answer: Answer,
+    parameters: Mapping[str, Any],
+    *,
+    name: str,
+    kind: str,
+    more: Sequence[Mapping[str, Any]] = (),
+    also: Sequence[str] = (),
 ) -> tuple[list[Axis], list[Place]]:
     """Return the results of every axis of a sink, and of a kill before every request of its first batch.
 
-    If no axis has a fault, the axes in `FEW` are repeated with each input in `more`. For the kind `writers`, the older
+    `also` names axes beyond those of `AXES`. If no axis has a fault, the axes in `FEW` are repeated with each input in `more`. For the kind `writers`, the older
     writer is stopped instead of killed. Raises `Unusable`, and the errors of `Answer.step`.
     """
-    first, *others = AXES[kind]
+    first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
     with stores() as server:
         bench = Bench(server, Asker(Steps(answer), name), store, **parameters, finished_runs={})
@@ -346,7 +371,7 @@ def tried(
             healthy = bench.run()
         except Broken as error:
             return [Axis(first, 1, str(error)), *(Axis(each, 0, str(error)) for each in others)], []
-        axes = [_all(axis, bench) for axis in AXES[kind]]
+        axes = [_all(axis, bench) for axis in (first, *others)]
         for each in more:
             if not any(axis.wrong for axis in axes):
                 other = bench._replace(**each, finished_runs={})

@@ -1,0 +1,122 @@
+"""The sink that a learner writes in the first notebook and improves through the course: its file, tests and history.
+
+The file is the learner's own, written by `save_sink` and then edited by hand. What each test finds is kept in the progress
+file, one record for each notebook that asks for another edition.
+"""
+
+import os
+import runpy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit.core.errors import InvalidInput
+from labkit.core.words import columns, nearest, sentence
+from labkit.teach import own
+from labkit.teach.exercises import progress
+from labkit.teach.exercises.own_sink.axes import AXES, RESTORED
+from labkit.teach.own_file import first_function, save_sink, sink_file
+from labkit.view.card import BAD, DIM, GOOD, Card, bundle, para, table
+
+FILE = Path("my_sink.py")
+EDITIONS = ("00", "02", "06", "11", "12", "14")
+"""The numbers of the notebooks after which the sink is tested."""
+TESTED = (*AXES["table"], RESTORED)
+_HEADS = ("crash", "reader", "second crash", "older checkpoint", "second query", "restored")
+"""A short heading for each tested axis."""
+_START = '''def my_sink(db, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    for row in rows:
+        db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+'''
+"""The sink of the first notebook, for learners whose folder lacks the file."""
+
+
+@dataclass(frozen=True)
+class SinkHistory:
+    """The results of every edition of a learner's sink so far, which a notebook shows as a card."""
+
+    tried: own.Tried
+    editions: Sequence[tuple[str, Sequence[str]]]
+    """The number of each notebook after which the sink was tested, with the axes on which it was wrong."""
+
+    @property
+    def wrong(self) -> list[str]:
+        """The axes on which the sink is wrong now."""
+        return [each.axis for each in self.tried.axes if each.wrong]
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return bundle(self.card().html(), str(self))
+
+    def card(self) -> Card:
+        """Return a card with a row for each edition, and what still breaks."""
+        rows = [
+            (f"after {number}", *("wrong" if axis in wrong else "holds" for axis in TESTED))
+            for number, wrong in self.editions
+        ]
+        still = next((each for each in self.tried.axes if each.wrong), None)
+        kept = len(TESTED) - len(self.wrong)
+        under = (
+            f"What still breaks: {still.axis}. {sentence(still.wrong)}" if still else "Nothing broke that was tried here."
+        )
+        head = f"{kept} of {len(TESTED)} hold"
+        return Card(
+            head,
+            para(under),
+            table(("edition", *_HEADS), rows),
+            title=f"Your sink, {FILE}",
+            under="Real kills of a real store; the engine is simulated. Notebook 14 tries the same file on real Spark.",
+            tone=DIM if 0 < kept < len(TESTED) else GOOD if kept else BAD,
+            plain=[f"{FILE}: {head}", *columns([("edition", *_HEADS), *rows]).splitlines(), under],
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.card().plain)
+
+
+def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
+    """Test the learner's sink and return the history of its editions.
+
+    A function is first written into `FILE`; without one, the file is tested as it is. `after` is the number of the
+    notebook. Raises `InvalidInput` for an unknown number, and for a file that defines no sink or that others wrote.
+    """
+    if after not in EDITIONS:
+        raise InvalidInput(f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], EDITIONS)}')
+    if sink is not None:
+        save_sink(sink, str(FILE), "table")
+    elif not FILE.exists():
+        _begin()
+    tried = own.try_sink(_in_file(), "table", also=(RESTORED,))
+    wrong = [each.axis for each in tried.axes if each.wrong]
+    progress.note(f"sink-{after}", state="tested", came=wrong)
+    return SinkHistory(tried, [(each, came) for each in EDITIONS if (came := _came(each)) is not None])
+
+
+def _came(number: str) -> list[str] | None:
+    """Return the axes on which an edition was wrong, or None if it was not tested. Learners may edit the record."""
+    note = progress.of(f"sink-{number}")
+    came = note.get("came")
+    return [str(each) for each in came] if note.get("state") == "tested" and isinstance(came, list) else None
+
+
+def _begin() -> None:
+    """Write the sink of the first notebook, whole or not at all, because several notebooks may run side by side."""
+    part = FILE.with_suffix(f".{os.getpid()}.part")
+    part.write_text(sink_file(_START, "my_sink", FILE, "table"), encoding="utf-8")
+    part.replace(FILE)
+
+
+def _in_file() -> Callable[..., Any]:
+    """Return the first function of the file, which is the sink."""
+    name = first_function(FILE)
+    if not name:
+        raise InvalidInput(f"{FILE} defines no function: write the sink at its beginning, with def, or delete the file.")
+    try:
+        found = runpy.run_path(str(FILE))[name]
+    except Exception as error:
+        raise InvalidInput(f"{FILE} cannot be run: {type(error).__name__}: {error}") from None
+    if not callable(found):
+        raise InvalidInput(f"{FILE}: {name} is no function any more when the file has run; give it back its name.")
+    sink: Callable[..., Any] = found
+    return sink

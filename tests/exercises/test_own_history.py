@@ -1,0 +1,76 @@
+"""The sink of the whole course: one file, tested after each notebook that asks for a better edition, with its history."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from labkit import lab
+from labkit.core.errors import InvalidInput
+from labkit.teach.exercises.own_sink.axes import RESTORED
+from labkit.teach.own_history import FILE, SinkHistory
+
+MARKER = """
+    def my_sink(db, query, batch, rows):
+        db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+        db.execute("CREATE TABLE IF NOT EXISTS marks (query, batch)")
+        db.execute("BEGIN")
+        if not db.execute("SELECT 1 FROM marks WHERE query = ? AND batch = ?", [query, batch]):
+            for row in rows:
+                db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+            db.execute("INSERT INTO marks VALUES (?, ?)", [query, batch])
+        db.execute("COMMIT")
+"""
+KEY = """
+    def my_sink(db, query, batch, rows):
+        db.execute("CREATE TABLE IF NOT EXISTS orders (id PRIMARY KEY, item, amount)")
+        db.execute("BEGIN")
+        for row in rows:
+            db.execute("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+        db.execute("COMMIT")
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def edited(text: str) -> None:
+    """As in an editor: the sink is another one, and the lines around it stay."""
+    _, mark, around = FILE.read_text(encoding="utf-8").partition("\n\n# How Spark")
+    assert mark
+    FILE.write_text(textwrap.dedent(text) + mark + around, encoding="utf-8")
+
+
+def test_the_same_file_gets_better_from_notebook_to_notebook() -> None:
+    first = lab.my_sink(after="00")
+    assert isinstance(first, SinkHistory)
+    assert len(first.wrong) == 6
+    edited(MARKER)
+    marked = lab.my_sink(after="06")
+    assert marked.wrong == [RESTORED]
+    assert "2 of" not in str(marked)
+    edited(KEY)
+    last = lab.my_sink(after="12")
+    assert last.wrong == []
+    shown = str(last).splitlines()
+    assert shown[0] == "my_sink.py: 6 of 6 hold"
+    assert [line.split()[:2] for line in shown[2:5]] == [["after", "00"], ["after", "06"], ["after", "12"]]
+    assert [line.count("wrong") for line in shown[2:5]] == [6, 1, 0]
+    # The same file goes through the crash test on Spark, which calls it by this name.
+    assert "def foreach_batch(frame, batch)" in FILE.read_text(encoding="utf-8")
+
+
+def test_what_is_no_sink_is_refused_with_one_sentence() -> None:
+    with pytest.raises(InvalidInput, match=r'after="13" is not accepted'):
+        lab.my_sink(after="13")
+    FILE.write_text("rows = 3\n")
+    with pytest.raises(InvalidInput, match=r"my_sink\.py defines no function"):
+        lab.my_sink(after="02")
+    FILE.write_text("def my_sink(:\n")
+    with pytest.raises(InvalidInput, match=r"is no Python file that can be read"):
+        lab.my_sink(after="02")
+    FILE.write_text("def my_sink(db, query, batch, rows):\n    pass\n1 / 0\n")
+    with pytest.raises(InvalidInput, match=r"cannot be run: ZeroDivisionError"):
+        lab.my_sink(after="02")
