@@ -164,7 +164,9 @@ def folded(text: str, answered: str) -> str:
         return text
     lines = text.split("\n")
     fences = accumulate(line.startswith("```") for line in lines)
-    headings = (place for place, (line, fence) in enumerate(zip(lines, fences, strict=True)) if _is_heading(line, fence))
+    headings = (
+        place for place, (line, fence) in enumerate(zip(lines, fences, strict=True)) if _is_heading(line, fence)
+    )
     end = next(headings, len(lines))
     part, rest = ("\n".join(each).strip("\n") for each in (lines[:end], lines[end:]))
     if not part:

@@ -22,7 +22,7 @@ OTHERS = {"flink": "Flink", "spark": "Spark", "kafka": "Kafka", "postgresql": "P
 """The systems whose words the glossary gives next to its own: an entry's field and the column's heading for each."""
 
 
-WIDTH = 130
+WIDTH = 150
 """The line length, in characters, of the list of all words."""
 
 
@@ -38,6 +38,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     postgresql: str = ""
     literature: str = ""
     notebook: str = ""
+    own: bool = False
     see: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
     ordinary: dict[str, str] = {}
@@ -123,12 +124,30 @@ def _all(entries: Sequence[Entry]) -> Card:
     inside = sorted(entries, key=lambda entry: entry.word.lower())
     rows = [(entry.word, _unmarked(entry.meaning), Cell(entry.notebook, DIM)) for entry in inside]
     words = ", ".join(entry.word for entry in inside)
+    own = own_names()
+    say = [
+        (entry.word, _unmarked(", ".join(f"{term} ({name})" for name, term in entry.elsewhere().items())))
+        for entry in own
+    ]
     return Card(
         "",
+        para(
+            f"{len(own)} of them are the lab's own names. Say the other ones to people who have not taken the course:"
+        ),
+        table(("the lab's own", "others say"), say),
         table(("word", "meaning", "explained in"), rows),
         title=f"{len(rows)} words",
-        plain=[f"{len(rows)} words:", *wrap(words, WIDTH, break_on_hyphens=False)],
+        plain=[
+            f"{len(rows)} words:",
+            *wrap(words, WIDTH, break_on_hyphens=False),
+            *wrap(f"The lab's own names: {', '.join(entry.word for entry in own)}", WIDTH, break_on_hyphens=False),
+        ],
     )
+
+
+def own_names() -> list[Entry]:
+    """Return the entries whose names are the lab's own, in alphabetical order."""
+    return sorted((entry for entry in entries().values() if entry.own), key=lambda entry: entry.word.lower())
 
 
 def _unmarked(text: str) -> str:
@@ -141,7 +160,9 @@ def page() -> str:
     sections, entries_by_word = read(FILE.read_text(encoding="utf-8"))
     tables = [_table([entry for entry in entries_by_word.values() if entry.section == section]) for section in sections]
     parts = [f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)]
-    return "\n\n".join([HEAD, *parts]) + "\n"
+    own = ", ".join(f"*{entry.word}*" for entry in own_names())
+    head = f"{HEAD}\n\nThese names are the lab's own, and everybody else uses another one: {own}."
+    return "\n\n".join([head, *parts]) + "\n"
 
 
 def _table(inside: Sequence[Entry]) -> str:

@@ -25,11 +25,11 @@ EDITIONS = ("00", "02", "06", "11", "12", "14")
 TESTED = (*AXES["table"], RESTORED)
 _HEADS = ("crash", "reader", "second crash", "older checkpoint", "second query", "restored")
 """A short heading for each tested axis."""
-_START = '''def my_sink(db, query, batch, rows):
+_START = """def my_sink(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
     for row in rows:
         db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
-'''
+"""
 """The sink of the first notebook, for learners whose folder lacks the file."""
 
 
@@ -58,7 +58,9 @@ class SinkHistory:
         still = next((each for each in self.tried.axes if each.wrong), None)
         kept = len(TESTED) - len(self.wrong)
         under = (
-            f"What still breaks: {still.axis}. {sentence(still.wrong)}" if still else "Nothing broke that was tried here."
+            f"What still breaks: {still.axis}. {sentence(still.wrong)}"
+            if still
+            else "Nothing broke that was tried here."
         )
         head = f"{kept} of {len(TESTED)} hold"
         return Card(
@@ -111,7 +113,9 @@ def _in_file() -> Callable[..., Any]:
     """Return the first function of the file, which is the sink."""
     name = first_function(FILE)
     if not name:
-        raise InvalidInput(f"{FILE} defines no function: write the sink at its beginning, with def, or delete the file.")
+        raise InvalidInput(
+            f"{FILE} defines no function: write the sink at its beginning, with def, or delete the file."
+        )
     try:
         found = runpy.run_path(str(FILE))[name]
     except Exception as error:

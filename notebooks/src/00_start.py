@@ -280,7 +280,8 @@ lab.my_sink(my_sink, after="00")
 # wrong. Do not mend it yet. After [02](02_delivery.ipynb), [06](06_sinks.ipynb), [11](11_side_effects.ipynb) and
 # [12](12_engines.ipynb) you edit the same file, and in [14](14_capstone.ipynb) real Spark is killed with it.
 #
-# `lab.panel()` in a new cell kills the lab's sinks at other moments. `lab.word("offset")` explains a word.
+# `lab.panel()` in a new cell kills the lab's sinks at other moments. `lab.word("offset")` explains a word,
+# and `lab.word()` lists all, with the twelve names that are the lab's own.
 #
 # ## Check yourself
 #

@@ -48,7 +48,7 @@ def append(db, query, batch, rows):
 # The engine keeps Spark's rule. It writes down which rows a batch has, calls the sink, and after the sink's return it notes
 # the batch as finished. A batch that is not noted comes again after a restart, with the same number and the same rows.
 #
-# A **place** is a moment at which a kill can come: before each request of the sink, and after its return. Between two requests nothing changes in the
+# A *place* is a moment at which a kill can come: before each request of the sink, and after its return. Between two requests nothing changes in the
 # database, so all kills between them leave the same, and one is enough.
 
 # %%
@@ -74,9 +74,9 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 
 # %% [markdown]
 # The picture is the first batch, with three rows, and what came of a kill at each place. The table counts
-# the runs of five **axes**, the parts of the guarantee that are tried apart:
+# the runs of five checks, the parts of the guarantee that are tried apart:
 #
-# | axis | what is done |
+# | check | what is done |
 # |---|---|
 # | a crash at every place | one kill, one restart, in one batch after the other |
 # | what a reader saw | the same; a reader must see no part of a batch meanwhile |
@@ -95,7 +95,7 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` is `labkit crashtest`:
 # real Spark runs that file, the whole job is killed and started again, and a reader looks from outside.
 #
-# A whole test takes minutes. A **short test** tries the places that you name, in about half a minute. A place is the moment before
+# A whole test takes minutes. A short test tries the places that you name, in about half a minute. A place is the moment before
 # something lasting: here before Spark renames a file to `commits/0`, its note that batch 0 is done. By then the sink has returned.
 
 # %%
@@ -256,7 +256,7 @@ def marker_of_the_batch(db, query, batch, rows):
 
 
 # %% [markdown]
-# A short test also takes runs that are no kill: a second query with a fresh checkpoint, and a **condition**, which is tried apart because no sink
+# A short test also takes runs that are no kill: a second query with a fresh checkpoint, and a condition, which is tried apart because no sink
 # has to bear it: a source that gives other rows for the same batch.
 
 # %%

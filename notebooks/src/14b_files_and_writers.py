@@ -120,7 +120,7 @@ lab.answer("14b-order", ("a reader may fail without any kill" if not early.kills
 # finds two files of three. So the guarantee is one of the sink and its readers together.
 #
 # The names matter, too. A name made of query, batch and number is written over when the batch comes again; one with a random part never is, so
-# each kill leaves its files behind. *Nothing is left over* is therefore an axis of its own for a folder: cleaning up belongs to the sink. What a manifest names
+# each kill leaves its files behind. *Nothing is left over* is therefore a check of its own for a folder: cleaning up belongs to the sink. What a manifest names
 # already must never be written over or removed.
 #
 # ## A repair that dies, too

@@ -4,28 +4,25 @@ import re
 from functools import cache
 from pathlib import Path
 
-import jupytext
-from nbformat import NotebookNode
+import build_notebooks
 from reading import minutes
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
 SOURCES = {path.stem.partition("_")[0]: path for path in (ROOT / "notebooks" / "src").glob("*.py")}
-MOST_MEETINGS, MOST_MINUTES, SHORT_PATH = 12, 40, 90
+MOST_MEETINGS, MOST_MINUTES, SHORT_PATH = 12, 50, 90
 
 
 @cache
-def notebook(number: str) -> NotebookNode:
-    return jupytext.read(SOURCES[number], fmt="py:percent")
-
-
 def taking(number: str) -> int:
-    return minutes(notebook(number).cells)[0]
+    cells, expected, _ = build_notebooks.read(SOURCES[number])
+    return minutes(cells, expected)[0]
 
 
+@cache
 def needs(number: str) -> set[str]:
-    named = notebook(number).metadata["labkit"].get("needs", [])
-    return {name.partition("_")[0] for name in named}
+    _, _, lab = build_notebooks.read(SOURCES[number])
+    return {name.partition("_")[0] for name in lab.get("needs", [])}
 
 
 def section(title: str) -> str:

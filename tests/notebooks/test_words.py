@@ -72,6 +72,9 @@ def test_every_entry_is_sound():
             assert entry.elsewhere() or entry.section == "Simulators and exercises"
         assert all(reason for reason in entry.ordinary.values()), word
     assert sum(len(entry.ordinary) for entry in known.values()) <= 12, "a small list"
+    own = {word for word, entry in known.items() if entry.own}
+    assert len(own) <= 12, "whoever leaves the course must translate each of them"
+    assert own <= set(LEARNED)
     forms = [form for entry in LEARNED.values() for form in (entry.word, *entry.forms)]
     assert len(set(forms)) == len(forms)
 
@@ -101,6 +104,9 @@ def test_without_a_word_all_are_listed():
     assert bundle["text/plain"].startswith(f"{len(LEARNED)} words:\nacknowledgement, ")
     assert " ... " not in bundle["text/plain"]
     listed = " ".join(bundle["text/plain"].split())
+    assert "The lab's own names: batch marker, claim, " in listed
+    assert bundle["text/html"].count("fractured read (Bailis)") == 0
+    assert "non-monotonic read (elsewhere)" in bundle["text/html"]
     for word, entry in LEARNED.items():
         assert word in listed
         assert f">{word}</th>" in bundle["text/html"]
