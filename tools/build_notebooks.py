@@ -27,11 +27,13 @@ cell becomes the minutes that the notebook takes and the notebooks that it needs
 A name is two digits, perhaps a letter, and a word (`09_kafka`, `09b_timeouts`). An exercise is a stub tagged `exercise`
 that begins with `# exercise NN-word`, its solution tagged `solution`, and a cell tagged `check`. The text behind an
 answer (`lab.answer`) is folded in every copy, up to the next heading, so that nobody reads it before the run. Above the
-stub every copy gets the task and hints from `labkit/teach/exercises/texts/NN.toml`. No learner's or checked copy has a solution;
-the instructor's copy has it in place of the stub. The stubs also go into `labkit/teach/exercises/stubs.json`, from
-which `lab.reset` gives them back. Before the first exercise of a notebook every copy gets the cell `RULES`, which says
-what counts and what to hand in; no source has it. A notebook that `make test` should leave to `make test-all` begins
-with
+stub every copy gets the task and hints from `labkit/teach/exercises/texts/NN.toml`. No learner's or checked copy has a
+solution; the instructor's copy has it in place of the stub. The stubs also go into
+`labkit/teach/exercises/stubs.json`, from which `lab.reset` gives them back. The solutions go into `solutions.json`
+beside it, packed, for learners whose answer has passed, with other good ones from
+`notebooks/src/other_solutions.toml`. Before the first exercise of a notebook every copy gets the cell `RULES`, which
+says what counts and what to hand in; no source has it. A notebook that `make test` should leave to `make test-all`
+begins with
 
     # ---
     # jupyter:
@@ -51,7 +53,10 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import tomllib
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -74,6 +79,9 @@ TAGS = {"parameters", "nbval-check-output", "expected", "raises-exception", "che
 CHECK, CHECKED, EXPECTED, STUB, SOLUTION = ("nbval-check-output", "checked", "expected", "exercise", "solution")
 NAMED = re.compile(r"# exercise (\d\d[a-z]?-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
+SOLUTIONS = STUBS.with_name("solutions.json")
+OTHERS = Path("notebooks") / "src" / "other_solutions.toml"
+"""Other good solutions, by exercise and title."""
 TEXTS = "labkit/teach/exercises/texts/NN.toml"
 ANSWERED = re.compile(r'lab\.answer\(\s*"([^"]+)"')
 BEHIND = "What happened, and why"
@@ -122,7 +130,6 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
     notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
     cells: list[NotebookNode] = []
     expected: dict[int, str] = {}
-    answered = ""
     for cell in notebook.cells:
         if STUB in tags(cell):
             cells.append(task(cell, source))
@@ -135,11 +142,6 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
             raise NotebookError(f"{place}: use a tag instead of a comment for nbval")
         if EXPECTED not in tags(cell):
             cells.append(cell)
-            if cell.cell_type == "markdown":
-                cell.source = folded(cell.source, answered)
-                answered = ""
-            else:
-                answered = " ".join([answered, *ANSWERED.findall(cell.source)]).strip()
             continue
         if not cells or CHECK not in tags(cells[-1]) or len(cells) - 1 in expected:
             raise NotebookError(f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each")
@@ -151,11 +153,23 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
             raise NotebookError(
                 f"{source}, cell {number}: tagged {CHECK}, so a raw cell tagged {EXPECTED} must follow it"
             )
-    return cells, expected, dict(notebook.metadata.get("labkit", {}))
+    return fold_answers(cells), expected, dict(notebook.metadata.get("labkit", {}))
 
 
-def folded(text: str, answered: str) -> str:
-    """A text with a fold around the part up to its first heading, if it stands behind the answers of these questions.
+def fold_answers(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """The cells, with a fold around the text that comes next after the answers of questions."""
+    answered: list[str] = []
+    for cell in cells:
+        if cell.cell_type == "markdown":
+            cell.source = folded(cell.source, answered)
+            answered = []
+        else:
+            answered += ANSWERED.findall(cell.source)
+    return cells
+
+
+def folded(text: str, answered: Sequence[str]) -> str:
+    """A text with a fold around its part up to the first heading, if it comes next after these questions' answers.
 
     JupyterLab, VS Code, GitHub and the pages of `make site` show a `<details>` closed, before anything has run. The
     question's script opens it when the answer has been shown (`labkit/view/static/question.js` finds it by its class).
@@ -171,7 +185,7 @@ def folded(text: str, answered: str) -> str:
     part, rest = ("\n".join(each).strip("\n") for each in (lines[:end], lines[end:]))
     if not part:
         return text
-    names = " ".join(f"lk-after-{name}" for name in answered.split())
+    names = " ".join(f"lk-after-{name}" for name in answered)
     fold = f'<details class="{names}"><summary>{BEHIND}</summary>\n\n{part}\n\n</details>'
     return f"{fold}\n\n{rest}" if rest else fold
 
@@ -274,7 +288,8 @@ def exercise_table() -> str:
     for name, exercise in assignments().items():
         notes = {", by hand": exercise.by_hand, ", on Spark": exercise.needs_spark, ", by axis": bool(exercise.axes)}
         note = next((text for text, applies in notes.items() if applies), "")
-        cells = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, f"{exercise.points}{note}")
+        points = f"{exercise.points}{note}" if exercise.is_graded else "-"
+        cells = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, points)
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
@@ -321,6 +336,19 @@ def stubs(root: Path) -> str:
     """The stub of every exercise, as the text of a JSON file."""
     results = {name: stub for source in sources(root) for name, (stub, _) in exercises(source).items()}
     return json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+
+
+def solutions(root: Path) -> str:
+    """The solutions of every exercise, packed, as the text of a JSON file; beside a source's own those of `OTHERS`."""
+    others = tomllib.loads((root / OTHERS).read_text(encoding="utf-8")) if (root / OTHERS).exists() else {}
+    results: dict[str, dict[str, str]] = {}
+    for source in sources(root):
+        for name, (_, solution) in exercises(source).items():
+            titled = {"A solution, with comments": solution.partition("\n")[2].strip(), **others.get(name, {})}
+            results[name] = {
+                title: b64encode(zlib.compress(text.encode(), 9)).decode() for title, text in titled.items()
+            }
+    return json.dumps(results, indent=1) + "\n"
 
 
 def build(source: Path) -> tuple[str, str]:
@@ -407,7 +435,7 @@ def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
 def out_of_step(root: Path, *, write_it: bool) -> list[str]:
     """What is wrong with stubs, glossary and map, unless they are to be written; nothing without their folders."""
     wrong = []
-    pages = [(STUBS, stubs(root)), (GLOSSARY, glossary.page())]
+    pages = [(STUBS, stubs(root)), (SOLUTIONS, solutions(root)), (GLOSSARY, glossary.page())]
     if (root / COURSE).exists():
         page = (root / COURSE).read_text(encoding="utf-8")
         pages.append((COURSE, between(page, MAP, course_map(root), END_OF_MAP)))

@@ -3,7 +3,7 @@
 import html
 import re
 
-from labkit.teach.exercises.contract import Assignment, Kind
+from labkit.teach.exercises.contract import Assignment
 
 SHOWN = 2
 """Hints in the notebook; `lab.hint` gives the others."""
@@ -18,11 +18,9 @@ def task_cell(asked: Assignment) -> str:
 
 def _counts(asked: Assignment) -> str:
     """Kind, level, points and length of an exercise."""
-    points = f"{asked.points} point{'s' * (asked.points > 1)}"
-    if asked.kind is Kind.PREDICT:
-        points += " for predicting, right or wrong"
-    elif asked.statements:
-        points += " for the right choice; the check gives a reason for each"
+    points = f"{asked.points} point{'s' * (asked.points > 1)}" if asked.is_graded else "not graded"
+    if asked.statements:
+        points += "; the check gives a reason for each"
     elif asked.by_hand:
         points += " from your instructor, by hand"
     lines = f"about {asked.lines} lines" if asked.lines > 1 else "one line"

@@ -1,8 +1,8 @@
 """The nine moments of a batch: the failpoints from its plan to `commits/N`, each with a short name and plain words.
 
 The names are those that the course uses. They have no numbers, because the order of the moments depends on the sink: in
-Flink's order a batch is *noted* before it is *committed*. The facts of a strategy (`labkit.core.strategies`) say which moments its
-batches have, and in which order.
+Flink's order a batch is *noted* before it is *committed*. The facts of a strategy (`labkit.core.strategies`) say which
+moments its batches have, and in which order.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ _ANY = {step.point: step for step in _OF_ANY}
 
 
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
-    """Return the nine moments of a batch: in the order of `NAMES`, or in the order in which a strategy's sink passes them.
+    """Return the nine moments of a batch, in the order of `NAMES` or in that in which a strategy's sink passes them.
 
     A moment that the sink does not have stands directly after the last earlier one that it has.
     """

@@ -65,11 +65,11 @@ def load(file: Path | None) -> Course:
 def _own() -> Course:
     from labkit.grading.hidden import variants
     from labkit.teach import shipped
-    from labkit.teach.exercises.registry import EXERCISES
+    from labkit.teach.exercises.registry import GRADED
 
     notebooks = shipped.notebooks()
     sources = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *notebooks.glob("*.ipynb")]
-    return Course("labkit", EXERCISES, notebooks, variants, _digest(sources))
+    return Course("labkit", GRADED, notebooks, variants, _digest(sources))
 
 
 @cache

@@ -210,7 +210,8 @@ def _check_exercises(names: Mapping[str, object], file: str, course: Course) -> 
     for exercise in names:
         if exercise not in course.exercises:
             raise InvalidInput(
-                f"{file}: {exercise} is not an exercise of {course.name}; see the table in docs/reference/exercises.md."
+                f"{file}: {exercise} is not an exercise of {course.name} that is graded (predictions and single "
+                "choices are not); see the table in docs/reference/exercises.md."
             )
 
 

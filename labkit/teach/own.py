@@ -117,8 +117,8 @@ def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = ()) -
     """Kill a sink before every request of three batches, or stop the older of two writers there, and judge the rows.
 
     `kind` is the kind of store: `table`, `folder` or `writers`. A sink that survives this gets twelve batches of items
-    that are easily confused, from queries with similar names, with an older checkpoint and with a second query. `also` names
-    further axes. Raises `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
+    that are easily confused, from queries with similar names, with an older checkpoint and with a second query. `also`
+    names further axes. Raises `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')

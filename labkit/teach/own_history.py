@@ -1,7 +1,7 @@
 """The sink that a learner writes in the first notebook and improves through the course: its file, tests and history.
 
-The file is the learner's own, written by `save_sink` and then edited by hand. What each test finds is kept in the progress
-file, one record for each notebook that asks for another edition.
+The file is the learner's own, written by `save_sink` and then edited by hand. What each test finds is kept in the
+progress file, one record for each notebook that asks for another edition.
 """
 
 import os

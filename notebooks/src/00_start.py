@@ -266,6 +266,7 @@ lab.compare(
 # name of the query, the number of the batch, and the rows. Each row is an order with an `id`, an `item` and an `amount`.
 # A statement commits by itself, unless it stands between BEGIN and COMMIT.
 
+
 # %%
 def my_sink(db, query, batch, rows):
     db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")

@@ -337,7 +337,7 @@ predicted_01 = {"lost": [], "duplicate": [0, 1]}
 lab.check("01-predict")
 
 # %% [raw] tags=["expected"]
-# 01-predict: not attempted (1 point); write it, and the run unlocks.
+# 01-predict: not attempted (not graded); write it, and the run unlocks.
 
 # %% tags=["exercise"]
 # exercise 01-links
@@ -365,7 +365,7 @@ weakest_answer = "c"
 lab.check("01-weakest")
 
 # %% [raw] tags=["expected"]
-# 01-weakest: not attempted (1 point); lab.hint("01-weakest") gives a hint.
+# 01-weakest: not attempted (not graded); lab.hint("01-weakest") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

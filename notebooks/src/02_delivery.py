@@ -318,7 +318,7 @@ predicted_02 = {"executions": [1, 2, 1], "effects": 1}
 lab.check("02-predict")
 
 # %% [raw] tags=["expected"]
-# 02-predict: not attempted (1 point); write it, and the run unlocks.
+# 02-predict: not attempted (not graded); write it, and the run unlocks.
 
 
 # %% tags=["exercise"]
@@ -332,6 +332,7 @@ def receive(id, table, memory):
 # exercise 02-dedup
 def receive(id, table, memory):
     """The steps with which a receiver takes a message."""
+    # Result and id in one durable step, and only then the sender is told. A repeat was only not heard: tell it again.
     return ["acknowledge"] if id in table else ["output and note", "acknowledge"]
 
 
@@ -367,7 +368,7 @@ tcp_answer = "c"
 lab.check("02-tcp")
 
 # %% [raw] tags=["expected"]
-# 02-tcp: not attempted (1 point); lab.hint("02-tcp") gives a hint.
+# 02-tcp: not attempted (not graded); lab.hint("02-tcp") gives a hint.
 
 # %% [markdown]
 # ## What is not promised

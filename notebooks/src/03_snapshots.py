@@ -327,7 +327,7 @@ predicted_03 = {"accounts": [100, 200, 200], "under_way": 100}
 lab.check("03-predict")
 
 # %% [raw] tags=["expected"]
-# 03-predict: not attempted (1 point); write it, and the run unlocks.
+# 03-predict: not attempted (not graded); write it, and the run unlocks.
 
 
 # %% tags=["exercise"]
@@ -341,6 +341,7 @@ def consistent(parts):
 # exercise 03-cut
 def consistent(parts):
     """Whether a snapshot holds a state that could have been."""
+    # What was sent was received, or is saved with its channel; and nothing was received that was not sent.
     sent = [number for part in parts for number in part["sent"]]
     received = [number for part in parts for number in part["received"]]
     saved = [number for part in parts for number in part["channels"]]
@@ -365,7 +366,7 @@ moment_answer = "c"
 lab.check("03-moment")
 
 # %% [raw] tags=["expected"]
-# 03-moment: not attempted (1 point); lab.hint("03-moment") gives a hint.
+# 03-moment: not attempted (not graded); lab.hint("03-moment") gives a hint.
 
 # %% [markdown]
 # ## What remains true

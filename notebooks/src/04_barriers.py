@@ -360,7 +360,7 @@ predicted_04 = {"offsets": [1, 2], "counts": "hello=2 world=1"}
 lab.check("04-predict")
 
 # %% [raw] tags=["expected"]
-# 04-predict: not attempted (1 point); write it, and the run unlocks.
+# 04-predict: not attempted (not graded); write it, and the run unlocks.
 
 
 # %% tags=["exercise"]
@@ -374,6 +374,7 @@ def align(inputs, came, ended):
 # exercise 04-align
 def align(inputs, came, ended):
     """Which inputs a task may read, and whether it copies its state."""
+    # A blocked input waits. An input that has ended sends no barrier any more, so its end counts as one.
     waiting = [each for each in range(inputs) if each not in came]
     return {"read": waiting, "copy": bool(came) and all(each in ended for each in waiting)}
 

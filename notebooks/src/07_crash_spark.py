@@ -108,14 +108,23 @@ lab.panel("wal")
 lab.ask("07-deleted")
 
 # %%
-marker = {"at": "engine.after_commit_log", "records_per_batch": 1, "delete_checkpoint": True, "sink": "batch_marker", "store": "sqlite"}
+marker = {
+    "at": "engine.after_commit_log",
+    "records_per_batch": 1,
+    "delete_checkpoint": True,
+    "sink": "batch_marker",
+    "store": "sqlite",
+}
 afresh = lab.crash_each(
     {"new name": marker, "name that stays": marker | {"query": "counts", "later_records_per_batch": 3}}
 )
 lab.compare(afresh)
 
 # %% tags=["nbval-check-output"]
-what = {name: "loses" if run.verdict.lost else "doubles" if run.verdict.duplicate else "right" for name, run in afresh.items()}
+what = {
+    name: "loses" if run.verdict.lost else "doubles" if run.verdict.duplicate else "right"
+    for name, run in afresh.items()
+}
 lab.answer("07-deleted", f"{what['new name']}, {what['name that stays']}")
 
 # %% [raw] tags=["expected"]

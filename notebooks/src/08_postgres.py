@@ -436,7 +436,7 @@ predicted_08 = {"rows_while_down": 3, "rows_in_the_end": 5}
 lab.check("08-predict")
 
 # %% [raw] tags=["expected"]
-# 08-predict: not attempted (1 point); write it, and the run unlocks.
+# 08-predict: not attempted (not graded); write it, and the run unlocks.
 
 # %% tags=["exercise"]
 # exercise 08-finish
@@ -469,7 +469,7 @@ orphan_answer = "c"
 lab.check("08-orphan")
 
 # %% [raw] tags=["expected"]
-# 08-orphan: not attempted (1 point); lab.hint("08-orphan") gives a hint.
+# 08-orphan: not attempted (not graded); lab.hint("08-orphan") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

@@ -386,7 +386,7 @@ predicted_09 = {"records_while_down": 1, "records_in_the_end": 2}
 lab.check("09-predict")
 
 # %% [raw] tags=["expected"]
-# 09-predict: not attempted (1 point); write it, and the run unlocks.
+# 09-predict: not attempted (not graded); write it, and the run unlocks.
 
 
 # %% tags=["exercise"]
@@ -400,6 +400,7 @@ def visible(log):
 # exercise 09-visible
 def visible(log):
     """The offsets that a reader at read_committed gets."""
+    # Up to the first open transaction, in the order of offsets: what is plain, or ends in a commit.
     found = []
     for offset, (what, name) in enumerate(log):
         if what == "plain":
@@ -431,7 +432,7 @@ offsets_answer = "d"
 lab.check("09-offsets")
 
 # %% [raw] tags=["expected"]
-# 09-offsets: not attempted (1 point); lab.hint("09-offsets") gives a hint.
+# 09-offsets: not attempted (not graded); lab.hint("09-offsets") gives a hint.
 
 # %% [markdown]
 # ## Check yourself

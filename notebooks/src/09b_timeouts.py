@@ -338,6 +338,7 @@ def transaction_timeout(interval, checkpoint, tolerated, downtime, pause):
 # exercise 09b-timeout
 def transaction_timeout(interval, checkpoint, tolerated, downtime, pause):
     """For how many ticks a transaction must be allowed to be open."""
+    # The worst path: tolerated failures and the checkpoint itself, its own duration, the downtime; longer by one tick.
     return (tolerated + 1) * max(interval, checkpoint + pause) + checkpoint + downtime + 1
 
 

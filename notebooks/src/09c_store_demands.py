@@ -292,6 +292,7 @@ def broken(store, job):
 # exercise 09c-demands
 def broken(store, job):
     """The demands, from 1 to 5, that the store breaks for this job."""
+    # Each demand is one comparison of what the store does with what this job needs.
     waits = job["checkpoint"] + job["downtime"]
     found = []
     if store["shows"] == "everything":
@@ -325,6 +326,7 @@ def clean(read, ends):
 # exercise 09c-early
 def clean(read, ends):
     """Whether nobody read a row of a transaction that is aborted now."""
+    # A row may be read early if its transaction commits in the end; it may not if it aborts.
     return all(ends.get(transaction) != "aborted" for _, transaction in read)
 
 

@@ -396,6 +396,7 @@ def messages(way, word, before, after):
 # exercise 10-messages
 def messages(way, word, before, after):
     """The messages of one change, or "refused"."""
+    # No change, no message. A retraction names the whole old row; an upsert only the key.
     if before == after:
         return []
     if way == "upsert":
@@ -424,6 +425,7 @@ def apply(rows, message):
 # exercise 10-apply
 def apply(rows, message):
     """The rows of the table after the message."""
+    # Upserts work by key, retractions by the whole row, of which only one goes.
     sign, word, count = message
     if sign in ("=", "x"):
         rows = [row for row in rows if row[0] != word]
@@ -450,6 +452,7 @@ def right(table, words):
 # exercise 10-prefix
 def right(table, words):
     """Whether the table is what the batch query gives for these words."""
+    # The batch query over these words, in any order of rows.
     counted = [[word, words.count(word)] for word in set(words)]
     return sorted(table) == sorted(counted)
 

@@ -198,7 +198,7 @@ priced["idempotent"]
 # %%
 import time
 
-from pyspark.sql.functions import udf, window
+from pyspark.sql.functions import udf
 
 clock = udf(lambda _: str(time.time()), "string")
 built_in = ["rand()", "uuid()", "current_timestamp()", "hash(value)"]
@@ -382,6 +382,7 @@ lab.my_sink(after="11")
 # <details><summary>One way</summary>Between BEGIN and COMMIT: <code>CREATE TABLE IF NOT EXISTS mails (id PRIMARY KEY, text)</code>, and for each order
 # <code>INSERT OR IGNORE INTO mails VALUES (?, ?)</code>. Another program reads the table and sends.</details>
 
+
 # %% tags=["exercise"]
 # exercise 11-price
 def price(order, versions):
@@ -393,6 +394,7 @@ def price(order, versions):
 # exercise 11-price
 def price(order, versions):
     """The price that was valid at the order's own time."""
+    # By the order's own time, so a repeated batch finds the same price whatever was edited meanwhile.
     begun = [version for version in versions if version[0] <= order["at"]]
     return max(begun)[1]
 
@@ -415,6 +417,7 @@ def key_of_call(row):
 # exercise 11-call
 def key_of_call(row):
     """A text: the same for this call whenever it is made, another one for every other call."""
+    # Where the record lies, and which call of it: the same in every execution, and different for every other call.
     return str([row["topic"], row["partition"], row["offset"], row["call"]])
 
 

@@ -357,6 +357,7 @@ lab.my_sink(after="12")
 # <details><summary>One way</summary>Recognise the order and not the batch: <code>id PRIMARY KEY</code>, and INSERT OR IGNORE within BEGIN and COMMIT. The marker is
 # superfluous then. Where rows have no key, the sink needs the offsets of its rows in its own transaction.</details>
 
+
 # %% tags=["exercise"]
 # exercise 12-order
 def order(store, quiet):
@@ -368,6 +369,7 @@ def order(store, quiet):
 # exercise 12-order
 def order(store, quiet):
     """The writes of a step in an order that is exactly-once, or []."""
+    # One commit for rows and note if the store can join them; a marker; or staged rows that a restart finishes.
     if store["rows"] == "replaced" and not quiet:
         return ["plan", "rows", "done"]
     if store["rows"] == "together":
@@ -398,6 +400,7 @@ def next_step(engine, left):
 # exercise 12-restart
 def next_step(engine, left):
     """The number of the step that runs next."""
+    # Spark: is the newest plan finished? Flink: the newest entry of the store of completed checkpoints, not a folder.
     if engine == "spark":
         planned = [int(name[8:]) for name in left if name.startswith("offsets/") and name[8:].isdigit()]
         if not planned:

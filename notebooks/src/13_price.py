@@ -311,6 +311,7 @@ def waits(first, second):
 # exercise 13-wait
 def waits(first, second):
     """The typical and the longest wait of a record, in seconds."""
+    # Typical: the middle of an interval. Longest: right after a commit.
     interval, commit = first[0] + second[0], first[1] + second[1]
     return [interval / 2 + commit, interval + commit]
 
@@ -333,6 +334,7 @@ def longest(job):
 # exercise 13-longest
 def longest(job):
     """The longest interval in whole seconds that keeps all limits, or None."""
+    # The smallest of the three limits, each solved for the interval.
     most = min(job["latency"] - job["commit"], job["again"] // job["rate"], job["timeout"] - job["commit"] - 1)
     return most if most >= 1 else None
 
@@ -355,6 +357,7 @@ def best_interval(cost, between):
 # exercise 13-best
 def best_interval(cost, between):
     """The interval, in seconds, at which a job loses least of its time."""
+    # Where both parts are equal: cost / interval == interval / (2 * between).
     return (2 * cost * between) ** 0.5
 
 

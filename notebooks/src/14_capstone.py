@@ -60,7 +60,9 @@ first
 
 # %% tags=["nbval-check-output"]
 *within, returned = (kill == "at-least-once" for kill in first.kills)
-lab.answer("14-append", {(False, True): "after its return", (True, False): "before a request"}.get((any(within), returned)))
+lab.answer(
+    "14-append", {(False, True): "after its return", (True, False): "before a request"}.get((any(within), returned))
+)
 
 # %% [raw] tags=["expected"]
 # It was: after its return.
@@ -268,7 +270,9 @@ tested
 {each.id: list(each.violated) for each in tested.report.summary.results if each.id in runs}
 
 # %% [raw] tags=["expected"]
-# to accept
+# {'rename checkpoint/commits/<n> #1': [],
+#  'fresh_checkpoint': ['lost'],
+#  'other_rows': ['lost']}
 
 # %% [markdown]
 # The kill does no harm, and the second query loses its rows. Its batch 0 finds the mark of the first one's batch 0. So would the first query with a new, empty
@@ -380,6 +384,7 @@ def write_batch(db, query, batch, rows):
 # exercise 14-table
 def write_batch(db, query, batch, rows):
     """Writes the rows of one batch, exactly once."""
+    # Look, marker and rows in one transaction that locks before it looks; the marker names query and batch.
     db.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER, item TEXT, amount INTEGER)")
     db.execute("CREATE TABLE IF NOT EXISTS finished (of_query TEXT, its_batch INTEGER)")
     db.execute("BEGIN IMMEDIATE")

@@ -105,7 +105,12 @@ early
 
 # %% tags=["nbval-check-output"]
 missing = "there is no orders-0-0.jsonl" in str(early)
-lab.answer("14b-order", ("a reader may fail without any kill" if not early.kills else "a reader fails only after a kill") if missing else "nothing")
+lab.answer(
+    "14b-order",
+    ("a reader may fail without any kill" if not early.kills else "a reader fails only after a kill")
+    if missing
+    else "nothing",
+)
 
 # %% [raw] tags=["expected"]
 # It was: a reader may fail without any kill.
@@ -310,6 +315,7 @@ def write_files(folder, query, batch, rows):
 # exercise 14b-folder
 def write_files(folder, query, batch, rows):
     """Writes the rows of one batch into files, exactly once."""
+    # The manifest comes last and by rename: its names are the marker, its rename the commit.
     from json import dumps, loads
 
     own, listed = f"{batch}-of-{query}", []
@@ -342,6 +348,7 @@ def write_fenced(db, epoch, query, batch, rows):
 # exercise 14b-writers
 def write_fenced(db, epoch, query, batch, rows):
     """Writes the rows of one batch, unless a newer writer was there."""
+    # The epoch is compared and stored within the transaction of the rows, under its lock.
     db.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER, item TEXT, amount INTEGER)")
     db.execute("CREATE TABLE IF NOT EXISTS finished (of_query TEXT, its_batch INTEGER)")
     db.execute("CREATE TABLE IF NOT EXISTS writers (of_query TEXT, newest INTEGER)")

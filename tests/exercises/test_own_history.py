@@ -1,4 +1,4 @@
-"""The sink of the whole course: one file, tested after each notebook that asks for a better edition, with its history."""
+"""The sink of the whole course: one file, tested after each notebook that asks for a better edition."""
 
 import textwrap
 from pathlib import Path

@@ -7,6 +7,8 @@ variants.
 import inspect
 import json
 import os
+import zlib
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
@@ -20,7 +22,7 @@ from labkit.teach.exercises.moved import sentence_on
 from labkit.teach.exercises.namespace import InNotebook
 from labkit.teach.exercises.registry import assignments, find
 from labkit.teach.shipped import released_cells
-from labkit.view.card import BAD, DIM, GOOD, Card, para, table
+from labkit.view.card import BAD, DIM, GOOD, Card, code, fold, para, table
 from labkit.view.front_end import present
 
 NOT_ATTEMPTED, TRIED, DONE = "not attempted", "not yet", "done"
@@ -70,10 +72,16 @@ def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument
 
 
 def _not_attempted(exercise: Exercise) -> None:
-    name, points = exercise.name, exercise.points
+    name = exercise.name
     what = "write it, and the run unlocks" if exercise.kind is Kind.PREDICT else f'lab.hint("{name}") gives a hint'
-    message = f"{name}: not attempted ({points} point{'s' * (points > 1)}); {what}."
+    message = f"{name}: not attempted ({worth(exercise)}); {what}."
     _say(Card("not attempted", title=name, under=message, plain=[message], tone=DIM), message)
+
+
+def worth(exercise: Assignment) -> str:
+    """Return the points of an exercise in words."""
+    points = exercise.points
+    return f"{points} point{'s' * (points > 1)}" if exercise.is_graded else "not graded"
 
 
 def _say(card: Card, plain: str) -> None:
@@ -105,6 +113,7 @@ def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
     return Card(
         word,
         *(para(line) for line in lines[1:]),
+        *(fold(title, code(text)) for title, text in (solutions(exercise.name) if last.passed else {}).items()),
         title=f"{exercise.name}, {exercise.title}",
         under=lines[0].partition(f"{exercise.title}: ")[2],
         tone=tone,
@@ -222,6 +231,16 @@ def _show(finding: Finding) -> None:
         display(Player(parse(finding.trace), finding.observed, finding.at))
 
 
+def solutions(name: str) -> dict[str, str]:
+    """Return the reference solution of an exercise, and other good ones, by a title; empty if there is none.
+
+    Learners see them when their own answer has passed. They are packed in the package's file so that nobody reads
+    them by accident; they are no secret, because the sources of the notebooks are public.
+    """
+    packed = json.loads(files("labkit.teach.exercises").joinpath("solutions.json").read_text(encoding="utf-8"))
+    return {title: zlib.decompress(b64decode(text)).decode() for title, text in packed.get(name, {}).items()}
+
+
 def hint(name: str) -> None:
     """Print the hints of an exercise that you have seen, the next hint, and the length of a solution.
 
@@ -246,10 +265,11 @@ def progress(notebook: str | None = None) -> None:
         if notebook is not None and not is_of(exercise, notebook):
             continue
         progress_note = notes.of(exercise.name)
-        points = int(progress_note.get("points", 0))
+        points = min(int(progress_note.get("points", 0)), exercise.points)  # it may have given points once
         got, most = got + points, most + exercise.points
         state = str(progress_note.get("state", NOT_ATTEMPTED))
-        rows.append((exercise.name, exercise.kind, exercise.level, state, f"{points} of {exercise.points}"))
+        shown = f"{points} of {exercise.points}" if exercise.is_graded else "-"
+        rows.append((exercise.name, exercise.kind, exercise.level, state, shown))
     rows.append(("total", "", "", "", f"{got} of {most}"))
     text = columns(rows)
     card = Card("", table(rows[0], rows[1:]), title="Exercises", plain=text.splitlines())

@@ -284,6 +284,7 @@ class Assignment:
     kind: Kind
     level: Level
     points: int
+    """The points that a right answer gives; 0 for an exercise that is not graded, such as a prediction."""
     answer: str
     """The Python name that the learner assigns or defines."""
     task: str
@@ -304,6 +305,11 @@ class Assignment:
     """For a multiple-choice exercise, each statement and the reason why it is right or wrong, by letter."""
     right: str = ""
     """The letter of the right statement."""
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether the exercise gives points. Predictions and single choices give none: they can be guessed."""
+        return self.points > 0
 
 
 Judge: TypeAlias = Callable[[Answer, Variant], Finding]

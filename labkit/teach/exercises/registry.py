@@ -16,7 +16,7 @@ from labkit.core.words import name_in, nearest
 from labkit.teach.exercises.contract import Assignment, Exercise, Judging, Kind, Level, by, variant
 from labkit.teach.exercises.moved import now
 
-__all__ = ["EXERCISES", "assignments", "find"]
+__all__ = ["EXERCISES", "GRADED", "assignments", "find"]
 
 _FOLDER = files("labkit.teach.exercises").joinpath("texts")
 _NUMBER = re.compile(r"(\d\d[a-z]?)-")
@@ -84,19 +84,27 @@ def _judging(assignment: Assignment, module: str) -> Judging:
 class _Exercises(Mapping[str, Exercise]):
     """A mapping from names to exercises with their judges, each loaded when it is looked up."""
 
+    def __init__(self, *, only_graded: bool) -> None:
+        self._only_graded = only_graded
+
     def __getitem__(self, name: str) -> Exercise:
-        if name not in _beside(name):
+        if name not in self:
             raise KeyError(name)
         return _exercise(name)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in _beside(name)
+        return isinstance(name, str) and name in _beside(name) and self._has(_beside(name)[name][0])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(assignments())
+        return (name for name, each in assignments().items() if self._has(each))
 
     def __len__(self) -> int:
-        return len(assignments())
+        return sum(map(self._has, assignments().values()))
+
+    def _has(self, assignment: Assignment) -> bool:
+        return assignment.is_graded or not self._only_graded
 
 
-EXERCISES: Mapping[str, Exercise] = _Exercises()
+EXERCISES: Mapping[str, Exercise] = _Exercises(only_graded=False)
+GRADED: Mapping[str, Exercise] = _Exercises(only_graded=True)
+"""The exercises that give points."""

@@ -107,7 +107,7 @@ def _older(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _restored(bench: Bench) -> Iterator[TrialResult]:
-    """Yield the trial in which the checkpoint goes back, so that the last batch gets its number again with one more row.
+    """Yield the trial in which the checkpoint goes back, and the last batch gets its number again with one more row.
 
     The plan of that batch was lost, and more input had arrived meanwhile.
     """
@@ -360,8 +360,9 @@ def tried(
 ) -> tuple[list[Axis], list[Place]]:
     """Return the results of every axis of a sink, and of a kill before every request of its first batch.
 
-    `also` names axes beyond those of `AXES`. If no axis has a fault, the axes in `FEW` are repeated with each input in `more`. For the kind `writers`, the older
-    writer is stopped instead of killed. Raises `Unusable`, and the errors of `Answer.step`.
+    `also` names axes beyond those of `AXES`. If no axis has a fault, the axes in `FEW` are repeated with each input in
+    `more`. For the kind `writers`, the older writer is stopped instead of killed. Raises `Unusable`, and the errors of
+    `Answer.step`.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
