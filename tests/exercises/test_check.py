@@ -49,7 +49,8 @@ def test_the_course_is_as_it_should_be():
         assert name == exercise.name
         assert name.startswith(exercise.notebook.partition("_")[0] + "-")
         assert len(exercise.hints) >= 2
-        assert exercise.points >= 1
+        practice = exercise.kind is Kind.PREDICT or bool(exercise.statements)
+        assert exercise.is_graded is not practice, name
         assert exercise.public
     assert [name for name, exercise in EXERCISES.items() if exercise.by_hand] == ["07-why", "14-report"]
 
@@ -63,7 +64,7 @@ def test_a_stub_is_called_not_attempted_and_nothing_is_noted(capsys):
     call('lab.check("05-recovery")', SOURCES["05-recovery"][0])
     assert capsys.readouterr().out == '05-recovery: not attempted (4 points); lab.hint("05-recovery") gives a hint.\n'
     call('lab.check("06-predict")')
-    assert capsys.readouterr().out == "06-predict: not attempted (1 point); write it, and the run unlocks.\n"
+    assert capsys.readouterr().out == "06-predict: not attempted (not graded); write it, and the run unlocks.\n"
     assert not Path(progress.NAME).exists()
 
 
@@ -149,7 +150,7 @@ def test_a_first_prediction_is_kept_beside_the_outcome(capsys):
     assert "Your first prediction stays on record: lost=[0], duplicate=[]." in said
     noted = progress.of("06-predict")
     assert (noted["predicted"], noted["came"]) == ("lost=[0], duplicate=[]", "lost=[], duplicate=[2, 3]")
-    assert noted["points"] == 1
+    assert noted["points"] == 0
 
 
 NUMBERS = """
@@ -276,7 +277,13 @@ def test_the_guide_lists_every_exercise():
             if exercise.axes
             else ""
         )
-        parts = (f"`{name}`", exercise.title, exercise.kind.value, exercise.level.value, f"{exercise.points}{more}")
+        parts = (
+            f"`{name}`",
+            exercise.title,
+            exercise.kind.value,
+            exercise.level.value,
+            f"{exercise.points}{more}" if exercise.is_graded else "-",
+        )
         wanted.append(f"| {' | '.join(parts)} |")
     assert rows == wanted
 

@@ -1,5 +1,6 @@
 """The stub scores nothing, the reference solution everything: publicly, and by hidden variants of several seeds."""
 
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from exercise_sources import ROOT, all_sources, run
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.hidden import variants
+from labkit.teach.exercises import check
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Kind
 from labkit.teach.exercises.namespace import InNotebook
@@ -149,6 +151,28 @@ def test_the_instructors_copy_has_the_solution_in_place_of_the_stub():
             assert stub not in texts
         learner = nbformat.reads(copies(source)[0], as_version=4).cells
         assert len(cells) == len(learner)
+
+
+OTHERS = tomllib.loads((ROOT / build_notebooks.OTHERS).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("name", "title"), [(name, title) for name, each in OTHERS.items() for title in each])
+def test_every_other_solution_passes_and_is_shown_beside_the_reference(name: str, title: str):
+    exercise, names = EXERCISES[name], {}
+    exec(OTHERS[name][title], names)
+    answer = InNotebook(exercise.answer, names)
+    for variant in exercise.public:
+        finding = exercise.judge(answer, variant)
+        assert finding.passed, (variant.name, finding.message)
+    shown = check.solutions(name)
+    assert list(shown) == ["A solution, with comments", *OTHERS[name]]
+    assert shown[title] == OTHERS[name][title]
+    assert SOURCES[name][1].endswith(shown["A solution, with comments"])
+
+
+def test_the_solutions_in_the_package_are_those_of_the_notebooks():
+    assert build_notebooks.solutions(ROOT) == (ROOT / build_notebooks.SOLUTIONS).read_text(encoding="utf-8")
+    assert all(check.solutions(name) for name in EXERCISES)
 
 
 def test_the_stubs_in_the_package_are_those_of_the_notebooks():
