@@ -74,7 +74,7 @@ def test_a_solution_passes_and_is_noted(capsys):
     assert "05-recovery, a participant comes back: 2 of 2 public checks passed." in said
     assert "05-recovery  complete   medium  done           4 of 4" in said
     assert "05-atomic    invariant  medium  not attempted  0 of 3" in said
-    assert said.splitlines()[-1].endswith("4 of 8")
+    assert said.splitlines()[-1].endswith("4 of 7")
 
 
 def test_a_wrong_answer_gets_observed_and_expected_and_its_counterexample_at_the_failing_step(capsys, monkeypatch):
@@ -232,7 +232,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(capsys, monkeypatch):
 def test_a_damaged_note_is_as_none(capsys):
     Path(progress.NAME).write_text("[1]")
     lab.progress("05")
-    assert "0 of 8" in capsys.readouterr().out
+    assert "0 of 7" in capsys.readouterr().out
 
 
 def test_an_answer_of_no_sensible_size_is_no_fault_of_the_judge():

@@ -80,7 +80,7 @@ def test_what_release_writes_is_what_grade_reads(tmp_path: Path) -> None:
 def test_only_what_was_asked_counts_and_missing_and_surplus_notebooks_are_named(tmp_path: Path) -> None:
     """A solved 04 under the name of 05, a 04 beside the others, and one notebook of two."""
     given = tmp_path / "in"
-    cheap = ["05-blocked"], ["06-key"], ["04-predict"]
+    cheap = ["05-atomic"], ["06-key"], ["04-settings"]
     for student, files in {
         "ann": {COMMIT: cheap[0], SINKS: cheap[1]},
         "fuchs": {COMMIT: cheap[2], SINKS: cheap[1]},
@@ -91,14 +91,14 @@ def test_only_what_was_asked_counts_and_missing_and_surplus_notebooks_are_named(
         for name, exercises in files.items():
             (given / student / f"{name}.ipynb").write_text(solved(exercises))
     sheet = tmp_path / "assignment.toml"
-    sheet.write_text('[assignment]\ntitle = "Sheet 5"\nexercises = ["05-blocked", "06-key"]\n')
+    sheet.write_text('[assignment]\ntitle = "Sheet 5"\nexercises = ["05-atomic", "06-key"]\n')
     graded = grade(Order([given], tmp_path / "out", rules=sheet), lambda *_: None)
     assert graded.book is not None
     with (tmp_path / "out" / "grades.csv").open() as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
-    assert [name for name in rows["ann"] if "-" in name] == ["05-blocked", "06-key"]
-    assert {name: row["total"] for name, row in rows.items()} == {"ann": "3", "fuchs": "2", "more": "3", "one": "1"}
-    assert {row.most for row in graded.book.rows} == {3}
+    assert [name for name in rows["ann"] if "-" in name] == ["05-atomic", "06-key"]
+    assert {name: row["total"] for name, row in rows.items()} == {"ann": "5", "fuchs": "2", "more": "5", "one": "3"}
+    assert {row.most for row in graded.book.rows} == {5}
     notes = {
         row.name: " ".join([*row.notes, *(note for record in row.records for note in record.notes)])
         for row in graded.book.rows
