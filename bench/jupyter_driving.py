@@ -30,8 +30,8 @@ _CELLS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map((cell)
 
 
 def write_notebook(path: Path, sources: Sequence[str]) -> None:
-    """A notebook of code cells; a source that begins with # and a blank is text."""
-    cells = [v4.new_markdown_cell(each) if each.startswith("# ") else v4.new_code_cell(each) for each in sources]
+    """A notebook of code cells; a source that begins with # and a blank, or with HTML, is text."""
+    cells = [v4.new_markdown_cell(each) if each.startswith(("# ", "<")) else v4.new_code_cell(each) for each in sources]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), path)
 

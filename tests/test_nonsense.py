@@ -40,6 +40,7 @@ GOOD = {
     "explorer": {"what": "two_phase_commit"},
     "expected_wait": {"question": "00-rows"},
     "measure_rows": {"sizes": [1], "rows": 1},
+    "my_sink": {"after": "00"},
     "measure_waits": {"intervals": [0.1, 0.2]},
     "replay": {"what": "pipeline.jump_back"},
     "show": {"what": "pipeline.jump_back"},

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import build_notebooks
 import build_site
 import nbformat
 import pytest
@@ -29,6 +30,7 @@ SOURCES = [
     "from labkit import lab\nlab.ask('00-rows')",
     "lab.answer('00-rows', 6)",
     f"{OTHER_KINDS}\nlab.ask('98-number')\nlab.ask('98-several')",
+    build_notebooks.folded("Six, of course.", ["00-rows"]),
 ]
 NOTEBOOK_KEYS = ("b", "a", "m", "d", "d", "x")
 """In the command mode of a notebook these insert, change, delete and cut cells."""
@@ -132,9 +134,12 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
     page.keyboard.press("Enter")
     status.get_by_text("Noted: 4.").wait_for()
 
+    behind = page.get_by_text("Six, of course.")
+    assert not behind.is_visible()
     run(page, 1)
     card = page.locator(".lk-answer")
     card.get_by_text("You said 4. It was 6.").wait_for()
+    behind.wait_for()  # the fold opens with the answer
     card.get_by_text("so the second driver wrote them again").wait_for()
     card.get_by_text("repeats the whole batch").wait_for()
     status.get_by_text("The answer has been shown, so this stays.").wait_for()
@@ -218,7 +223,7 @@ PAGE = [
     "from labkit import lab\nlab.ask('00-rows')",
     "print('six rows')",
     "lab.answer('00-rows', 6)",
-    "# Six, of course.",
+    build_notebooks.folded("Six, of course.", ["00-rows"]),
     "print('what comes later')",
 ]
 
