@@ -84,7 +84,9 @@ def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
     notebook. Raises `InvalidInput` for an unknown number, and for a file that defines no sink or that others wrote.
     """
     if after not in EDITIONS:
-        raise InvalidInput(f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}')
+        raise InvalidInput(
+            f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}'
+        )
     if sink is not None:
         save_sink(sink, str(FILE), "table")
     elif not FILE.exists():
