@@ -134,7 +134,7 @@ class Number(Kind[int]):
     def __init__(
         self, least: float = -math.inf, most: int | None = None, complaint: str = "", metavar: str | None = None
     ) -> None:
-        self._least, self._most, self.metavar = least, math.inf if most is None else most, metavar
+        self.least, self.most, self.metavar = least, math.inf if most is None else most, metavar
         self._range = complaint or f"choose a whole number from {least}{'' if most is None else f' to {most}'}."
         self.unmatched = self._range if most is not None and not complaint else "write a whole number."
 
@@ -145,7 +145,7 @@ class Number(Kind[int]):
     def read(self, word: object) -> int:
         if not isinstance(word, int) or isinstance(word, bool):
             raise Unfit(self.unmatched)
-        if not self._least <= word <= self._most:
+        if not self.least <= word <= self.most:
             raise Unfit(self._range)
         return word
 

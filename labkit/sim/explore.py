@@ -121,12 +121,17 @@ class Search(Generic[StateT]):
     """
 
     def __init__(
-        self, model: Model[StateT], max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
+        self,
+        model: Model[StateT],
+        max_states: int = MAX_STATES,
+        keep_going: Callable[[Progress], bool] = go_on,
+        start: StateT | None = None,
     ) -> None:
+        """Begin in the state `start`; by default in the model's initial state."""
         self.model, self.max_states, self.keep_going = model, max_states, keep_going
         self.claims = Claims(model)
         self.packer = Packer(model)
-        self.level = [self.packer.pack(model.initial())]
+        self.level = [self.packer.pack(model.initial() if start is None else start)]
         self.parents: dict[int, int | None] = {self.level[0]: None}
         self.violated: list[tuple[Property[StateT], StateT]] = []
         self.generated = self.depth = self.expansions = 0

@@ -3,8 +3,11 @@
 The live widget calls these methods, so Python users can do the same as clicks.
 """
 
+from collections.abc import Mapping, Sequence
+
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.core.words import nearest
+from labkit.sim.futures import Futures, Prospect
 from labkit.sim.model import Action
 from labkit.sim.models import MODELS
 from labkit.sim.scenarios import find
@@ -25,6 +28,7 @@ class Session:
         self._before: list[Memory] = []
         self._after: list[Memory] = []
         self._kept: Story | None = None
+        self._futures: Futures[object] | None = None
         self.story = Story(replay(start), watch_for)
         self.at = len(start.actions)
 
@@ -72,8 +76,7 @@ class Session:
         if step < len(self.story.actions) and self.story.actions[step] == taken:
             self.at = step + 1
             return
-        walk = Replay(self.story.model)
-        walk.states, walk.actions = (self.story.states[: step + 1], self.story.actions[:step])
+        walk = self.beginning(step)
         before = (self.trace, step, self.story.watch_for)
         walk.forward(taken)
         self._remember(before)
@@ -125,6 +128,56 @@ class Session:
         except InvalidInput as error:
             raise InvalidInput(f"this is not a trace, and {error}") from None
 
+    def choose(self, parameters: Mapping[str, object]) -> None:
+        """Change parameters of the simulator, and keep the steps up to the current one as far as they are possible.
+
+        Raises `InvalidInput` for an unknown parameter or a value that it does not allow.
+        """
+        walk = Replay(make(self.trace.model, {**self.trace.parameters, **parameters}))
+        for action in self.story.actions[: self.at]:
+            if action not in walk.model.actions(walk.state):
+                break
+            walk.forward(action)
+        self._open(walk.trace, len(walk.actions), "")
+
+    def prospects(self, at: int | None = None) -> Sequence[Prospect]:
+        """Return what the futures of every possible action at the current step, or at step `at`, hold."""
+        step = self._step(self.at if at is None else at)
+        return self._looked().of(self.story.states[step])
+
+    def sees_all(self, at: int) -> bool:
+        """Return whether `prospects` at this step come from a search of all schedules."""
+        return self._looked().is_whole(self.story.states[self._step(at)])
+
+    def jump(self, action: str, at: int | None = None) -> Prospect:
+        """Take an action at the current step, or at step `at`, and go on to the nearest state that breaks a claim.
+
+        Returns the prospect of the action. Raises `InvalidAction` if it is impossible or leads to no such state.
+        """
+        step = self._step(self.at if at is None else at)
+        prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
+        if prospect is None or not prospect.nearest:
+            raise InvalidAction(f"No schedule that begins with {action[:60]} is known to break a claim.")
+        steps = (*self.story.actions[:step], *prospect.nearest)
+        self._open(Trace.of(self.story.model, steps), len(steps), self.story.watch_for)
+        return prospect
+
+    @property
+    def most_states(self) -> int:
+        """The number of states after which `prospects` stops looking further."""
+        return self._looked().max_states
+
+    def beginning(self, step: int) -> Replay:
+        """Return the run up to a step. Raises `InvalidAction` if there is no such step."""
+        walk = Replay(self.story.model)
+        walk.states, walk.actions = (list(self.story.states), list(self.story.actions))
+        return walk.beginning(self._step(step))
+
+    def _looked(self) -> Futures[object]:
+        if self._futures is None or self._futures.model is not self.story.model:
+            self._futures = Futures(self.story.model)
+        return self._futures
+
     def keep(self, at: int | None = None) -> None:
         """Keep this run, up to step `at`, to compare the next one with it.
 
@@ -135,6 +188,10 @@ class Session:
             return
         step = self._step(len(self.story.actions) if at is None else at)
         self._kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
+
+    def compare(self, trace: Trace) -> None:
+        """Keep another run to compare this one with. Raises a `LabError` for a trace that cannot be replayed."""
+        self._kept = Story(replay(trace))
 
     def _step(self, step: int) -> int:
         if not 0 <= step <= len(self.story.actions):

@@ -43,7 +43,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
     """
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
-    script = asset("stepper.js").replace("export default { render };", "").replace("export function", "function")
+    script = asset("stepper.js").partition("// LIVE:")[0].replace("export function", "function")
     return (
         f'<div data-lk="{name}"><style>{asset("scene.css")}{asset("stepper.css")}</style>{fallback}'
         f'<script type="application/json">{shown}</script>'

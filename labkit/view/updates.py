@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from labkit.sim.model import Action
+from labkit.sim.rules import Event
 from labkit.sim.trace import Trace
 from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
 from labkit.view.narration import SENTENCE_OF_START, Story
-from labkit.view.scene import Scene, lanes
+from labkit.view.scene import Scene, draw, lanes
 from labkit.view.svg import legend, pieces, slots
 
 Plain = dict[str, Any]
@@ -36,6 +37,7 @@ class StoryUpdates:
     def _forget(self) -> None:
         self._texts: dict[str, int] = {}
         self._acts: dict[Action, int] = {}
+        self._parts_of: dict[Action, list[str]] = {}
         self._scenes: list[Scene] = []
         self._steps: list[Plain] = []
         self._frames: list[list[int]] = []
@@ -52,6 +54,7 @@ class StoryUpdates:
             "head": str(Trace.of(story.model, ())),
             "size": [round(place.width, 1), round(place.height, 1)],
             "slots": slots(place),
+            "values": dict(story.model.values),
             "claims": [[claim.name.replace("_", " "), claim.sentence] for claim in story.model.properties()],
             "generation": self.generation,
             "table": list(self._texts),
@@ -129,8 +132,15 @@ class StoryUpdates:
             "w": self._who(action, titles) if action else "",
             "l": self._text(story.scenes[step].left),
             "v": [[verdict.outcome[0], self._text(verdict.because)] for verdict in story.verdicts[step]],
-            "e": [self._acts.setdefault(each, len(self._acts)) for each in story.enabled[step]],
+            "e": [self._numbered(each, step) for each in story.enabled[step]],
         }
+
+    def _numbered(self, action: Action, step: int) -> int:
+        """Return the number of an action, which is possible after this step."""
+        if action not in self._acts:
+            self._acts[action] = len(self._acts)
+            self._parts_of[action] = parts_of(self.story, step, action)
+        return self._acts[action]
 
     def _who(self, action: Action, titles: Mapping[str, str]) -> str:
         box = self.story.drawing.place(self.story.model, action).box
@@ -139,10 +149,10 @@ class StoryUpdates:
     def _text(self, text: str) -> int:
         return self._texts.setdefault(text, len(self._texts))
 
-    def _act(self, action: Action) -> list[str]:
+    def _act(self, action: Action) -> list[object]:
         model = self.story.model
-        place = self.story.drawing.place(model, action)
-        return [str(action), model.sentence(action), place.box, place.event.value]
+        event = self.story.drawing.place(model, action).event
+        return [str(action), model.sentence(action), self._parts_of[action], event.value]
 
     def _changing(self, differs_at: int) -> Plain:
         """Return the data that may change with every step: the space-time diagram, its legend, and a hint."""
@@ -156,6 +166,30 @@ class StoryUpdates:
             "legend": [list(entry) for entry in legend(self._laid, story.keys())],
             "differs": differs_at,
         }
+
+
+_AT_MESSAGES = (Event.STEP, Event.DROP, Event.DUPLICATE, Event.REORDER)
+"""The kinds of action that may concern a message, so that a click on its channel takes them."""
+
+
+def parts_of(story: Story, step: int, action: Action) -> list[str]:
+    """Return the ids of the parts of the picture that an action concerns: the box that acts, then those that a fault
+    hits as well, then the channels whose messages are received, lost, doubled or reordered.
+    """
+    model, before = story.model, story.scenes[step]
+    box, event, touches = story.drawing.place(model, action)
+    parts = [box, *(touches if event is not Event.STEP else ())]
+    if event in _AT_MESSAGES:
+        after = draw(story.drawing, model, model.apply(story.states[step], action))
+        left = {channel.id: channel.tokens for channel in after.channels}
+        waiting = [channel for channel in before.channels if channel.tokens]
+        hit = [each.id for each in waiting if each.tokens != left.get(each.id, ())]
+        if event is Event.STEP:
+            hit = [each.id for each in waiting if len(each.tokens) > len(left.get(each.id, ()))]
+        elif not hit:  # a message that arrives, and stays to arrive once more
+            hit = [each.id for each in waiting if each.target == box]
+        parts += hit
+    return list(dict.fromkeys(parts))
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:

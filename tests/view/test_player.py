@@ -225,7 +225,7 @@ const model = {{
   off: () => {{}},
   send: async (message) => {{
     for (const told of JSON.parse(await window.ask(JSON.stringify(message)))) {{
-      if (told.base !== undefined) {{ handlers["msg:custom"](told); continue; }}
+      if (!("shown" in told)) {{ handlers["msg:custom"](told); continue; }}
       Object.assign(state, told);
       for (const name of Object.keys(told)) handlers[`change:${{name}}`]?.();
     }}
@@ -244,14 +244,12 @@ def live(page, tmp_path, monkeypatch):
         explorer = Explorer(going)
         sent = []
         monkeypatch.setattr(explorer, "send", sent.append)
-        state = {"shown": explorer.everything, "scenarios": lambda: explorer.scenarios}
-        monkeypatch.setattr(explorer, "send_state", lambda key: sent.append({key: state[key]()}))
-        fixed = {"fault_keys": explorer.fault_keys}
+        monkeypatch.setattr(explorer, "send_state", lambda key: sent.append({key: explorer.everything()}))
 
         def ask(text):
             sent.clear()
             if not text:
-                return json.dumps([{**fixed, "shown": explorer.everything(), "scenarios": explorer.scenarios}])
+                return json.dumps([{"shown": explorer.everything()}])
             explorer.handle(json.loads(text))
             return json.dumps(sent)
 
@@ -325,7 +323,7 @@ def test_another_models_scenario_brings_its_own_menu(live):
     box.press("Enter")
     shown.locator("h4", has_text="two phase commit").wait_for()
     menu = shown.get_by_label("scenario", exact=True).locator("option").all_inner_texts()
-    assert len(menu) == 1 + len(explorer.scenarios)
+    assert len(menu) == 1 + len(explorer.session.scenarios)
     assert any(entry.startswith("one says no: Participant 0 has promised") for entry in menu)
 
 

@@ -2,6 +2,7 @@
 // Two shells: a text/html output calls mountAll(id); anywidget calls the default export's render.
 
 const OUTCOMES = { h: ["✓", "holds"], v: ["✗", "violated"], u: ["?", "open"] };
+const FATES = { right: "✓", mixed: "◐", wrong: "✗", unknown: "?" };
 const MILLISECONDS = 1000, CALM_MILLISECONDS = 1500;
 
 function el(tag, attributes = {}, ...children) {
@@ -56,18 +57,25 @@ export function mount(root, story, live = null) {
   const slider = el("input", { type: "range", min: "0", step: "1", "aria-label": "step" });
   const place = el("span", { class: "lk-place" });
   const chips = el("div", { class: "lk-chips", role: "group" });
-  const copy = button("copy trace", "copy the trace up to this step, as replay() takes it", copyTrace);
+  const copy = button("copy trace", "copy the trace up to this step, as replay() takes it", () => copyText(traceHere()));
+  const link = live?.link ? button("copy link", "copy an address that opens this run", () => copyText(live.link(traceHere()))) : "";
   const help = el("div", { class: "lk-help", hidden: true });
   const helper = button("?", "keys", () => toggleHelp());
   const status = el("span", { class: "lk-status", role: "status" });
   const field = el("input", { type: "text", class: "lk-trace", readonly: true, hidden: true, "aria-label": "trace up to this step" });
-  const controls = el("div", { class: "lk-bar" }, first, back, next, play, slider, place, copy, helper);
+  const controls = el("div", { class: "lk-bar" }, first, back, next, play, slider, place, copy, link, helper);
   const tools = el("div", { class: "lk-bar lk-tools" }, field, status);
   const legend = el("div", { class: "lk-legend", role: "list", "aria-label": "legend" });
   const table = el("details", { class: "lk-table" }, el("summary", {}, "all steps as a table"));
-  const parts = [title, watch, say, stage, left, strip, claims, controls, chips, tools, help, legend, table];
+  const scene = el("div", { class: "lk-scene" }, stage, live ? live.handles : "");
+  const menu = el("div", { class: "lk-menu", role: "menu", hidden: true });
+  const parts = [title, watch, say, scene, menu, left, strip, claims, controls, chips, tools, help, legend, table];
   root.append(...parts);
-  if (live) tools.prepend(...live.tools(button));
+  if (live) {
+    tools.prepend(...live.tools(button));
+    stage.classList.add("lk-acting");
+    stage.addEventListener("click", (event) => actOn(event.target.closest(".lk-pic > g"), event));
+  }
 
   function build() {
     root.setAttribute("aria-label", `${data.title}, ${data.chosen}`);
@@ -123,6 +131,8 @@ export function mount(root, story, live = null) {
       shown[slot] = piece;
       groups[slot].setAttribute("class", piece !== before[slot] ? "now" : "");
     });
+    closeMenu();
+    if (live) for (const number of now.e) for (const part of data.acts[number][2]) groups[data.slots.indexOf(part)]?.classList.add("can");
     stage.firstChild.setAttribute("aria-label", `${data.title}, step ${step}: ${stateOf(now)}`);
     say.textContent = `${step ? `${step}. ` : ""}${data.table[now.s]}`;
     left.textContent = data.table[now.l];
@@ -148,13 +158,47 @@ export function mount(root, story, live = null) {
     mark();
     if (step === last()) stop();
     if (follower && !following) follower.go(step, true);
+    live?.moved(step, traceHere());
+  }
+
+  const isFault = (event) => event !== "step" && event !== "restart";
+
+  // A click on a process or a message: its fault or restart if there is one, else its next step; a menu if there are several.
+  function actOn(group, event) {
+    const slot = groups.indexOf(group);
+    if (slot < 0) return closeMenu();
+    const here = data.steps[step].e.map((number) => data.acts[number]).filter((act) => act[2].includes(data.slots[slot]));
+    const unusual = here.filter((act) => act[3] !== "step"), offered = unusual.length ? unusual : here;
+    if (!offered.length) status.textContent = "Nothing can happen to this now.";
+    else if (offered.length === 1) live.act(offered[0][0], step);
+    else openMenu(offered, event);
+  }
+
+  function openMenu(offered, event) {
+    const box = root.getBoundingClientRect();
+    menu.replaceChildren(...offered.map(([action, sentence, , kind]) => {
+      const entry = el("button", { type: "button", role: "menuitem", class: isFault(kind) ? "lk-fault" : false }, sentence);
+      entry.addEventListener("click", () => live.act(action, step));
+      return entry;
+    }));
+    menu.hidden = false;
+    const left = Math.max(0, Math.min(event.clientX - box.left, box.width - menu.offsetWidth));
+    menu.style.cssText = `left:${left}px;top:${event.clientY - box.top + 6}px`;
+    menu.firstChild.focus({ preventScroll: true });
+    event.stopPropagation();
+  }
+
+  function closeMenu() {
+    if (menu.contains(document.activeElement)) root.focus({ preventScroll: true });
+    menu.hidden = true;
   }
 
   function fillChips(now) {
     const taken = step < last() ? data.steps[step + 1].a : null;
+    const ladder = live?.ladder(traceHere());
     const made = now.e.map((number) => {
-      const [action, sentence, box, event] = data.acts[number];
-      const fault = event !== "step" && event !== "restart";
+      const [action, sentence, parts, event] = data.acts[number];
+      const fault = isFault(event);
       const chip = el(live ? "button" : "span", { class: `lk-chip${fault ? " lk-fault" : ""}${action === taken ? " lk-taken" : ""}`, title: sentence, "data-event": event });
       if (live) {
         chip.setAttribute("type", "button");
@@ -164,20 +208,31 @@ export function mount(root, story, live = null) {
       const said = action.replaceAll("_", " ");
       chip.append(fault && !said.startsWith(event) ? `${event}: ${said}` : said);
       if (live && live.keyOf(event)) chip.append(" ", el("kbd", {}, live.keyOf(event)));
-      if (event === "crash") {
-        const slot = groups[data.slots.indexOf(box)];
+      for (const part of parts) {
+        const slot = groups[data.slots.indexOf(part)], mark = event === "crash" ? "would" : "meant";
         for (const [on, off] of [["mouseenter", "mouseleave"], ["focus", "blur"]]) {
-          chip.addEventListener(on, () => slot?.classList.add("would"));
-          chip.addEventListener(off, () => slot?.classList.remove("would"));
+          chip.addEventListener(on, () => slot?.classList.add(mark));
+          chip.addEventListener(off, () => slot?.classList.remove(mark));
         }
       }
-      return chip;
+      return ladder ? rungOf(chip, action, ladder.rungs.find((rung) => rung.a === action)) : chip;
     });
-    const lead = made.length ? (live ? "choose what happens:" : "what could happen here:") : "Nothing more can happen: this is an end.";
+    const ways = live ? "choose what happens, here or in the picture:" : "what could happen here:";
+    const lead = !made.length ? "Nothing more can happen: this is an end." : ladder ? `${ways} ${ladder.said}` : ways;
     const had = chips.contains(document.activeElement);
+    chips.classList.toggle("lk-ladder", Boolean(ladder));
     chips.replaceChildren(el("span", { class: "lk-dim" }, lead), ...made);
     chips.setAttribute("aria-label", lead);
     if (had) root.focus({ preventScroll: true });
+  }
+
+  // A step with what its futures hold: sign, bar and words say the same, so that none depends on colour.
+  function rungOf(chip, action, rung) {
+    const known = rung.share !== null, wide = known ? Math.round(100 * rung.share) : 0;
+    const bar = el("span", { class: "lk-share", "aria-hidden": "true" }, el("i", { style: `width:${wide}%` }));
+    const made = el("div", { class: `lk-rung lk-is-${rung.fate}${known ? "" : " lk-open"}` }, bar, el("b", { "aria-hidden": "true" }, FATES[rung.fate]), chip, el("span", {}, rung.words));
+    if (rung.leads) made.append(button("show it", `${action}: go to the nearest schedule that ends badly`, () => live.jump(action, step)));
+    return made;
   }
 
   function fillTable() {
@@ -219,11 +274,12 @@ export function mount(root, story, live = null) {
     return data.head + data.steps.slice(1, step + 1).map((each) => short(each.a)).join(".");
   }
 
-  async function copyTrace() {
+  async function copyText(text) {
+    field.value = text;
     field.hidden = false;
     field.select();
     try {
-      await navigator.clipboard.writeText(traceHere());
+      await navigator.clipboard.writeText(text);
       status.textContent = "copied";
     } catch {
       status.textContent = "select the text and copy it";
@@ -242,10 +298,11 @@ export function mount(root, story, live = null) {
   for (const each of [stage, strip]) reach.observe(each);
   slider.addEventListener("input", () => go(Number(slider.value)));
   root.addEventListener("click", (event) => {
-    if (!event.target.closest("button, input, summary, select, textarea, a")) root.focus({ preventScroll: true });
+    if (!event.target.closest("button, input, summary, select, textarea, a, label")) root.focus({ preventScroll: true });
   });
   root.addEventListener("keydown", (event) => {
-    const typing = event.target.closest("input[type=text], select, textarea");
+    const typing = event.target.closest("input:not([type=range]), select, textarea");
+    if (event.key === "Escape") closeMenu();
     if (event.key !== "Tab" && event.key !== "Escape") event.stopPropagation();
     const scrolling = (event.target === stage || event.target === strip) && event.key.startsWith("Arrow");
     if (typing || scrolling || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -273,7 +330,7 @@ export function mount(root, story, live = null) {
 
   build();
   go(data.at ?? 0);
-  return { go, update, status, stop, follow: (other) => { follower = other; }, at: () => step, refresh: () => go(step) };
+  return { go, update, status, stop, follow: (other) => { follower = other; }, at: () => step, refresh: () => fillChips(data.steps[step]) };
 }
 
 function mountPair(root, pair, live) {
@@ -293,11 +350,13 @@ export function mountAll(id) {
     const data = JSON.parse(root.querySelector("script[type='application/json']").textContent);
     const holder = el("div");
     root.replaceChildren(...root.querySelectorAll("style"), holder);
+    root.shown = data;  // for a page that can answer choices, which draws the player anew into the same place
     if (data.pair) mountPair(holder, data, null);
     else mount(holder, data);
   }
 }
 
+// LIVE: what follows is only for a session that Python answers; pages of finished runs leave it out.
 // What a choice has changed (labkit/view/updates.py) is put into the story that is shown.
 function renew(shown, news) {
   const { whole, keep, steps, frames, table, acts, now } = news.story;
@@ -313,44 +372,93 @@ function renew(shown, news) {
   }
   const { at, notice, version } = news;
   Object.assign(shown, { at, notice, version });
+  if ("choices" in news) shown.choices = news.choices;
   if ("beside" in news) Object.assign(shown, { beside: news.beside, said: news.said });
 }
 
 const SILENT = "No answer yet: the kernel is busy, or does not know this run any more; then run the cell again. Stepping goes on without it.";
-const PATIENCE_MILLISECONDS = 4000;
+const PATIENCE_MILLISECONDS = 4000, PAUSE_MILLISECONDS = 150;
+
+// One input for each parameter; its value is Python's, and so is the sentence about a value that is not allowed.
+function inputOf({ name, meaning, options, least, most, switch: isSwitch }, value, change) {
+  const fixed = { "aria-label": name, title: meaning };
+  let input;
+  if (options) input = el("select", fixed, ...options.map((each) => el("option", { value: each, selected: each === value }, each)));
+  else if (least !== undefined) input = el("input", { ...fixed, type: "number", min: least, max: most, value, inputmode: "numeric" });
+  else if (isSwitch) input = el("input", { ...fixed, type: "checkbox" });
+  else input = el("input", { ...fixed, type: "text", value });
+  if (isSwitch) input.checked = value;
+  input.addEventListener("change", () => change(isSwitch ? input.checked : input.value));
+  return input;
+}
 
 function render({ model, el: root }) {
-  let player = null, menu = null, waiting = null;
+  let player = null, menu = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, filled = "";
+  const words = model.get("words") ?? { silent: SILENT, waiting: () => "" };
+  const choices = () => model.get("shown").choices;
   const send = (message) => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => { player.status.textContent = SILENT; }, PATIENCE_MILLISECONDS);
+    player.status.textContent = words.waiting();
+    waiting = setTimeout(() => { player.status.textContent = words.waiting() || words.silent; }, PATIENCE_MILLISECONDS);
     model.send(message);
   };
-  const keyOf = (event) => Object.entries(model.get("fault_keys")).find(([, kind]) => kind === event)?.[0];
-  const fillMenu = () => {
-    const names = Object.entries(model.get("scenarios"));
-    menu.replaceChildren(el("option", { value: "" }, "scenario ..."), ...names.map(([name, watch]) => el("option", { value: name }, `${name.replaceAll("_", " ")}: ${watch}`)));
-    menu.hidden = !names.length;
+  const keyOf = (event) => Object.entries(choices().fault_keys).find(([, kind]) => kind === event)?.[0];
+  const handles = el("details", { class: "lk-handles", open: root.clientWidth > 900 });
+  const fill = () => {
+    const { scenarios, parameters, formats } = choices(), { values } = model.get("shown").story;
+    const now = JSON.stringify([scenarios, parameters, values]);
+    if (now === filled) return;
+    filled = now;
+    menu.replaceChildren(el("option", { value: "" }, "scenario ..."), ...Object.entries(scenarios).map(([name, watch]) => el("option", { value: name }, `${name.replaceAll("_", " ")}: ${watch}`)));
+    menu.hidden = !Object.keys(scenarios).length;
+    exported.replaceChildren(el("option", { value: "" }, "export as ..."), ...formats.map((name) => el("option", { value: name }, name)));
+    const defaults = el("button", { type: "button" }, "all defaults");
+    defaults.addEventListener("click", () => send({ choose: Object.fromEntries(parameters.map((each) => [each.name, each.default])) }));
+    handles.replaceChildren(el("summary", {}, "parameters"), ...parameters.map((each) => {
+      const changed = values[each.name] !== each.default;
+      const input = inputOf(each, values[each.name], (value) => send({ choose: { [each.name]: value } }));
+      return el("div", {}, el("label", { class: changed ? "lk-changed" : false }, el("span", {}, each.name.replaceAll("_", " ")), input), el("small", {}, each.meaning));
+    }), defaults);
+  };
+  const look = (step) => {
+    clearTimeout(pause);
+    pause = setTimeout(() => send({ look: step }), PAUSE_MILLISECONDS);
   };
   const live = {
     act: (action, step) => send({ do: action, at: step }),
-    keyOf,
+    jump: (action, step) => send({ jump: action, at: step }),
+    keyOf, handles,
+    link: model.get("link"),
+    ladder: (trace) => (climbing && ladder?.of === trace ? ladder : null),
+    moved: (step, trace) => { if (climbing && ladder?.of !== trace) look(step); },
     keys: (press) => ({
-      ...Object.fromEntries(Object.entries(model.get("fault_keys")).map(([key, kind]) => [key, () => press(kind)])),
+      ...Object.fromEntries(Object.entries(choices().fault_keys).map(([key, kind]) => [key, () => press(kind)])),
       z: () => send({ undo: true }),
       x: () => send({ redo: true }),
     }),
     tools: (button) => {
       menu = el("select", { "aria-label": "scenario" });
       menu.addEventListener("change", () => { if (menu.value) send({ scenario: menu.value }); });
-      fillMenu();
+      exported = el("select", { "aria-label": "export" });
+      exported.addEventListener("change", () => {
+        if (exported.value) send({ export: exported.value, at: player.at() });
+        exported.value = "";
+      });
+      const climb = button("all futures", "colour each next step by what its futures hold", () => {
+        climbing = !climbing;
+        climb.setAttribute("aria-pressed", String(climbing));
+        if (climbing) look(player.at());
+        else player.refresh();
+      });
+      climb.setAttribute("aria-pressed", String(climbing));
       const paste = el("input", { type: "text", class: "lk-trace", placeholder: "paste a trace, or name a scenario, and press Enter", "aria-label": "trace or scenario to open" });
       paste.addEventListener("keydown", (event) => { if (event.key === "Enter") send({ open: paste.value }); });
       return [
         button("undo", "undo the last choice", () => send({ undo: true })),
         button("redo", "redo", () => send({ redo: true })),
+        climb,
         button("keep beside", "keep this run beside the next one, to compare", () => send({ keep: player.at() })),
-        menu, paste,
+        menu, exported, paste,
       ];
     },
   };
@@ -362,6 +470,7 @@ function render({ model, el: root }) {
       const holder = el("div"), had = root.contains(document.activeElement);
       root.replaceChildren(holder);
       player?.stop();
+      filled = "";
       player = beside ? mountPair(holder, { pair: [story, beside], said }, live) : mount(holder, story, live);
       player.go(at);
       root.dataset.shape = shape;
@@ -370,22 +479,40 @@ function render({ model, el: root }) {
       player.update(story, at);
       if (beside) player.beside(beside, said);
     }
+    fill();
     player.status.textContent = notice;
   };
   const hear = (news) => {
+    clearTimeout(waiting);
+    if (news.ladder) {
+      ladder = news.ladder;
+      player.refresh();
+    }
+    if (news.file) save(news.file);
+    if (!news.story) {
+      player.status.textContent = news.notice ?? "";
+      return;
+    }
     const shown = model.get("shown");
     if (shown.version === news.base) renew(shown, news);
     if (shown.version === news.version) draw();
     else model.send({ again: true });
   };
-  const listening = { "change:shown": draw, "change:scenarios": fillMenu, "msg:custom": hear };
+  const listening = { "change:shown": draw, "msg:custom": hear };
   for (const [event, act] of Object.entries(listening)) model.on(event, act);
   draw();
   return () => {
     for (const [event, act] of Object.entries(listening)) model.off(event, act);
     clearTimeout(waiting);
+    clearTimeout(pause);
     player?.stop();
   };
+}
+
+function save({ name, text }) {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  el("a", { href: address, download: name }).click();
+  URL.revokeObjectURL(address);
 }
 
 export default { render };

@@ -1,0 +1,243 @@
+"""Compute for each possible next step what its futures hold: whether all schedules after it are right, some, or none.
+
+A search visits the states that can follow, up to a limit. A second pass goes backwards from the states that break a
+claim. If the limit was reached, nothing is called right that was not seen whole, and there is no share.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Generic, NamedTuple
+
+from labkit.sim.explore import Search
+from labkit.sim.model import Action, Model, Mood, Property, StateT
+
+MAX_STATES = 20_000
+"""The default number of states that a look into the future visits: about a second of a quiet core."""
+
+_UNSEEN = -1
+"""Stands for a successor that the search did not visit."""
+
+_SWEEPS = 1_000
+_CLOSE = 1e-9
+"""Chances are computed until a sweep over all states changes none by more than this."""
+
+
+class Fate(StrEnum):
+    """What the schedules that begin with a step have in common."""
+
+    RIGHT = "right"
+    """No schedule breaks a claim; all of them were seen."""
+    MIXED = "mixed"
+    """Some schedule breaks a claim, and some schedule may not."""
+    WRONG = "wrong"
+    """Every schedule breaks a claim, and none can go on for ever without doing so."""
+    UNKNOWN = "unknown"
+    """No broken claim was seen, but not every schedule was."""
+
+
+class Prospect(NamedTuple):
+    """What the futures of one possible next step hold."""
+
+    action: Action
+    fate: Fate
+    share: float | None
+    """The share of schedules that break a claim, from 0 to 1; None if the search did not see all of them.
+
+    If steps can go in circles, there are infinitely many schedules. Then every next step counts as equally likely.
+    """
+    counted: tuple[int, int] | None
+    """How many schedules break a claim, and how many there are; None if there are infinitely many or not all were seen.
+    """
+    nearest: tuple[Action, ...]
+    """The steps of a shortest schedule to a broken claim, this step first; empty if none was seen."""
+    broken: str
+    """The name of a claim that this schedule breaks; empty if none was seen."""
+    because: str
+    """The reason why it is broken."""
+
+
+class Futures(Generic[StateT]):
+    """The prospects of the states of one model, kept for the states that one search has seen completely."""
+
+    def __init__(self, model: Model[StateT], max_states: int = MAX_STATES) -> None:
+        self.model, self.max_states = model, max_states
+        self._graph: _Graph[StateT] | None = None
+        self._root: StateT | None = None
+
+    def of(self, state: StateT) -> list[Prospect]:
+        """Return the prospect of every enabled action of a state, in the model's order; none for a terminal state."""
+        graph = self._around(state)
+        return [graph.prospect(action, after) for action, after in self.model.successors(state)]
+
+    def is_whole(self, state: StateT) -> bool:
+        """Return whether the search saw every state that can follow this one."""
+        return self._around(state).is_whole
+
+    def _around(self, state: StateT) -> "_Graph[StateT]":
+        graph = self._graph
+        if graph is None or not (self._root == state or (graph.is_whole and graph.knows(state))):
+            graph = self._graph = _Graph(self.model, state, self.max_states)
+            self._root = state
+        return graph
+
+
+class _Graph(Generic[StateT]):
+    """The states that can follow one state, as numbers in the order in which a search found them."""
+
+    def __init__(self, model: Model[StateT], root: StateT, max_states: int) -> None:
+        search = Search(model, max_states, start=root).run()
+        self.model, self.is_whole = model, not search.stopped
+        self._pack = search.packer.pack
+        self._numbers = {number: place for place, number in enumerate(search.parents)}
+        states = [search.packer.unpack(number) for number in search.parents]
+        self._after: list[list[int]] = []
+        self._broken: dict[int, Property[StateT]] = {}
+        claims = [claim for claim in model.properties() if claim.mood is not Mood.SOMETIMES]
+        for place, state in enumerate(states):
+            successors = [self._numbers.get(self._pack(after), _UNSEEN) for _, after in model.successors(state)]
+            self._after.append(successors)
+            moods = (Mood.ALWAYS,) if successors else (Mood.ALWAYS, Mood.EVENTUALLY)
+            broken = next((claim for claim in claims if claim.mood in moods and not claim.is_kept(state)), None)
+            if broken is not None:
+                self._broken[place] = broken
+        self._before = _reversed(self._after)
+        self._distance, self._next = self._nearest()
+        self._open = self._reach([place for place, after in enumerate(self._after) if _UNSEEN in after])
+        self._doomed = self._inevitable()
+        order = self._ends_first()
+        at = {place: position for position, place in enumerate(order)}
+        self._circling = self._reach(
+            [place for place in order if any(at[each] >= at[place] for each in self._seen(place))]
+        )
+        self._counts = self._schedules(order)
+        self._shares = self._chances(order) if self._circling else []
+
+    def knows(self, state: StateT) -> bool:
+        """Return whether the search has visited this state."""
+        return self._pack(state) in self._numbers
+
+    def prospect(self, action: Action, after: StateT) -> Prospect:
+        """Return the prospect of an action that leads to the state `after`."""
+        place = self._number(after)
+        if place not in self._distance:
+            fate = Fate.UNKNOWN if place == _UNSEEN or place in self._open else Fate.RIGHT
+            return Prospect(action, fate, *self._share(place, fate), nearest=(), broken="", because="")
+        fate = Fate.WRONG if place in self._doomed else Fate.MIXED
+        share = self._share(place, fate)
+        steps, state = [action], after
+        while self._distance[place]:
+            place = self._next[place]
+            taken, state = next(pair for pair in self.model.successors(state) if self._number(pair[1]) == place)
+            steps.append(taken)
+        claim = self._broken[place]
+        return Prospect(action, fate, *share, tuple(steps), claim.name, claim.because(state))
+
+    def _share(self, place: int, fate: Fate) -> tuple[float | None, tuple[int, int] | None]:
+        """Return the share of wrong schedules after a state, and their numbers, as far as they are known."""
+        certain = {Fate.RIGHT: 0.0, Fate.WRONG: 1.0}.get(fate)
+        if place == _UNSEEN or place in self._open:
+            return certain, None
+        if place in self._circling:
+            return self._shares[place] if certain is None else certain, None
+        wrong, total = self._counts[place]
+        return wrong / total, (wrong, total)
+
+    def _number(self, state: StateT) -> int:
+        return self._numbers.get(self._pack(state), _UNSEEN)
+
+    def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Return for each state that can reach a broken claim the number of steps to it, and the next state on the
+        way.
+        """
+        distance = dict.fromkeys(self._broken, 0)
+        towards: dict[int, int] = {}
+        waiting = deque(self._broken)
+        while waiting:
+            place = waiting.popleft()
+            for before in self._before[place]:
+                if before not in distance:
+                    distance[before], towards[before] = distance[place] + 1, place
+                    waiting.append(before)
+        return distance, towards
+
+    def _reach(self, places: Sequence[int]) -> set[int]:
+        """Return these states and all from which one of them can be reached."""
+        reached, waiting = set(places), deque(places)
+        while waiting:
+            for before in self._before[waiting.popleft()]:
+                if before not in reached:
+                    reached.add(before)
+                    waiting.append(before)
+        return reached
+
+    def _inevitable(self) -> set[int]:
+        """Return the states from which every schedule breaks a claim.
+
+        A least fixed point: a schedule that may circle for ever, or leave what was seen, breaks nothing.
+        """
+        left = [len(after) for after in self._after]
+        doomed, waiting = set(self._broken), deque(self._broken)
+        while waiting:
+            for before in self._before[waiting.popleft()]:
+                left[before] -= 1
+                if not left[before] and before not in doomed:
+                    doomed.add(before)
+                    waiting.append(before)
+        return doomed
+
+    def _seen(self, place: int) -> list[int]:
+        return [each for each in self._after[place] if each != _UNSEEN]
+
+    def _schedules(self, order: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Return for each state how many schedules after it break a claim, and how many there are.
+
+        States from which steps can go in circles are left out.
+        """
+        counts: dict[int, tuple[int, int]] = {}
+        for place in order:
+            if place not in self._circling:
+                after = [counts[each] for each in self._seen(place)]
+                total = sum(each for _, each in after) if after else 1
+                counts[place] = total if place in self._broken else sum(wrong for wrong, _ in after), total
+        return counts
+
+    def _chances(self, order: Sequence[int]) -> list[float]:
+        """Return for each state how likely a broken claim is after it, if every next step is equally likely."""
+        chances = [1.0 if place in self._broken else 0.0 for place in range(len(self._after))]
+        order = [place for place in order if place not in self._broken and self._after[place]]
+        for _ in range(_SWEEPS):
+            change = 0.0
+            for place in order:
+                chance = sum(chances[each] for each in self._seen(place)) / len(self._after[place])
+                change = max(change, chance - chances[place])
+                chances[place] = chance
+            if change <= _CLOSE:
+                break
+        return chances
+
+    def _ends_first(self) -> list[int]:
+        """Return the states so that each comes after all that follow it, as far as there are no cycles."""
+        order: list[int] = []
+        met = {0}
+        path = [(0, iter(self._after[0]))]
+        while path:
+            place, after = path[-1]
+            new = next((each for each in after if each not in met and each != _UNSEEN), None)
+            if new is None:
+                order.append(place)
+                path.pop()
+            else:
+                met.add(new)
+                path.append((new, iter(self._after[new])))
+        return order
+
+
+def _reversed(after: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return for each state those before it, one entry for each step."""
+    before: list[list[int]] = [[] for _ in after]
+    for place, successors in enumerate(after):
+        for each in successors:
+            if each != _UNSEEN:
+                before[each].append(place)
+    return before

@@ -1,0 +1,223 @@
+"""Answer the messages of the player in a browser: what a click asks of a `Session`, and what the player then shows.
+
+A notebook's widget and a page without a kernel have different ways to carry messages. Both use this class, and the
+same front end (`static/stepper.js`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from labkit.core.errors import LabError
+from labkit.core.kinds import Key, Number, Switch
+from labkit.sim.futures import Fate, Prospect
+from labkit.sim.model import Action
+from labkit.sim.parameters import Parameter
+from labkit.sim.trace import blueprint
+from labkit.view.exports import FORMATS, written
+from labkit.view.narration import BROKEN, FAULT_KEYS, KEY_HELP, LIVE_KEY_HELP, Story, first_difference
+from labkit.view.session import Session
+from labkit.view.updates import StoryUpdates
+
+Message = Mapping[str, Any]
+
+_KEYS = [list(pair) for pair in (*KEY_HELP, *LIVE_KEY_HELP)]
+_ENDINGS = {"mermaid": "mmd", "plantuml": "puml", "shiviz": "log", "svg": "svg"}
+
+
+class Presenter:
+    """A `Session` as the player in a browser sees it; `send` carries plain data to all players that show it.
+
+    A player that opens asks for everything; after that it receives the changes of each choice. A version number tells a
+    player whether it missed a message; then it asks for everything again.
+    """
+
+    def __init__(self, session: Session, send: Callable[[dict[str, object]], None]) -> None:
+        self.session = session
+        self._send = send
+        self._updates = StoryUpdates(session.story)
+        self._version = 0
+        self._notice = ""
+        self._model = ""
+        self._beside: tuple[Story | None, int] = None, 0
+        self._verbs: Mapping[str, Callable[[Message], str | None]] = {
+            "do": self._do,
+            "undo": lambda _: session.undo(),
+            "redo": lambda _: session.redo(),
+            "scenario": lambda message: session.scenario(str(message["scenario"])),
+            "open": lambda message: session.open(str(message["open"])),
+            "choose": lambda message: session.choose(dict(message["choose"])),
+            "keep": self._keep,
+            "jump": self._jump,
+        }
+
+    def handle(self, message: Message) -> None:
+        """Carry out a message of the browser, such as a click, and send the answer; an error's answer is its sentence.
+
+        `look` asks for the futures of a step, and `export` for the run as a file; any other message changes the run.
+        """
+        try:
+            if "look" in message:
+                self._send({"ladder": self.ladder(int(message["look"]))})
+                return
+            if "export" in message:
+                self._send({"file": self._file(str(message["export"]), int(message["at"]))})
+                return
+            verb = next(verb for verb in self._verbs if verb in message)
+            notice = self._verbs[verb](message) or ""
+        except LabError as error:
+            notice = str(error)
+        self.tell(notice)
+
+    def _do(self, message: Message) -> None:
+        self.session.do(str(message["do"]), int(message["at"]))
+
+    def _keep(self, message: Message) -> str:
+        session = self.session
+        session.go(int(message["keep"]))
+        session.keep(session.at)
+        return "This run is kept beside the next one." if session.kept else "The other run is put away."
+
+    def _jump(self, message: Message) -> str:
+        prospect = self.session.jump(str(message["jump"]), int(message["at"]))
+        return f"A nearest schedule that breaks a claim: {_steps(prospect)} more. Step back, or undo to leave it."
+
+    def everything(self) -> dict[str, object]:
+        """Return the whole state that a player shows, as plain data."""
+        session, updates = self.session, self._now()
+        self._version += updates.is_behind  # somebody steered the session itself: other players must ask as well
+        update = {"story": {**updates.whole(session.differs_at), "keys": _KEYS}, **self._around()}
+        return {**update, **self._compared(), "choices": choices(session.trace.model), "version": self._version}
+
+    def tell(self, notice: str) -> None:
+        """Send the changes since the last message to all players, with a sentence for the reader."""
+        session, base = self.session, self._version
+        self._notice = notice
+        self._version += 1
+        news = self._now().news(session.differs_at)
+        if "whole" in news:
+            news["whole"]["keys"] = _KEYS
+        message = {"base": base, "version": self._version, "story": news, **self._around()}
+        if session.trace.model != self._model:
+            self._model = session.trace.model
+            message["choices"] = choices(self._model)
+        compared = session.kept, session.differs_at
+        if compared != self._beside:
+            message |= self._compared()
+            self._beside = compared
+        self._send(message)
+
+    def ladder(self, step: int) -> dict[str, object]:
+        """Return what the futures of every possible action at a step hold, as plain data.
+
+        `of` is the trace up to the step. `rungs` has for each action its fate, its share of wrong schedules if known,
+        words, and whether the player can jump to a wrong schedule. `said` is a sentence about all of them.
+        """
+        session, story = self.session, self.session.story
+        of = str(session.beginning(step).trace)
+        verdicts = zip(story.model.properties(), story.verdicts[step], strict=True)
+        broken = [claim.name.replace("_", " ") for claim, verdict in verdicts if verdict.outcome == BROKEN]
+        if broken:
+            rungs = [_rung(each, Fate.WRONG, 1.0, "wrong already", leads=False) for each in story.enabled[step]]
+            said = f"Broken already: {', '.join(broken)}. No later step mends that."
+            return {"of": of, "rungs": rungs, "said": said}
+        prospects = session.prospects(step)
+        rungs = [
+            _rung(each.action, each.fate, each.share, in_words(each), leads=bool(each.nearest)) for each in prospects
+        ]
+        return {"of": of, "rungs": rungs, "said": self._extent(step, prospects)}
+
+    def _extent(self, step: int, prospects: Sequence[Prospect]) -> str:
+        if not prospects:
+            return ""
+        if not self.session.sees_all(step):
+            most = f"{self.session.most_states:,}"
+            return f"Not all schedules were searched, because more than {most} states can follow. Choose smaller parameters."
+        if any(each.share is not None and each.counted is None for each in prospects):
+            return "All schedules were searched. They can go in circles, so each next step counts as equally likely."
+        return "All schedules were searched."
+
+    def _file(self, to: str, at: int) -> dict[str, str]:
+        """Return the run up to a step in another tool's format, with a file name."""
+        story = Story(self.session.beginning(at))
+        text = written(story.diagram(), f"{story.title}, {story.chosen}", to)
+        return {"name": f"{story.model.name}.{_ENDINGS[to]}", "text": text}
+
+    def _now(self) -> StoryUpdates:
+        """Return the object that computes the changes for the players; for another simulator, a new one."""
+        if self._updates.story is not self.session.story:
+            self._updates = StoryUpdates(self.session.story, self._updates.generation + 1)
+        return self._updates
+
+    def _around(self) -> dict[str, object]:
+        return {"at": self.session.at, "notice": self._notice}
+
+    def _compared(self) -> dict[str, object]:
+        session = self.session
+        if session.kept is None:
+            return {"beside": None, "said": ""}
+        beside = {**StoryUpdates(session.kept).whole(session.differs_at), "keys": _KEYS}
+        return {"beside": beside, "said": _difference(session.story, session.kept)}
+
+
+def choices(model: str) -> dict[str, object]:
+    """Return what a reader can choose in a simulator, as plain data: scenarios, parameters, formats, and the keys."""
+    shown = blueprint(model)
+    return {
+        "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},
+        "parameters": [_handle(name, parameter) for name, parameter in shown.parameters.items()],
+        "formats": list(FORMATS),
+        "fault_keys": {key: event.value for key, event in FAULT_KEYS.items()},
+    }
+
+
+def _handle(name: str, parameter: Parameter) -> dict[str, object]:
+    handle: dict[str, object] = {"name": name, "meaning": parameter.meaning, "default": parameter.default}
+    kind = parameter.kind
+    if isinstance(kind, Key):
+        return handle | {"options": kind.names}
+    if isinstance(kind, Number):
+        return handle | {"least": kind.least, "most": kind.most}
+    return handle | {"switch": isinstance(kind, Switch)}
+
+
+def _rung(action: Action, fate: Fate, share: float | None, words: str, *, leads: bool) -> dict[str, object]:
+    return {"a": str(action), "fate": fate.value, "share": share, "words": words, "leads": leads}
+
+
+def in_words(prospect: Prospect) -> str:
+    """Return what the futures of a step hold in a few words."""
+    if prospect.fate is Fate.RIGHT:
+        return "always right"
+    if prospect.fate is Fate.UNKNOWN:
+        return "nothing wrong seen"
+    nearest = f"{prospect.broken.replace('_', ' ')} after {_steps(prospect)}"
+    if prospect.fate is Fate.WRONG:
+        return f"always wrong: {nearest} at the earliest"
+    return f"{_share(prospect)}; {nearest} at the earliest"
+
+
+def _steps(prospect: Prospect) -> str:
+    number = len(prospect.nearest)
+    return f"{number} {'step' if number == 1 else 'steps'}"
+
+
+_FEW = 10_000
+"""Up to this number of schedules the wrong ones are counted for the reader; a percentage of more is easier to read."""
+
+
+def _share(prospect: Prospect) -> str:
+    if prospect.share is None:
+        return "some wrong"
+    if prospect.counted and prospect.counted[1] <= _FEW:
+        wrong, total = prospect.counted
+        return f"wrong in {wrong:,} of {total:,}"
+    percent = min(99, max(1, round(100 * prospect.share)))
+    word = "less than " * (prospect.share < 0.01) + "more than " * (prospect.share > 0.99)
+    return f"wrong in {word}{percent} %"
+
+
+def _difference(story: Story, kept: Story) -> str:
+    step = first_difference(story, kept)
+    return (
+        f"The first difference from the kept run is in step {step}." if step else "No difference from the kept run yet."
+    )

@@ -1,0 +1,53 @@
+"""The Python side of a page without a kernel: several players share one interpreter in a worker of the browser.
+
+The page's worker calls `Players.answer` with JSON and passes the answers on. It needs nothing beyond the standard
+library and `labkit.core`, `labkit.sim` and `labkit.view`, which `make site` packs into one file.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.core.errors import LabError
+from labkit.sim.trace import parse
+from labkit.view.presenter import Presenter
+from labkit.view.session import Session
+
+
+class Players:
+    """The players of a page, by a name that the page chose."""
+
+    def __init__(self) -> None:
+        self._presenters: dict[str, Presenter] = {}
+        self._answers: list[dict[str, object]] = []
+
+    def answer(self, text: str) -> str:
+        """Return the answers to one message of the page, a list of plain data as JSON.
+
+        `start` opens a player: the trace that it shows, its step, what to watch for, and perhaps the trace beside it.
+        Its answer is everything that the player shows, or the sentence of an error, after which nothing has changed.
+        """
+        message = json.loads(text)
+        self._answers = []
+        if "start" in message:
+            self._start(str(message["player"]), message["start"])
+        elif "again" in message["message"]:
+            self._answers.append({"shown": self._presenters[message["player"]].everything()})
+        else:
+            self._presenters[message["player"]].handle(message["message"])
+        return json.dumps(self._answers, ensure_ascii=False, separators=(",", ":"))
+
+    def _start(self, player: str, start: Mapping[str, Any]) -> None:
+        try:
+            session = Session(parse(str(start["trace"])), str(start["watch"]))
+            if start["beside"]:
+                session.compare(parse(str(start["beside"])))
+            session.go(int(start["at"]))
+        except LabError as error:
+            self._answers.append({"refused": str(error)})
+            return
+        self._presenters[player] = Presenter(session, self._send)
+        self._answers.append({"shown": self._presenters[player].everything()})
+
+    def _send(self, message: dict[str, object]) -> None:
+        self._answers.append(message)
