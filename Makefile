@@ -13,7 +13,7 @@ PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site docs stills clean doctor ci
+.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site simulators docs stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -69,6 +69,9 @@ notebooks-check: install
 
 site: install java ## run every notebook and write build/site, pages that need no network (about ten minutes)
 	@$(BIN)/python tools/build_site.py
+
+simulators: install ## write the simulators as pages in which a browser runs them, build/site/simulators (half a minute; fetches Pyodide once, by npm)
+	@$(BIN)/python tools/build_site.py --simulators
 
 docs: install ## build the documentation into build/docs: offline, with search; a broken link fails
 	@$(BIN)/python tools/build_docs.py

@@ -77,11 +77,21 @@ html_copy_source = False
 html_baseurl = ""
 
 
+TRIED = ("docs/index", "docs/reference/simulators", "docs/design/simulators", "docs/design/models")
+"""The pages that link to the simulators' live pages, if `make site` has written those."""
+
+
 def prepared(_app: Sphinx, page: str, source: list[str]) -> None:
     """Turn a notebook's JSON into Markdown, and drop diagrams that only a script of another host could draw."""
     source[0] = re.sub(r"^```mermaid\n.*?^```\n", "", source[0], flags=re.MULTILINE | re.DOTALL)
     if page.startswith("notebooks/"):
         source[0] = notebook_to_markdown(page, source[0])
+    if page in TRIED and (ROOT / "build" / "site" / "simulators").is_dir():
+        title, _, rest = source[0].partition("\n")
+        address = "../" * page.count("/") + "course/simulators/index.html"
+        source[0] = (
+            f'{title}\n\n<p><a href="{address}">Try the simulators on this site</a>: no installation</p>\n{rest}'
+        )
 
 
 def notebook_to_markdown(page: str, text: str) -> str:

@@ -1,10 +1,7 @@
 """The documentation as a site: `make docs` has no warning, asks no other host, and works on a phone and by keyboard."""
 
-import functools
-import http.server
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +9,7 @@ from typing import TYPE_CHECKING
 import build_docs
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from static_site import served
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
@@ -32,24 +30,13 @@ PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and prints nothing."""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Print no line for a request."""
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a freshly built site."""
     folder = tmp_path_factory.mktemp("docs") / "site"
     subprocess.run([sys.executable, build_docs.__file__, "--out", folder], check=True)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with served(folder) as address:
+        yield address
 
 
 @pytest.fixture

@@ -41,9 +41,14 @@ def loaded(page: str) -> list[str]:
 def test_the_pages_are_run_and_linked_and_load_nothing(tree: Path, capsys: pytest.CaptureFixture[str]):
     change(tree, "Predict first:", "Predict first, then see [the verdict](01_verdict.ipynb):")
     change(tree, "assert len(words) == 3", 'from labkit.view.show import show\nshow("pipeline.jump_back")')
-    assert build_site.main(["--root", str(tree), "--stored", "01_verdict"]) == 0
+    assert build_site.main(["--root", str(tree), "--not-live", "--stored", "01_verdict"]) == 0
     site = tree / "build" / "site"
-    assert sorted(path.name for path in site.iterdir()) == ["00_tiny.html", "01_verdict.html", "index.html"]
+    assert sorted(path.name for path in site.iterdir()) == [
+        "00_tiny.html",
+        "01_verdict.html",
+        "index.html",
+        "simulators",
+    ]
     page = (site / "00_tiny.html").read_text()
     assert 'href="01_verdict.html"' in page
     assert "mountAll(" in page
@@ -51,7 +56,7 @@ def test_the_pages_are_run_and_linked_and_load_nothing(tree: Path, capsys: pytes
     assert build_site.STORED not in page
     assert build_site.STORED in (site / "01_verdict.html").read_text()
     assert "What does a replay do to a count?" in (site / "index.html").read_text()
-    for path in site.iterdir():
+    for path in site.glob("*.html"):
         assert loaded(path.read_text()) == [], path
     assert "running 00_tiny" in capsys.readouterr().out
 
@@ -59,7 +64,7 @@ def test_the_pages_are_run_and_linked_and_load_nothing(tree: Path, capsys: pytes
 @pytest.mark.notebook
 def test_a_notebook_that_fails_is_shown_as_its_source_claims(tree: Path, capsys: pytest.CaptureFixture[str]):
     change(tree, "assert len(words) == 3", "assert len(words) == 4, 'four words'")
-    assert build_site.main(["--root", str(tree), "--stored", "01_verdict"]) == 1
+    assert build_site.main(["--root", str(tree), "--not-live", "--stored", "01_verdict"]) == 1
     assert "00_tiny: a cell failed: AssertionError: four words" in capsys.readouterr().err
     assert "hello 4" in (tree / "build" / "site" / "00_tiny.html").read_text()
 
@@ -82,7 +87,7 @@ def test_a_stored_page_asks_before_it_answers(
         tree, "assert len(words) == 3", 'from labkit import lab\nlab.ask("00-rows")\n\n# %%\nlab.answer("00-rows", 6)'
     )
     stored = ["--stored", "00_tiny", "--stored", "01_verdict"]
-    assert build_site.main(["--root", str(tree), *stored]) == 0
+    assert build_site.main(["--root", str(tree), "--not-live", *stored]) == 0
     page = (tree / "build" / "site" / "00_tiny.html").read_text()
     asked, answered = page.index("mount("), page.index('data-lk-answer="00-rows"')
     assert asked < answered

@@ -1,7 +1,8 @@
 """The notebooks as pages: `make site` runs every notebook and writes build/site, to be stepped through offline.
 
 A page asks no other host for anything: nbconvert's scripts for mathematics, widgets and diagrams are left out, pictures
-and players are inside the page. A live session becomes a player of the run that it began with. Notebooks that start
+and players are inside the page. Served by any web server, every player is live: the reader chooses what happens next,
+and Python in the page answers (`live_pages`). From a file it shows the run that it began with. Notebooks that start
 Spark take about four minutes together; `--stored NN_topic` takes such a one from its checked copy instead, with the
 outputs that its source says and without its players. The folder is made anew each time.
 """
@@ -17,6 +18,7 @@ from html import escape
 from pathlib import Path
 
 import build_notebooks
+import live_pages
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
@@ -24,6 +26,7 @@ from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode, v4
 from traitlets.config import Config
 
+from labkit.core.errors import ServiceUnavailable
 from labkit.teach.questions.asking import OpenQuestion
 from labkit.teach.questions.card import Answer
 from labkit.teach.questions.notes import UNATTENDED
@@ -35,6 +38,10 @@ TEMPLATES = Path(__file__).parent / "site"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 600
 STORED = "The outputs on this page are the ones that the notebook claims; run it to see the rest."
+FRONT = (
+    '<!doctype html><meta charset="utf-8"><title>labkit</title><meta http-equiv="refresh" content="0; url=simulators/">'
+)
+"""The first page where the notebooks are not pages yet."""
 ASKING = re.compile(r'lab\.(ask|answer)\("([^"]+)"')
 LINK = re.compile(r'(href="(?:\./)?\d\d[a-z]?_\w+)\.ipynb')
 
@@ -98,9 +105,9 @@ def exporter() -> HTMLExporter:
     return HTMLExporter(config=config)
 
 
-def page(notebook: NotebookNode, name: str, note: str = "") -> str:
-    """One page; links to other notebooks lead to their pages."""
-    resources = {"metadata": {"name": name}, "note": note}
+def page(notebook: NotebookNode, name: str, note: str = "", live: str = "") -> str:
+    """One page; links to other notebooks lead to their pages. `live` is the address of what makes its players live."""
+    resources = {"metadata": {"name": name}, "note": note, "live": live}
     notebook.metadata["title"] = title(notebook)
     notebook.cells = [cell for cell in notebook.cells if build_notebooks.CHECKED not in build_notebooks.tags(cell)]
     html, _ = exporter().from_notebook_node(without_widgets(notebook), resources=resources)
@@ -127,11 +134,15 @@ def index(notebooks: dict[str, NotebookNode]) -> str:
     return (TEMPLATES / "index.html").read_text(encoding="utf-8").replace("<!-- notebooks -->", entries)
 
 
-def build(root: Path, out: Path, stored: set[str]) -> list[str]:
-    """Writes all pages; gives a sentence for each notebook that could not be run and is shown as it is stored."""
+def build(root: Path, out: Path, stored: set[str], archive: Path | None) -> list[str]:
+    """Writes all pages; gives a sentence for each notebook that could not be run and is shown as it is stored.
+
+    `archive` is Pyodide; without it no player is live.
+    """
     failed = []
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
+    live = simulators(out, archive)
     notebooks = {}
     for source in build_notebooks.sources(root):
         _, checked = build_notebooks.build(source)
@@ -146,18 +157,33 @@ def build(root: Path, out: Path, stored: set[str]) -> list[str]:
                 failed.append(f"{name}: a cell failed: {error.ename}: {error.evalue}")
                 notebook = asking(nbformat.reads(checked, as_version=4))
                 note = STORED
-        (out / f"{name}.html").write_text(page(notebook, name, note), encoding="utf-8")
+        (out / f"{name}.html").write_text(page(notebook, name, note, live), encoding="utf-8")
         notebooks[name] = notebook
     (out / "index.html").write_text(index(notebooks), encoding="utf-8")
     return failed
 
 
+def simulators(out: Path, archive: Path | None) -> str:
+    """Writes the simulators' pages, and no other; returns the address of what makes players live, if there is any."""
+    for each in ("live", "simulators"):
+        shutil.rmtree(out / each, ignore_errors=True)
+    live = live_pages.write_assets(out, archive) if archive else ""
+    live_pages.write_pages(out, live)
+    return live
+
+
 @unattended()
 def main(arguments: list[str] | None = None) -> int:
-    """1 where a notebook could not be run."""
+    """1 where a notebook could not be run, 69 where the players are not live."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--stored", metavar="NN_topic", action="append", default=[], help="do not run this one; may be repeated"
+    )
+    parser.add_argument("--simulators", action="store_true", help="write only the simulators' pages (half a minute)")
+    parser.add_argument(
+        "--not-live",
+        action="store_true",
+        help="players that only step: for that, nothing is fetched from the npm registry",
     )
     parser.add_argument("--out", type=Path, help="the folder to write; default: build/site")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
@@ -167,10 +193,24 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"--stored {', '.join(sorted(unknown))}: there are {', '.join(sorted(known))}.", file=sys.stderr)
         return 64
     out = options.out or options.root / "build" / "site"
-    failed = build(options.root, out, set(options.stored))
+    archive, missing = None, ""
+    if not options.not_live:
+        try:
+            archive = live_pages.pyodide()
+        except ServiceUnavailable as error:
+            missing = f"{error}. Until then the pages' players can only be stepped through.\n"
+    failed = []
+    if options.simulators:
+        simulators(out, archive)
+        if not (out / "index.html").exists():
+            (out / "index.html").write_text(FRONT, encoding="utf-8")
+        print(f"to choose what happens, serve {out} and open simulators/: python3 -m http.server -d {out}")
+    else:
+        failed = build(options.root, out, set(options.stored), archive)
+        print(f"{len(known)} pages: open {out / 'index.html'}, or serve them: python3 -m http.server -d {out}")
     sys.stderr.writelines(f"{line}; its page shows what its source claims\n" for line in failed)
-    print(f"{len(known)} pages: open {out / 'index.html'}")
-    return int(bool(failed))
+    sys.stderr.write(missing)
+    return ServiceUnavailable.exit_code if missing else int(bool(failed))
 
 
 if __name__ == "__main__":

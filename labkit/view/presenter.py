@@ -45,7 +45,7 @@ class Presenter:
             "redo": lambda _: session.redo(),
             "scenario": lambda message: session.scenario(str(message["scenario"])),
             "open": lambda message: session.open(str(message["open"])),
-            "choose": lambda message: session.choose(dict(message["choose"])),
+            "choose": self._choose,
             "keep": self._keep,
             "jump": self._jump,
         }
@@ -70,6 +70,10 @@ class Presenter:
 
     def _do(self, message: Message) -> None:
         self.session.do(str(message["do"]), int(message["at"]))
+
+    def _choose(self, message: Message) -> None:
+        self.session.go(int(message["at"]))
+        self.session.choose(dict(message["choose"]))
 
     def _keep(self, message: Message) -> str:
         session = self.session
@@ -130,8 +134,8 @@ class Presenter:
         if not prospects:
             return ""
         if not self.session.sees_all(step):
-            most = f"{self.session.most_states:,}"
-            return f"Not all schedules were searched, because more than {most} states can follow. Choose smaller parameters."
+            most = f"more than {self.session.most_states:,} states can follow"
+            return f"Not all schedules were searched, because {most}. Choose smaller parameters."
         if any(each.share is not None and each.counted is None for each in prospects):
             return "All schedules were searched. They can go in circles, so each next step counts as equally likely."
         return "All schedules were searched."
@@ -190,10 +194,10 @@ def in_words(prospect: Prospect) -> str:
         return "always right"
     if prospect.fate is Fate.UNKNOWN:
         return "nothing wrong seen"
-    nearest = f"{prospect.broken.replace('_', ' ')} after {_steps(prospect)}"
+    nearest = f"breaks “{prospect.broken.replace('_', ' ')}” in {_steps(prospect)} at the earliest"
     if prospect.fate is Fate.WRONG:
-        return f"always wrong: {nearest} at the earliest"
-    return f"{_share(prospect)}; {nearest} at the earliest"
+        return f"always wrong: {nearest}"
+    return f"{_share(prospect)}: {nearest}"
 
 
 def _steps(prospect: Prospect) -> str:

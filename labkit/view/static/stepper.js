@@ -61,15 +61,15 @@ export function mount(root, story, live = null) {
   const link = live?.link ? button("copy link", "copy an address that opens this run", () => copyText(live.link(traceHere()))) : "";
   const help = el("div", { class: "lk-help", hidden: true });
   const helper = button("?", "keys", () => toggleHelp());
-  const status = el("span", { class: "lk-status", role: "status" });
+  const status = el("p", { class: "lk-status", role: "status" });
   const field = el("input", { type: "text", class: "lk-trace", readonly: true, hidden: true, "aria-label": "trace up to this step" });
   const controls = el("div", { class: "lk-bar" }, first, back, next, play, slider, place, copy, link, helper);
-  const tools = el("div", { class: "lk-bar lk-tools" }, field, status);
+  const tools = el("div", { class: "lk-bar lk-tools" }, field);
   const legend = el("div", { class: "lk-legend", role: "list", "aria-label": "legend" });
   const table = el("details", { class: "lk-table" }, el("summary", {}, "all steps as a table"));
   const scene = el("div", { class: "lk-scene" }, stage, live ? live.handles : "");
   const menu = el("div", { class: "lk-menu", role: "menu", hidden: true });
-  const parts = [title, watch, say, scene, menu, left, strip, claims, controls, chips, tools, help, legend, table];
+  const parts = [title, watch, say, scene, menu, left, strip, claims, controls, chips, status, tools, help, legend, table];
   root.append(...parts);
   if (live) {
     tools.prepend(...live.tools(button));
@@ -393,7 +393,7 @@ function inputOf({ name, meaning, options, least, most, switch: isSwitch }, valu
 }
 
 function render({ model, el: root }) {
-  let player = null, menu = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, filled = "";
+  let player = null, menu = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, said = "", filled = "";
   const words = model.get("words") ?? { silent: SILENT, waiting: () => "" };
   const choices = () => model.get("shown").choices;
   const send = (message) => {
@@ -413,16 +413,19 @@ function render({ model, el: root }) {
     menu.hidden = !Object.keys(scenarios).length;
     exported.replaceChildren(el("option", { value: "" }, "export as ..."), ...formats.map((name) => el("option", { value: name }, name)));
     const defaults = el("button", { type: "button" }, "all defaults");
-    defaults.addEventListener("click", () => send({ choose: Object.fromEntries(parameters.map((each) => [each.name, each.default])) }));
+    defaults.addEventListener("click", () => send({ choose: Object.fromEntries(parameters.map((each) => [each.name, each.default])), at: player.at() }));
     handles.replaceChildren(el("summary", {}, "parameters"), ...parameters.map((each) => {
       const changed = values[each.name] !== each.default;
-      const input = inputOf(each, values[each.name], (value) => send({ choose: { [each.name]: value } }));
+      const input = inputOf(each, values[each.name], (value) => send({ choose: { [each.name]: value }, at: player.at() }));
       return el("div", {}, el("label", { class: changed ? "lk-changed" : false }, el("span", {}, each.name.replaceAll("_", " ")), input), el("small", {}, each.meaning));
     }), defaults);
   };
   const look = (step) => {
     clearTimeout(pause);
-    pause = setTimeout(() => send({ look: step }), PAUSE_MILLISECONDS);
+    pause = setTimeout(() => {
+      said = player.status.textContent;
+      send({ look: step });
+    }, PAUSE_MILLISECONDS);
   };
   const live = {
     act: (action, step) => send({ do: action, at: step }),
@@ -444,7 +447,7 @@ function render({ model, el: root }) {
         if (exported.value) send({ export: exported.value, at: player.at() });
         exported.value = "";
       });
-      const climb = button("all futures", "colour each next step by what its futures hold", () => {
+      const climb = button("all futures", "show what the futures of each choice hold", () => {
         climbing = !climbing;
         climb.setAttribute("aria-pressed", String(climbing));
         if (climbing) look(player.at());
@@ -464,20 +467,20 @@ function render({ model, el: root }) {
   };
   const draw = () => {
     clearTimeout(waiting);
-    const { story, beside, at, said, notice } = model.get("shown");
+    const { story, beside, at, said: difference, notice } = model.get("shown");
     const shape = beside ? "pair" : "one";
     if (!player || root.dataset.shape !== shape) {
       const holder = el("div"), had = root.contains(document.activeElement);
       root.replaceChildren(holder);
       player?.stop();
       filled = "";
-      player = beside ? mountPair(holder, { pair: [story, beside], said }, live) : mount(holder, story, live);
+      player = beside ? mountPair(holder, { pair: [story, beside], said: difference }, live) : mount(holder, story, live);
       player.go(at);
       root.dataset.shape = shape;
       if (had) (root.querySelector("[tabindex]") ?? root).focus({ preventScroll: true });
     } else {
       player.update(story, at);
-      if (beside) player.beside(beside, said);
+      if (beside) player.beside(beside, difference);
     }
     fill();
     player.status.textContent = notice;
@@ -487,6 +490,8 @@ function render({ model, el: root }) {
     if (news.ladder) {
       ladder = news.ladder;
       player.refresh();
+      player.status.textContent = said;  // the look into the future is no choice, so the last one's sentence stays
+      return;
     }
     if (news.file) save(news.file);
     if (!news.story) {

@@ -1,0 +1,28 @@
+"""A plain static web server for a folder, as any host of pages is: for tests that look at a site in a browser."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and prints nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print no line for a request."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serves a folder on a free port of this machine, and gives the address."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()

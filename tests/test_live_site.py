@@ -1,0 +1,290 @@
+"""The live pages in a real browser, with other hosts cut off: every choice, links, exports, a phone, and what can fail."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import build_site
+import live_pages
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from static_site import served
+
+from labkit.core.errors import ServiceUnavailable
+from labkit.sim.models import MODELS
+from labkit.sim.scenarios import find
+from labkit.teach.export import export
+from labkit.view.live import page_of
+from labkit.view.session import Session
+from labkit.view.show import show
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+DESK = {"viewport": {"width": 1280, "height": 1400}}
+MOST_BYTES = 8_000_000
+PATIENCE = 60_000
+NO_STORAGE = """for (const name of ["localStorage", "sessionStorage", "indexedDB", "caches"])
+  Object.defineProperty(window, name, { get() { throw new DOMException("forbidden", "SecurityError"); } });
+delete Navigator.prototype.serviceWorker;"""
+"""A window that may store nothing."""
+NO_WASM = "delete window.WebAssembly;"
+START = "two_phase_commit~1~~start"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The simulators' pages, and a notebook's page with a player, two runs side by side and a live session."""
+    folder = tmp_path_factory.mktemp("live") / "site"
+    try:
+        live = build_site.simulators(folder, live_pages.pyodide())
+    except ServiceUnavailable as missing:
+        pytest.skip(str(missing))
+    pair = show("pipeline.commit_then_decide", "pipeline.decide_then_commit")
+    shown = [show("pipeline.jump_back").html(), pair.html(), page_of(Session.of("two_phase_commit", crashes=3).story)]
+    outputs = [nbformat.v4.new_output("display_data", {"text/html": html}) for html in shown]
+    cells = [nbformat.v4.new_markdown_cell("# Players"), nbformat.v4.new_code_cell("", outputs=outputs)]
+    page = build_site.page(nbformat.v4.new_notebook(cells=cells), "players", live=live)
+    (folder / "players.html").write_text(page, encoding="utf-8")
+    with served(folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def chrome(chromium: Path) -> Iterator["Browser"]:
+    """A browser without a profile, so that nothing is in its cache."""
+    import os
+
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        )
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """A page of the browser, with what it asked for and what it complained of."""
+
+    def __init__(self, page: "Page", site: str) -> None:
+        self.page, self.site = page, site
+        self.asked: list[str] = []
+        self.said: list[str] = []
+        self.bytes = 0
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("console", lambda message: self.said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+
+    def open(self, path: str) -> "Page":
+        self.page.goto(self.site + path)
+        self.page.wait_for_selector("[data-lk-live]")
+        return self.page
+
+    @property
+    def status(self) -> str:
+        return self.page.locator(".lk-status").first.inner_text()
+
+    def at(self, step: str, root: Any = None) -> None:
+        (root or self.page).locator(".lk-place", has_text=re.compile(f"^step {step}$")).first.wait_for()
+
+    def says(self, text: str) -> None:
+        self.page.locator(".lk-status", has_text=text).first.wait_for()
+
+    def slot(self, words: str) -> Any:
+        """A process or a message of the picture, by words in it."""
+        return self.page.locator(".lk-stage .lk-pic > g text", has_text=words).first
+
+
+@contextmanager
+def tab(chrome: "Browser", site: str, script: str = "", **options: Any) -> Iterator[Tab]:
+    context = chrome.new_context(**(options or DESK))
+    context.set_default_timeout(PATIENCE)
+    # What is not this site's does not exist.
+    context.route(lambda address: not address.startswith((site, "data:", "blob:")), lambda route: route.abort())
+    if script:
+        context.add_init_script(script)
+    opened = Tab(context.new_page(), site)
+    yield opened
+    assert [url for url in opened.asked if not url.startswith((site, "data:", "blob:"))] == []
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def desk(chrome: "Browser", site: str) -> Iterator[Tab]:
+    """The page of two-phase commit, in a window that may store nothing; most tests go on with what is loaded there."""
+    with tab(chrome, site, NO_STORAGE) as opened:
+        yield opened
+        assert opened.said == []
+
+
+def test_the_first_click_on_a_process_loads_python_and_crashes_it(desk: Tab) -> None:
+    network = desk.page.context.new_cdp_session(desk.page)
+    network.send("Network.enable")
+    page = desk.open("simulators/two_phase_commit.html")
+    assert not any("pyodide" in url for url in desk.asked)
+    page.keyboard.press("Tab")
+    desk.slot("coordinator").click()
+    assert desk.status.startswith("Python is being loaded into this page")
+    page.locator(".lk-say", has_text="The coordinator dies").wait_for()
+    desk.at("1 of 1")
+    loaded = {url.rpartition("/")[2] for url in desk.asked}
+    assert {"pyodide.asm.wasm.deflated", "labkit.zip", "worker.js"} <= loaded
+
+
+def test_every_simulator_answers_a_choice(desk: Tab) -> None:
+    box = desk.page.get_by_label("trace or scenario to open")
+    for name in MODELS:
+        box.fill(f"{name}~{MODELS[name].version}~~")
+        box.press("Enter")
+        desk.page.locator("h4", has_text=name.replace("_", " ")).first.wait_for()
+        desk.at("0 of 0")
+        desk.page.locator("button.lk-chip").first.click()
+        desk.at("1 of 1")
+
+
+def test_a_message_is_lost_by_a_click_and_by_the_keyboard(desk: Tab) -> None:
+    page = desk.page
+    page.evaluate(f"location.hash = '{START}'")
+    desk.at("1 of 1")
+    desk.slot("prepare").click()
+    page.locator(".lk-say", has_text="message to participant 0 is lost").wait_for()
+    root = page.locator("[role=group][tabindex='0']")
+    root.focus()
+    page.keyboard.press("z")
+    desk.at("1 of 1")
+    page.keyboard.press("d")
+    assert desk.status == "2 ways to drop: choose one"
+    page.keyboard.press("Enter")
+    desk.at("2 of 2")
+    assert "lose_outward-0" in copied(desk, "copy the trace")
+
+
+def copied(opened: Tab, button: str) -> str:
+    opened.page.get_by_role("button", name=button).click()
+    return opened.page.locator(".lk-trace[readonly]").input_value()
+
+
+def test_a_link_opens_its_run_and_a_wrong_one_is_a_sentence(desk: Tab) -> None:
+    link = copied(desk, "copy an address")
+    address, _, trace = link.partition("#")
+    assert address == desk.site + "simulators/two_phase_commit.html"
+    desk.page.evaluate("location.hash = 'two_phase_commit~9~~start'")
+    desk.says("recorded with version 9 of two_phase_commit, and this labkit has version 1")
+    desk.at("2 of 2")
+    desk.page.evaluate("location.hash = 'two_phase_commit.coordinator_gone'")
+    desk.page.locator(".lk-watch", has_text="never returns").wait_for()
+    desk.page.evaluate(f"location.hash = '{trace}'")
+    desk.at("2 of 2")
+    assert copied(desk, "copy the trace") == trace
+
+
+def test_parameters_are_inputs_and_the_futures_lead_to_a_broken_claim(desk: Tab) -> None:
+    page = desk.page
+    page.evaluate(f"location.hash = '{START}.read-0'")
+    page.locator(".lk-say", has_text="votes yes").wait_for()
+    page.get_by_label("losses", exact=True).fill("0")
+    page.get_by_label("losses", exact=True).press("Enter")
+    page.locator("h4", has_text="losses=0").wait_for()
+    page.get_by_label("broken", exact=True).select_option("heuristic")
+    page.locator("h4", has_text="broken=heuristic").wait_for()
+    desk.at("2 of 2")
+    page.get_by_role("button", name="show what the futures").click()
+    alone = page.locator(".lk-rung.lk-is-wrong", has_text="abort alone(0)")
+    alone.wait_for()
+    assert page.locator(".lk-rung").count() == page.locator("button.lk-chip").count()
+    alone.get_by_role("button", name="go to the nearest schedule").click()
+    desk.at("3 of 3")
+    assert page.locator(".lk-claims .violated").count() == 1
+    desk.says("A nearest schedule that breaks a claim: 1 step more.")
+    page.locator(".lk-chips", has_text="Broken already: promise.").wait_for()
+    page.get_by_role("button", name="show what the futures").click()
+
+
+def test_what_is_downloaded_is_what_python_exports(desk: Tab) -> None:
+    trace = copied(desk, "copy the trace")
+    for to in ("mermaid", "plantuml", "shiviz", "svg"):
+        with desk.page.expect_download() as download:
+            desk.page.get_by_label("export", exact=True).select_option(to)
+        assert Path(download.value.path()).read_text(encoding="utf-8") == export(trace, to)
+
+
+def test_a_worker_that_fails_loses_nothing_and_the_next_choice_loads_it_again(chrome: "Browser", site: str) -> None:
+    with tab(chrome, site) as opened:
+        opened.page.route("**/labkit.zip", lambda route: route.abort())
+        page = opened.open("simulators/two_phase_commit.html")
+        page.get_by_role("button", name="next step").click()
+        page.locator("button.lk-chip").first.click()
+        opened.says("Python stopped in this page")
+        opened.at("1 of 11")
+        page.get_by_role("button", name="next step").click()
+        opened.at("2 of 11")
+        page.unroute("**/labkit.zip")
+        opened.slot("participant 1").click()
+        page.locator(".lk-say", has_text="Participant 1 dies").wait_for()
+        opened.at("3 of 3")
+
+
+def test_without_webassembly_a_sentence_and_the_steps_remain(chrome: "Browser", site: str) -> None:
+    with tab(chrome, site, NO_WASM) as opened:
+        page = opened.open("simulators/pipeline.html#pipeline~1~~start-1")
+        opened.says("This browser has no WebAssembly")
+        page.get_by_role("button", name="next step").click()
+        opened.at("1 of 10")
+        page.locator("button.lk-chip").first.click()
+        opened.says("This browser has no WebAssembly")
+        assert not any(url.endswith("worker.js") for url in opened.asked)
+
+
+def test_a_phone_by_touch_embedded_in_another_page(chrome: "Browser", site: str) -> None:
+    with tab(chrome, site, NO_STORAGE, **PHONE) as opened:
+        page = opened.open("simulators/delivery.html?embed#delivery~1~~send-0")
+        opened.at("1 of 1")
+        assert not page.locator("header").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
+        message = page.locator(".lk-stage .lk-pic > g.can", has=page.locator("path.c")).filter(has_text="0").first
+        message.locator("text").first.tap()
+        menu = page.get_by_role("menuitem")
+        assert menu.all_inner_texts() == ["The next record to process 1 is lost.", "The next record to process 1 is there a second time."]
+        menu.last.tap()
+        page.locator(".lk-say", has_text="there a second time").wait_for()
+        opened.at("2 of 2")
+        small = page.evaluate("""() => [...document.querySelectorAll(".lk button:not([hidden])")].filter((each) =>
+          each.offsetParent && each.getBoundingClientRect().height < 40).map((each) => each.textContent)""")
+        assert small == []
+        found = Axe().run(page).response["violations"]
+        assert [(each["id"], each["nodes"][0]["html"][:90]) for each in found if each["impact"] in ("serious", "critical")] == []
+        size = page.evaluate("performance.getEntriesByType('resource').reduce((sum, each) => sum + each.transferSize, 0)")
+        workers = sum(int(path.stat().st_size) for path in [])
+        assert size + workers < MOST_BYTES
+
+
+def test_every_player_of_a_notebooks_page_is_live_and_shares_one_python(chrome: "Browser", site: str) -> None:
+    with tab(chrome, site) as opened:
+        page = opened.open("players.html")
+        single, pair, session = page.locator("[data-lk-live]").all()
+        session.locator("button.lk-chip", has_text="start").click()
+        opened.at("1 of 1", session)
+        single.get_by_role("button", name="next step").click()
+        single.locator("button.lk-chip", has_text="crash").first.click()
+        opened.at("2 of 2", single)
+        pair.locator("button.lk-chip").first.click()
+        opened.at("1 of 10", pair)
+        assert "crashes=3" in session.locator("h4").inner_text()
+        assert sum(url.endswith("labkit.zip") for url in opened.asked) == 1
+        steps = page.locator(".lk-place").all_inner_texts()
+        assert len(steps) == 4
+        assert copied_link(session).startswith(site + "simulators/two_phase_commit.html#two_phase_commit~1~crashes.3~~start")
+
+
+def copied_link(root: Any) -> str:
+    root.get_by_role("button", name="copy an address").click()
+    return root.locator(".lk-trace[readonly]").input_value()

@@ -1,0 +1,167 @@
+"""The simulators as live pages: a page for each, and what makes the players of every page answer a reader's choices.
+
+A page is static files. At a reader's first choice a worker loads Pyodide, which is CPython in WebAssembly, and the part
+of labkit that needs the standard library alone. Pyodide comes from the npm registry in one pinned version with its
+checksum, is kept in labkit's cache folder, and lies beside the pages, so that they ask no other host for anything.
+"""
+
+import gzip
+import hashlib
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from html import escape
+from io import BytesIO
+from pathlib import Path
+
+from labkit.core.errors import ServiceUnavailable
+from labkit.host.addresses import cache_folder
+from labkit.sim.models import MODELS
+from labkit.view.assets import asset
+from labkit.view.presenter import choices
+from labkit.view.stepper import Player
+
+ROOT = Path(__file__).parent.parent
+TEMPLATES = Path(__file__).parent / "site"
+VERSION = "314.0.7"
+SHA256 = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
+PYODIDE = f"pyodide-{VERSION}"
+PATIENCE = 300.0
+"""Seconds for the download of 6.5 MB, at most."""
+
+PACKED = ("core", "sim", "view")
+"""The packages of labkit that a page needs: `labkit.view.worker` and whatever it imports."""
+
+
+def pyodide() -> Path:
+    """The archive of Pyodide in the cache, fetched if it is missing. Raises `ServiceUnavailable`."""
+    cache = cache_folder()
+    if cache is None:
+        raise ServiceUnavailable("Live pages need a cache folder for Pyodide, but none is known; set XDG_CACHE_HOME.")
+    archive = cache / f"{PYODIDE}.tgz"
+    if not archive.is_file():
+        _fetch(archive)
+    if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
+        raise ServiceUnavailable(f"{archive} is not Pyodide {VERSION}: its checksum differs; delete it and try again.")
+    return archive
+
+
+def _fetch(archive: Path) -> None:
+    by_hand = f"or put the file that `npm pack pyodide@{VERSION}` writes there yourself: {archive}"
+    npm = shutil.which("npm")
+    if npm is None:
+        raise ServiceUnavailable(
+            f"Live pages need Pyodide {VERSION}, and npm, which fetches it, is missing: install it, {by_hand}"
+        )
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=archive.parent) as aside:
+        command = [npm, "pack", "--silent", f"pyodide@{VERSION}", "--pack-destination", aside]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE, cwd=aside)
+        except (subprocess.SubprocessError, OSError) as error:
+            said = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+            raise ServiceUnavailable(
+                f"Live pages need Pyodide {VERSION}, which could not be fetched from the npm registry "
+                f"({said[-1] if said else 'no reason given'}): connect to a network once, {by_hand}"
+            ) from None
+        (Path(aside) / archive.name).replace(archive)
+
+
+def packed() -> bytes:
+    """The part of labkit that a page needs, as a zip archive that is the same in every build."""
+    package = ROOT / "labkit"
+    files = [package / "__init__.py"]
+    files += [path for room in PACKED for path in (package / room).rglob("*") if path.suffix in (".py", ".css")]
+    whole = BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for path in sorted(files):
+            archive.writestr(
+                zipfile.ZipInfo(path.relative_to(ROOT).as_posix()), path.read_bytes(), zipfile.ZIP_DEFLATED
+            )
+    return whole.getvalue()
+
+
+def write_assets(out: Path, archive: Path) -> str:
+    """Writes what live pages load; returns the address of their module, from `out`.
+
+    The folder of what belongs to labkit is named after its content, so a browser never mixes two builds from its cache.
+    """
+    own = {
+        "live.js": (TEMPLATES / "live" / "live.js").read_bytes(),
+        "worker.js": (TEMPLATES / "live" / "worker.js")
+        .read_text(encoding="utf-8")
+        .replace("PYODIDE/", f"{PYODIDE}/")
+        .encode(),
+        "stepper.js": asset("stepper.js").encode(),
+        "labkit.zip": packed(),
+        "models.json": json.dumps({name: choices(name) for name in MODELS}, ensure_ascii=False).encode(),
+    }
+    digest = hashlib.sha256(b"".join(own.values())).hexdigest()[:12]
+    folder = out / "live" / digest
+    folder.mkdir(parents=True)
+    for name, content in own.items():
+        (folder / name).write_bytes(content)
+    _unpack(archive, out / "live" / PYODIDE)
+    return f"live/{digest}/live.js"
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    folder.mkdir()
+    with tarfile.open(archive) as files:
+
+        def content(name: str) -> bytes:
+            part = files.extractfile(f"package/{name}")
+            assert part is not None
+            return part.read()
+
+        for name in ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip"):
+            (folder / name).write_bytes(content(name))
+        (folder / "pyodide.asm.wasm.deflated").write_bytes(gzip.compress(content("pyodide.asm.wasm"), 9, mtime=0))
+        # The packages that its list names are not there, and none is needed.
+        lock = json.loads(content("pyodide-lock.json"))
+        (folder / "pyodide-lock.json").write_text(json.dumps({**lock, "packages": {}}), encoding="utf-8")
+
+
+def write_pages(out: Path, live: str) -> None:
+    """Writes a page for each simulator, and their index. Without the address `live` their players only step."""
+    folder = out / "simulators"
+    folder.mkdir(parents=True)
+    template = (TEMPLATES / "simulator.html").read_text(encoding="utf-8")
+    entries = []
+    for name, blueprint in MODELS.items():
+        title = escape(name.replace("_", " "))
+        first, scenario = next(iter(blueprint.scenarios.items()))
+        parts = {
+            "title": title,
+            "name": name,
+            "sentence": escape(blueprint.sentence),
+            "scenarios": _scenarios(name, "#"),
+            "first": f"{name}.{first}",
+            "live": f'<script type="module" src="../{live}"></script>' if live else "",
+            "player": Player(blueprint.trace_of(first), scenario.watch_for).html(),
+        }
+        (folder / f"{name}.html").write_text(_filled(template, parts), encoding="utf-8")
+        entries.append(
+            f'<li><h2><a href="{name}.html">{title}</a></h2><p>{parts["sentence"]}</p>'
+            f"<details><summary>{len(blueprint.scenarios)} runs to begin with</summary>"
+            f"<ul>{_scenarios(name, f'{name}.html#')}</ul></details></li>"
+        )
+    index = (TEMPLATES / "simulators.html").read_text(encoding="utf-8")
+    (folder / "index.html").write_text(_filled(index, {"entries": "".join(entries)}), encoding="utf-8")
+    shutil.copy(TEMPLATES / "simulators.css", folder)
+
+
+def _scenarios(model: str, before: str) -> str:
+    return "".join(
+        f'<li><a href="{before}{model}.{name}">{escape(name.replace("_", " "))}</a>: {escape(scenario.watch_for)}</li>'
+        for name, scenario in MODELS[model].scenarios.items()
+    )
+
+
+def _filled(template: str, parts: dict[str, str]) -> str:
+    for name, text in parts.items():
+        template = template.replace(f"{{{name}}}", text)
+    return template
