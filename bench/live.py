@@ -36,7 +36,7 @@ SESSIONS = {
     "barriers": Steered('lab.explorer("barriers")', r"^(?!crash)"),
 }
 
-_CHOOSE = """async ([pattern, choices]) => {
+CHOOSE = """async ([pattern, choices]) => {
   const root = document.querySelector("[aria-roledescription=stepper]"), wanted = new RegExp(pattern), taken = [];
   for (let nth = 0; nth < choices; nth++) {
     const chips = [...root.querySelectorAll("button.lk-chip")];
@@ -98,7 +98,7 @@ def _chosen(browser: Any, server: Server, number: int, name: str, rounds: int) -
         open_notebook(page, server, f"{number}.ipynb")
         run_all(page)
         page.wait_for_selector("button.lk-chip")
-        taken += page.evaluate(_CHOOSE, [list(SESSIONS.values())[number].choose, CHOICES])
+        taken += page.evaluate(CHOOSE, [list(SESSIONS.values())[number].choose, CHOICES])
         page.close()
     middle, slowest = median(taken, 1), percentile(taken, 95, 1)
     return {

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from bench import crash, explore, grade, kafka, live, notebook, player, postgres, spark_search, start, totals
+from bench import crash, explore, grade, kafka, live, notebook, page, player, postgres, spark_search, start, totals
 from bench.rows import Rows
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
@@ -30,6 +30,7 @@ MEASUREMENTS = {
     "spark": Measurement(spark_search.measure, 1),
     "player": Measurement(player.measure, 3),
     "live": Measurement(live.measure, 3),
+    "page": Measurement(page.measure, 3),
     "crash": Measurement(crash.measure, 3),
     "notebook": Measurement(notebook.measure, 3),
     "postgres": Measurement(postgres.measure, 5),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import build_docs
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from static_site import served
+
+from bench.static_site import served
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

@@ -40,7 +40,10 @@ def test_parameters_change_and_the_steps_stay_as_far_as_they_are_possible():
     presenter, sent = presented(HEURISTIC)
     presenter.session.do("abort_alone(0)")
     presenter.handle({"choose": {"crashes": "2"}, "at": 3})
-    assert str(presenter.session.trace) == "two_phase_commit~1~crashes.2~losses.0~broken.heuristic~~start.read-0.abort_alone-0"
+    assert (
+        str(presenter.session.trace)
+        == "two_phase_commit~1~crashes.2~losses.0~broken.heuristic~~start.read-0.abort_alone-0"
+    )
     presenter.handle({"choose": {"broken": "nothing"}, "at": 3})  # without the rule nobody aborts alone
     assert str(presenter.session.trace) == "two_phase_commit~1~crashes.2~losses.0~~start.read-0"
     assert presenter.session.at == 2
@@ -122,7 +125,7 @@ REACHED = {
     ("delivery.strong_production", "duplicate(1)"): {"process1", "to1"},
     ("two_phase_commit.nothing_fails", "lose_outward(0)"): {"participant0", "to0"},
     ("two_phase_commit.nothing_fails", "crash_coordinator"): {"coordinator"},
-    ("barriers.crash_at_the_third", "crash"): {"coordinator", "source0", "count0", "sink"},
+    ("barriers.crash_at_the_third", "crash"): {"coordinator", "source0", "count0", "count1", "sink"},
 }
 
 

@@ -114,7 +114,8 @@ async function enliven() {
   models = await (await fetch(new URL("models.json", HERE))).json();
   const choices = (story) => models[story.head.split("~")[0]] ?? NOTHING;
   for (const root of document.querySelectorAll("[data-lk-on]")) {
-    const holder = root.lastElementChild, model = new Model(root.shown, choices);
+    const holder = document.createElement("div"), model = new Model(root.shown, choices);
+    root.lastElementChild.replaceWith(holder);
     stepper.render({ model, el: holder });
     root.setAttribute("data-lk-live", "");
     if (!root.closest("[data-simulator]")) continue;

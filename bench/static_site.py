@@ -1,4 +1,4 @@
-"""A plain static web server for a folder, as any host of pages is: for tests that look at a site in a browser."""
+"""A plain static web server for a folder, as any host of pages is: for a browser that looks at a site."""
 
 import functools
 import http.server
