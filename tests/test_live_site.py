@@ -254,7 +254,7 @@ def test_a_phone_by_touch_embedded_in_another_page(chrome: "Browser", site: Site
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
         message = page.locator(".lk-stage .lk-pic > g.can", has=page.locator("path.c")).filter(has_text="0").first
         message.locator("text").first.tap()
-        menu = page.get_by_role("menuitem")
+        menu = page.locator(".lk-menu button")
         assert menu.all_inner_texts() == [
             "The next record to process 1 is lost.",
             "The next record to process 1 is there a second time.",

@@ -37,6 +37,9 @@ def _player(what: str | Trace) -> Player:
 def explorer(what: str, **parameters: object) -> "Explorer":
     """Return a player in which you choose each next action of a simulator; a cell that ends with it shows it.
 
+    Click a process or a message of the picture to let it fail, or choose a button below it. The parameters are inputs
+    beside the picture, and *all futures* shows for each possible action whether the schedules after it can go wrong.
+
     `what` is a simulator by name, with its parameters, or a named run or a trace to start from. Raises `InvalidInput`
     for an unknown name or parameter.
     """

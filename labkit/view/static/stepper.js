@@ -68,7 +68,7 @@ export function mount(root, story, live = null) {
   const legend = el("div", { class: "lk-legend", role: "list", "aria-label": "legend" });
   const table = el("details", { class: "lk-table" }, el("summary", {}, "all steps as a table"));
   const scene = el("div", { class: "lk-scene" }, stage, live ? live.handles : "");
-  const menu = el("div", { class: "lk-menu", role: "menu", hidden: true });
+  const menu = el("div", { class: "lk-menu", role: "group", "aria-label": "what can happen to this", hidden: true });
   const parts = [title, watch, say, scene, menu, left, strip, claims, controls, chips, status, tools, help, legend, table];
   root.append(...parts);
   if (live) {
@@ -177,7 +177,7 @@ export function mount(root, story, live = null) {
   function openMenu(offered, event) {
     const box = root.getBoundingClientRect();
     menu.replaceChildren(...offered.map(([action, sentence, , kind]) => {
-      const entry = el("button", { type: "button", role: "menuitem", class: isFault(kind) ? "lk-fault" : false }, sentence);
+      const entry = el("button", { type: "button", class: isFault(kind) ? "lk-fault" : false }, sentence);
       entry.addEventListener("click", () => live.act(action, step));
       return entry;
     }));
@@ -380,20 +380,18 @@ const SILENT = "No answer yet: the kernel is busy, or does not know this run any
 const PATIENCE_MILLISECONDS = 4000, PAUSE_MILLISECONDS = 150;
 
 // One input for each parameter; its value is Python's, and so is the sentence about a value that is not allowed.
-function inputOf({ name, meaning, options, least, most, switch: isSwitch }, value, change) {
-  const fixed = { "aria-label": name, title: meaning };
+function inputOf({ name, meaning, options, least, most, switch: isSwitch }, change) {
+  const fixed = { "aria-label": name.replaceAll("_", " "), title: meaning };
   let input;
-  if (options) input = el("select", fixed, ...options.map((each) => el("option", { value: each, selected: each === value }, each)));
-  else if (least !== undefined) input = el("input", { ...fixed, type: "number", min: least, max: most, value, inputmode: "numeric" });
-  else if (isSwitch) input = el("input", { ...fixed, type: "checkbox" });
-  else input = el("input", { ...fixed, type: "text", value });
-  if (isSwitch) input.checked = value;
+  if (options) input = el("select", fixed, ...options.map((each) => el("option", { value: each }, each)));
+  else if (least !== undefined) input = el("input", { ...fixed, type: "number", min: least, max: most, inputmode: "numeric" });
+  else input = el("input", { ...fixed, type: isSwitch ? "checkbox" : "text" });
   input.addEventListener("change", () => change(isSwitch ? input.checked : input.value));
   return input;
 }
 
 function render({ model, el: root }) {
-  let player = null, menu = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, said = "", filled = "";
+  let player = null, menu = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, said = "", filled = "", inputs = [];
   const words = model.get("words") ?? { silent: SILENT, waiting: () => "" };
   const choices = () => model.get("shown").choices;
   const send = (message) => {
@@ -406,19 +404,26 @@ function render({ model, el: root }) {
   const handles = el("details", { class: "lk-handles", open: root.clientWidth > 900 });
   const fill = () => {
     const { scenarios, parameters, formats } = choices(), { values } = model.get("shown").story;
-    const now = JSON.stringify([scenarios, parameters, values]);
-    if (now === filled) return;
+    const now = JSON.stringify([scenarios, parameters]);
+    if (now !== filled) refill(scenarios, parameters, formats);
     filled = now;
+    // The values are put into the inputs that are there, so that none loses the focus.
+    parameters.forEach(({ name, default: usual }, number) => {
+      const input = inputs[number], value = values[name];
+      if (input.type === "checkbox") input.checked = value;
+      else input.value = value;
+      input.parentElement.classList.toggle("lk-changed", value !== usual);
+    });
+  };
+  const refill = (scenarios, parameters, formats) => {
     menu.replaceChildren(el("option", { value: "" }, "scenario ..."), ...Object.entries(scenarios).map(([name, watch]) => el("option", { value: name }, `${name.replaceAll("_", " ")}: ${watch}`)));
     menu.hidden = !Object.keys(scenarios).length;
     exported.replaceChildren(el("option", { value: "" }, "export as ..."), ...formats.map((name) => el("option", { value: name }, name)));
     const defaults = el("button", { type: "button" }, "all defaults");
     defaults.addEventListener("click", () => send({ choose: Object.fromEntries(parameters.map((each) => [each.name, each.default])), at: player.at() }));
-    handles.replaceChildren(el("summary", {}, "parameters"), ...parameters.map((each) => {
-      const changed = values[each.name] !== each.default;
-      const input = inputOf(each, values[each.name], (value) => send({ choose: { [each.name]: value }, at: player.at() }));
-      return el("div", {}, el("label", { class: changed ? "lk-changed" : false }, el("span", {}, each.name.replaceAll("_", " ")), input), el("small", {}, each.meaning));
-    }), defaults);
+    inputs = parameters.map((each) => inputOf(each, (value) => send({ choose: { [each.name]: value }, at: player.at() })));
+    handles.replaceChildren(el("summary", {}, "parameters"), ...parameters.map(({ name, meaning }, number) =>
+      el("div", {}, el("label", {}, el("span", {}, name.replaceAll("_", " ")), inputs[number]), el("small", {}, meaning))), defaults);
   };
   const look = (step) => {
     clearTimeout(pause);

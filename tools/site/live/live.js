@@ -9,6 +9,7 @@ const WORDS = {
   loading: `Python is being loaded into this page (${MEGABYTES}, once); your choice follows ...`,
   silent: "No answer yet: Python is still busy with your last choice. Stepping goes on without it.",
   impossible: "This browser has no WebAssembly, so nothing can be chosen here; stepping through the run works.",
+  incomplete: "Part of this page could not be loaded, so nothing can be chosen; load it again. Stepping works without it.",
   failed: "Python stopped in this page, so nothing was changed. Choose again to load it anew; stepping works without it.",
 };
 
@@ -48,7 +49,7 @@ class Model {
   }
 
   get(name) {
-    return { shown: this.shown, link: address(this.shown.story), words: this }[name];
+    return { shown: this.shown, link: modelOf(this.shown.story.head) in models ? address : null, words: this }[name];
   }
 
   on(event, act) { this.handlers[event] = act; }
@@ -59,12 +60,12 @@ class Model {
 
   send(message) {
     if (typeof WebAssembly !== "object") return this.stopped(WORDS.impossible);
+    this.asked = true;
     try {
       start();
     } catch (error) {
       return fail(String(error));
     }
-    this.asked = true;
     if (!this.known) {
       const { story, beside, at } = this.shown;
       this.post({ start: { trace: traceOf(story), watch: story.watch, beside: beside && traceOf(beside), at } });
@@ -94,10 +95,8 @@ class Model {
 // A trace as Python writes it: the steps of the whole run.
 const traceOf = (story) => story.head + story.steps.slice(1).map((step) => step.a.replace("(", "-").replace(")", "")).join(".");
 
-function address(story) {
-  const model = story.head.split("~")[0];
-  return model in models ? (trace) => `${new URL(`${model}.html`, PAGES)}#${trace}` : null;
-}
+const modelOf = (trace) => trace.split("~")[0];
+const address = (trace) => `${new URL(`${modelOf(trace)}.html`, PAGES)}#${trace}`;
 
 const NOTHING = { scenarios: {}, parameters: [], formats: [], fault_keys: {} };
 let models = {};
@@ -112,7 +111,7 @@ function opened() {
 
 async function enliven() {
   models = await (await fetch(new URL("models.json", HERE))).json();
-  const choices = (story) => models[story.head.split("~")[0]] ?? NOTHING;
+  const choices = (story) => models[modelOf(story.head)] ?? NOTHING;
   for (const root of document.querySelectorAll("[data-lk-on]")) {
     const holder = document.createElement("div"), model = new Model(root.shown, choices);
     root.lastElementChild.replaceWith(holder);
@@ -129,4 +128,7 @@ async function enliven() {
   }
 }
 
-enliven();
+enliven().catch((error) => {
+  console.warn(`labkit: ${error}`);
+  for (const root of document.querySelectorAll("[data-lk-on]:not([data-lk-live])")) root.append(WORDS.incomplete);
+});
