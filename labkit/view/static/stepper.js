@@ -163,12 +163,13 @@ export function mount(root, story, live = null) {
 
   const isFault = (event) => event !== "step" && event !== "restart";
 
-  // A click on a process or a message: its fault or restart if there is one, else its next step; a menu if there are several.
+  // A click on a part of the picture: its crash or restart, else another fault, else its next step; a menu if there are several.
   function actOn(group, event) {
     const slot = groups.indexOf(group);
     if (slot < 0) return closeMenu();
     const here = data.steps[step].e.map((number) => data.acts[number]).filter((act) => act[2].includes(data.slots[slot]));
-    const unusual = here.filter((act) => act[3] !== "step"), offered = unusual.length ? unusual : here;
+    const kinds = [(kind) => kind === "crash" || kind === "restart", (kind) => kind !== "step", () => true];
+    const offered = kinds.map((wanted) => here.filter((act) => wanted(act[3]))).find((acts) => acts.length) ?? [];
     if (!offered.length) status.textContent = "Nothing can happen to this now.";
     else if (offered.length === 1) live.act(offered[0][0], step);
     else openMenu(offered, event);
