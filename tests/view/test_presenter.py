@@ -52,6 +52,8 @@ def test_parameters_change_and_the_steps_stay_as_far_as_they_are_possible():
     presenter.handle({"choose": {"crashes": "9"}, "at": 0})
     assert sent[-1]["notice"] == "crashes=9: choose a whole number from 0 to 3."
     assert str(presenter.session.trace).endswith("broken.heuristic~~start.read-0.abort_alone-0")
+    presenter.handle({"choose": {"crashes": "0"}, "at": 1})  # the reader has stepped back, which Python does not hear
+    assert str(presenter.session.trace).endswith("broken.heuristic~~start")
 
 
 def test_the_ladder_says_what_the_futures_hold_and_a_jump_goes_to_the_nearest_wrong_one():
