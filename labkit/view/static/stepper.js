@@ -183,6 +183,7 @@ export function mount(root, story, live = null) {
       return entry;
     }));
     menu.hidden = false;
+    menu.style.left = "0";  // or its width would be that of the place where it was last
     const left = Math.max(0, Math.min(event.clientX - box.left, box.width - menu.offsetWidth));
     menu.style.cssText = `left:${left}px;top:${event.clientY - box.top + 6}px`;
     menu.firstChild.focus({ preventScroll: true });
