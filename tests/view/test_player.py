@@ -297,6 +297,26 @@ def test_a_faults_key_takes_it_or_leads_to_the_choice(live):
     assert shown.locator(".lk-status").inner_text() == "no drop is possible here"
 
 
+def test_a_click_in_the_picture_parameters_and_futures_in_a_notebook(live):
+    explorer, shown = live(session("two_phase_commit~1~losses.0~broken.heuristic~~start.read-0"))
+    shown.locator(".lk-stage .lk-pic > g text", has_text="participant 1").first.click()
+    wait_for_step(shown, 3, 3)
+    assert explorer.trace.endswith("~~start.read-0.crash-1")
+    shown.get_by_role("button", name="undo the last").click()
+    wait_for_step(shown, 2, 2)
+    shown.get_by_role("button", name="show what the futures").click()
+    shown.locator(".lk-rung.lk-is-wrong", has_text="abort alone(0)").wait_for()
+    assert shown.locator(".lk-rung").count() == len(explorer.session.enabled)
+    limit = shown.get_by_label("crashes", exact=True)
+    if not limit.is_visible():
+        shown.locator(".lk-handles summary").click()
+    limit.fill("7")
+    limit.press("Enter")
+    shown.get_by_text("crashes=7: choose a whole number from 0 to 3.").wait_for()
+    assert limit.input_value() == "1"
+    assert shown.get_by_role("button", name="copy an address").count() == 0  # a notebook has no address for it
+
+
 def test_a_scenario_a_bad_trace_and_a_run_beside(live):
     explorer, shown = live(Session.of("pipeline"))
     shown.get_by_label("scenario", exact=True).select_option("jump_back")
