@@ -74,7 +74,8 @@ def packed() -> bytes:
     """The part of labkit that a page needs, as a zip archive that is the same in every build."""
     package = ROOT / "labkit"
     files = [package / "__init__.py"]
-    files += [path for room in PACKED for path in (package / room).rglob("*") if path.suffix in (".py", ".css")]
+    needed = (".py", ".toml", ".css")
+    files += [path for room in PACKED for path in (package / room).rglob("*") if path.suffix in needed]
     whole = BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(files):
