@@ -358,8 +358,10 @@ for number, minute in enumerate([14, 27, 28, 12]):
 def counted_in(files_per_batch):
     found, timed = {}, spark.readStream.schema("at timestamp").option("maxFilesPerTrigger", files_per_batch)
     timed = timed.json(str(shop / "timed")).withWatermark("at", "5 minutes")
-    windows = "SELECT window(at, '10 minutes') AS w, count(*) AS n FROM {words} GROUP BY 1"
-    sink = spark.sql(f"SELECT minute(w.start), n FROM ({windows})", words=timed).writeStream.outputMode("update")
+    question = (
+        "SELECT minute(w.start), n FROM (SELECT window(at, '10 minutes') AS w, count(*) AS n FROM {words} GROUP BY 1)"
+    )
+    sink = spark.sql(question, words=timed).writeStream.outputMode("update")
     sink = sink.foreachBatch(lambda rows, _: found.update(rows.collect())).trigger(availableNow=True)
     sink.option("checkpointLocation", str(shop / f"timed {files_per_batch}")).start().awaitTermination()
     return found
