@@ -482,7 +482,6 @@ lab.check("10-prefix")
 # | `+ hello 1`, `- hello 1` | row kinds `+I`, `-U`, `+U`, `-D` | - | - |
 # | `= hello 2`, `x hello` | upsert mode, with a primary key | rows of `update` mode, with your `MERGE` | a record with a key; deleted by a null value (tombstone) |
 # | watermark | `WatermarkStrategy` | `withWatermark` | stream time and grace period |
-# | silent keys are forgotten | `table.exec.state.ttl`; 0, for ever, by default | TTL of a state variable in `transformWithState` | retention of a window store |
 #
 # ## On Monday
 #
