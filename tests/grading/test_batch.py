@@ -39,10 +39,10 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     assert (again.graded, again.kept) == (1, 2)
     rows = (tmp_path / "out" / "grades.csv").read_text().splitlines()
     assert rows == [
-        "student,01-double,01-dedup,01-setting,01-why,total,late,id,account,penalty,handed in,in roster,group",
-        "ada,2,2,2,,6,no,ada,,,yes,,",
-        "bob,0,2,2,,4,no,bob,,,yes,,",
-        "eve,2,2,2,,6,no,eve,,,yes,,",
+        "student,01-double,01-dedup,01-setting,01-why,total,late,id,account,penalty,handed in,in roster,group,not settled",
+        "ada,2,2,2,,6,no,ada,,,yes,,,",
+        "bob,0,2,2,,4,no,bob,,,yes,,,",
+        "eve,2,2,2,,6,no,eve,,,yes,,,",
     ]
 
 
@@ -84,7 +84,7 @@ def test_where_grading_itself_fails_there_are_no_points_and_no_zero(
         patch.setattr("labkit.grading.batch.subprocess.Popen", start)
         assert grade(tmp_path).failed == 1
     assert {item.status for item in record(tmp_path, "ada").items} == {"not graded"}
-    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1] == "ada,,,,,0,no,ada,,,yes,,"
+    assert (tmp_path / "out" / "grades.csv").read_text().splitlines()[1] == "ada,,,,,,no,ada,,,yes,,,01_sample"
     assert grade(tmp_path).graded == 1
     assert records.total([record(tmp_path, "ada")]) == 6
 
