@@ -11,8 +11,7 @@
 # > him back. Is your total wrong, or your screen?" The table behind the screen was signed off as exactly-once last
 # > month.
 #
-# The screen reads the table all the time. The job that writes it was killed, and started again. What a reader sees
-# meanwhile depends on how the sink writes.
+# What a reader of the table sees while its job is killed and started again depends on how the sink writes.
 #
 # {head}
 #
@@ -141,7 +140,7 @@ print("in the end:", zombie.verdict.final["hello"], "- lost offsets:", list(zomb
 # in the end: 2 - lost offsets: [2]
 
 # %% [markdown]
-# The last value is 2, where 3 should be: the zombie has overwritten a newer value.
+# The zombie has overwritten the 3 with its 2.
 #
 # ## Second: keep the rows, and copy them later
 #
@@ -191,7 +190,7 @@ assert not any(run.verdict.lost for run in logged.values())
 lab.code("wal")
 
 # %% [markdown]
-# Could recovery delete a log that was flushed in part? The kill is the same, in the middle of the flush:
+# Could recovery delete a log that was flushed in part? Again in the middle of the flush:
 
 # %% tags=["nbval-check-output"]
 lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=lab.replay("pipeline.deleted_log"))
