@@ -50,7 +50,7 @@ def crashtest(
     FILE:NAME is a sink, run in the lab's Spark. --command is a whole pipeline of any language and engine, killed at its
     system calls (Linux). The guarantee is unknown where something writes that the test does not see, and where a run
     proves nothing.
-    exactly-once stands alone only if every point was tried; --quick says at best not refuted, with the share it tried.
+    exactly-once stands alone only if every point was tried; a sample, as of --quick, says not refuted with its share.
     Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot
     be tested, 69 this machine cannot watch a pipeline's system calls.
     """

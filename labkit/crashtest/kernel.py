@@ -17,6 +17,7 @@ from typing import Any
 from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect
+from labkit.crashtest.blackbox.points import LOOP
 from labkit.crashtest.blackbox.seeing import NOT_LINES
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.harness.leftovers import own_folder
@@ -44,8 +45,9 @@ WARM = "warm"
 UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), markers and leases that expire, "
     "several hosts, clocks that jump, the death of a server that the sink writes to, batches of more than {rows} rows, "
-    "effects that only batches after the first {batches} have, errors of the store (locked, full), SIGTERM, and more "
-    "than two crashes at different places."
+    "effects that only batches after the first {batches} have, timers that need a longer job, a restart on another "
+    "day, errors of the store (locked, full), SIGTERM, more than {loops} crashes at one place, and more than two at "
+    "different places; of two places, pairs are a sample."
 )
 
 _SILENT = frozenset({CallKind.SYNC, CallKind.SEND, CallKind.LINE})
@@ -82,7 +84,7 @@ class SinkPipeline(PipelineSettings):
     def untested(self, results: Sequence[Result]) -> str:
         was_large = any(each.group is Group.LARGE and each.verdict is not None for each in results)
         largest = LARGE if was_large else max(len(batch.rows) for batch in self.rows.batches)
-        return UNTESTED.format(rows=largest, batches=len(self.rows.batches))
+        return UNTESTED.format(rows=largest, batches=len(self.rows.batches), loops=LOOP)
 
     @property
     def patience(self) -> float:

@@ -37,9 +37,10 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     submitted.hand_in(tmp_path / "in", "bob", submitted.answers(double=submitted.WRONG["01-double"]))
     again = grade(tmp_path)
     assert (again.graded, again.kept) == (1, 2)
-    rows = (tmp_path / "out" / "grades.csv").read_text().splitlines()
+    head, *rows = (tmp_path / "out" / "grades.csv").read_text().splitlines()
+    assert head.startswith("student,01-double,01-dedup,01-setting,01-why,total,late,id,account,penalty,")
+    assert head.endswith(",handed in,in roster,group,not settled")
     assert rows == [
-        "student,01-double,01-dedup,01-setting,01-why,total,late,id,account,penalty,handed in,in roster,group,not settled",
         "ada,2,2,2,,6,no,ada,,,yes,,,",
         "bob,0,2,2,,4,no,bob,,,yes,,,",
         "eve,2,2,2,,6,no,eve,,,yes,,,",

@@ -2,6 +2,8 @@
 are not.
 """
 
+import array
+import fcntl
 import os
 import re
 import shutil
@@ -228,6 +230,33 @@ def test_extended_attributes(place: Path) -> None:
         "removexattr a",
         "fremovexattr a",
     ]
+
+
+READS, SETS, NODUMP = 0x80086601, 0x40086602, 0x40
+"""FS_IOC_GETFLAGS, FS_IOC_SETFLAGS and a flag that does no harm, as `chattr +d` sets it."""
+
+
+def test_flags_are_attributes(place: Path) -> None:
+    """A job may seal its input so. A request that reads them is not held."""
+    with (place / "a").open("w") as file:
+        try:
+            fcntl.ioctl(file, SETS, array.array("l", [0]))
+        except OSError:
+            pytest.skip("This file system has no flags.")
+    ended, calls = python(
+        place,
+        f"""
+        import array, fcntl, os
+        file = os.open("a", os.O_RDWR)
+        flags = array.array("l", [0])
+        fcntl.ioctl(file, {READS}, flags, True)
+        flags[0] |= {NODUMP}
+        fcntl.ioctl(file, {SETS}, flags)
+        """,
+    )
+    assert ended.status == 0
+    assert changed(calls, place) == ["ioctl a"]
+    assert [call.name for call in calls].count("ioctl") == 1
 
 
 def test_a_held_change_never_happens(place: Path) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from labkit.crashtest.blackbox.healthy import Healthy
+from labkit.crashtest.blackbox.points import LOOP
 from labkit.crashtest.blackbox.runs import IDLE, LEASE, ONCE_MORE, OUTAGE
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.story import Line, picture, plain
@@ -10,9 +11,11 @@ from labkit.crashtest.report import Diagnosis, Report
 from labkit.crashtest.verdict import KERNEL, LINES, Result, Summary
 
 UNTESTED = (
-    "Not tested: {power}, markers and leases that expire {pause}, several hosts, clocks that jump, the death of a "
+    "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
+    "clocks that jump, a restart on another day, input that grows between a crash and its restart, the death of a "
     "server that the pipeline writes to, of one process alone where there are several, SIGTERM, errors of the store "
-    "(locked, full), and more than two crashes at different places."
+    "(locked, full), more than {loops} crashes at one place, and more than two at different places; of two places, "
+    "pairs are a sample."
 )
 BETWEEN_LINES = (
     "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
@@ -86,5 +89,5 @@ def pipeline_report(
         drawn,
         tuple(dict.fromkeys([*between, *notes, *not_judged])),
         settings.untested(summary.results)
-        or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=expiring),
+        or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=expiring, loops=LOOP),
     )

@@ -38,6 +38,7 @@ from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.samples import SETTLED
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.guarding import GuardLate
 
 _PAUSE = 0.1
 """The seconds between two readings while rows may still arrive."""
@@ -183,7 +184,7 @@ class Harness:
                 self.helpers.read()
         try:
             yield run
-        except (JobFailed, ReaderFailed) as error:
+        except (JobFailed, ReaderFailed, GuardLate) as error:
             run.unknown = str(error)
         finally:
             self._sweep()

@@ -1,7 +1,7 @@
-"""Interpret system calls that change the attributes of a file: its times, mode, owner and extended attributes.
+"""Interpret system calls that change a file's times, mode, owner, flags or extended attributes.
 
-A call that would change nothing, or that would fail, has no effect. Times are an exception: setting them always counts
-as an effect, because most programs set a time that the file did not have.
+A call that would change nothing, or that would fail, has no effect. Times and flags are exceptions: setting them
+always counts as an effect, because most programs set what the file did not have.
 """
 
 import errno
@@ -86,6 +86,13 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
     return None if same and not clears else _effect(file)
+
+
+def flags(tracee: Tracee, descriptor: int) -> Interpretation:
+    """Return the effect of an `ioctl` that sets flags, project or version, as `chattr` does; like times, it always
+    counts.
+    """
+    return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:

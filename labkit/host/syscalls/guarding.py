@@ -21,6 +21,10 @@ GUARD_SECONDS = 40.0
 """The maximum seconds for a guard's answer to an order, which is more than the guard may take to kill."""
 
 
+class GuardLate(ServiceUnavailable):
+    """The guard has not started the command in time, which says nothing about the command."""
+
+
 class Guarded:
     """A running guard process as its watcher sees it: the socket to it, the command's process id, and the listener."""
 
@@ -91,7 +95,10 @@ def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
     except TimeoutError:
-        raise JobFailed("The guard process did not start the command in time.") from None
+        raise GuardLate(
+            f"The guard process did not start the command within {GUARD_SECONDS:.0f} s: this machine is too busy. "
+            "Repeat the test when it has time."
+        ) from None
     if not line:
         raise JobFailed(f"The guard process of the command died at once; see {launch.output}.")
     lines = wire.Lines()

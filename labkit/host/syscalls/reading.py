@@ -11,7 +11,7 @@ from labkit.host.syscalls.attributes import KEEPS_LINK
 from labkit.host.syscalls.calls import HERE, Arguments, CallEffect, CallKind, Interpretation, Unseen
 from labkit.host.syscalls.contents import Contents, Source, number
 from labkit.host.syscalls.filters import FOREIGN
-from labkit.host.syscalls.table import O_CREAT, O_TRUNC
+from labkit.host.syscalls.table import O_CREAT, O_TRUNC, SETS_FLAGS
 from labkit.host.syscalls.tracee import Tracee
 
 _OWN_PLACE = (1 << 64) - 1
@@ -89,7 +89,7 @@ _SHAPES: Mapping[str, Shape] = {
     "copy_file_range": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None),
     "sendfile": lambda r, t, a: r.copy(t, Source(a[1], a[2]), a[0], a[3]),
     "splice": lambda r, t, a: r.copy(t, Source(a[0], a[1]), a[2], a[4], number(t, a[3]) if a[3] else None),
-    "ioctl": Contents.clone,
+    "ioctl": lambda r, t, a: attributes.flags(t, a[0]) if a[1] & _INTEGER in SETS_FLAGS else r.clone(t, a),
     "sendto": Contents.send_to,
     "sendmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),
     "sendmmsg": lambda r, t, a: r.send_message(t, a[0], a[1]),

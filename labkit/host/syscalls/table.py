@@ -16,6 +16,10 @@ ANY_BIT, EQUAL = "any bit", "equal"
 O_CREAT, O_TRUNC = 0o100, 0o1000
 MAP_SHARED, PROT_WRITE = 1, 2
 FICLONE, FICLONERANGE = 0x40049409, 0x4020940D
+SETS_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
+"""The requests of `ioctl` that set a file's flags (as `chattr` does), project or version: FS_IOC_SETFLAGS and
+FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION and FS_IOC32_SETVERSION (`include/uapi/linux/fs.h`).
+"""
 SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
@@ -107,6 +111,7 @@ _CALLS: tuple[tuple[Any, ...], ...] = (
     ("splice", 275, 76, _BYTES),
     ("ioctl", 16, 29, {CallKind.WRITE}, Condition(1, EQUAL, FICLONE)),
     ("ioctl", 16, 29, {CallKind.WRITE}, Condition(1, EQUAL, FICLONERANGE)),
+    *(("ioctl", 16, 29, {CallKind.ATTRIBUTES}, Condition(1, EQUAL, request)) for request in SETS_FLAGS),
     ("sendto", 44, 206, {CallKind.SEND}),
     ("sendmsg", 46, 211, {CallKind.SEND}),
     ("sendmmsg", 307, 269, {CallKind.SEND}),
