@@ -93,6 +93,7 @@ PIPELINES: dict[str, st.SearchStrategy[object]] = COMMON | {
     "checkpoint": st.sampled_from(["store", "not there yet"]),
     "pause": st.sampled_from([0.0, 1.5, 70.0]),
     "parallel": st.integers(1, 9),
+    "pairs": st.integers(0, 500),
 }
 
 

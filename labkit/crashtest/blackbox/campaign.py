@@ -113,6 +113,8 @@ class Campaign:
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
         self.most = QUICK if settings.quick else WHOLE
+        if settings.pairs is not None:
+            self.most = self.most._replace(pairs=settings.pairs)
         self.ledger = Ledger(settings.seconds or self.most.seconds, tell)
         self.points: dict[str, Point] = {}
         """Every crash point that the run without a crash revealed, by name."""
@@ -206,6 +208,7 @@ class Campaign:
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
         self.directed = directed | {job.id for job in loops}
+        self.pairs_total += len(loops)
         return [*map(pair_job, chosen), *loops]
 
     def outages(self) -> list[Job]:

@@ -87,6 +87,12 @@ class PipelineSettings(SharedOptions):
         "",
         "Adds new input; one run recovers from a crash, gets it, and must go on. Default: no such run.",
     )
+    pairs: int | None = option(
+        Number(0, complaint="write how many random pairs of crashes to try, as in --pairs 100.", metavar="N"),
+        None,
+        "Random pairs of crashes at two places, besides those for which a recovery gives a reason; as many as the "
+        "coverage counts for all. Default: 3 with --quick, else 8.",
+    )
     parallel: int | None = option(
         Number(
             1,
