@@ -29,7 +29,7 @@ GRACE_SECONDS = 5.0
 """A PySpark daemon needs a moment to notice that its driver is gone."""
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import BrowserContext, Playwright
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -99,21 +99,29 @@ def chromium() -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["BrowserContext"]:
-    """The system's Chromium, headless, with a profile of its own and nothing that calls home."""
+def playwright(chromium: Path) -> Iterator["Playwright"]:
+    """Playwright, of which a process can have only one at a time."""
     from playwright.sync_api import sync_playwright
 
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(
+    playwright: "Playwright", chromium: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator["BrowserContext"]:
+    """The system's Chromium, headless, with a profile of its own and nothing that calls home."""
     quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("chromium"),
-            executable_path=chromium,
-            args=[*quiet, "--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])],
-        )
-        # A page is waited for as long as a machine may be busy with other tests.
-        context.set_default_timeout(120_000)
-        yield context
-        context.close()
+    context = playwright.chromium.launch_persistent_context(
+        tmp_path_factory.mktemp("chromium"),
+        executable_path=chromium,
+        args=[*quiet, "--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])],
+    )
+    # A page is waited for as long as a machine may be busy with other tests.
+    context.set_default_timeout(120_000)
+    yield context
+    context.close()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,7 +23,7 @@ from labkit.view.session import Session
 from labkit.view.show import show
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -63,16 +63,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator["Browser"]:
+def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
     """A browser without a profile, so that nothing is in its cache."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        )
-        yield browser
-        browser.close()
+    browser = playwright.chromium.launch(
+        executable_path=chromium, args=["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    )
+    yield browser
+    browser.close()
 
 
 class Tab:

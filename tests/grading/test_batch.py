@@ -40,11 +40,7 @@ def test_only_what_has_changed_is_graded_again(tmp_path: Path) -> None:
     head, *rows = (tmp_path / "out" / "grades.csv").read_text().splitlines()
     assert head.startswith("student,01-double,01-dedup,01-setting,01-why,total,late,id,account,penalty,")
     assert head.endswith(",handed in,in roster,group,not settled")
-    assert rows == [
-        "ada,2,2,2,,6,no,ada,,,yes,,,",
-        "bob,0,2,2,,4,no,bob,,,yes,,,",
-        "eve,2,2,2,,6,no,eve,,,yes,,,",
-    ]
+    assert rows == ["ada,2,2,2,,6,no,ada,,,yes,,,", "bob,0,2,2,,4,no,bob,,,yes,,,", "eve,2,2,2,,6,no,eve,,,yes,,,"]
 
 
 @pytest.mark.slow

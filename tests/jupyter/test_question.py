@@ -134,7 +134,7 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
     page.keyboard.press("Enter")
     status.get_by_text("Noted: 4.").wait_for()
 
-    behind = page.get_by_text("Six, of course.")
+    behind = page.get_by_role("paragraph").get_by_text("Six, of course.")
     assert not behind.is_visible()
     run(page, 1)
     card = page.locator(".lk-answer")
