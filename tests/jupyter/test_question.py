@@ -140,7 +140,7 @@ def test_a_prediction_is_made_by_keyboard_and_shown_beside_what_came(asked, lab_
     card = page.locator(".lk-answer")
     card.get_by_text("You said 4. It was 6.").wait_for()
     behind.wait_for()  # the fold opens with the answer
-    card.get_by_text("so the second driver wrote them again").wait_for()
+    card.get_by_text("so the second run wrote them again").wait_for()
     card.get_by_text("repeats the whole batch").wait_for()
     status.get_by_text("The answer has been shown, so this stays.").wait_for()
     assert form.get_by_role("radio", name="6", exact=True).is_disabled()
