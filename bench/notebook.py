@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.crash import Times, Way, environment, once, table_of
 from bench.rows import Rows
+from labkit.core.errors import JobFailed
 from labkit.host.fast_start import FastStart
 from labkit.runs.conduct import Setup
 from labkit.runs.warm_drivers import WarmDrivers
@@ -43,6 +44,9 @@ def measure(rounds: int) -> Rows:
 
 
 def _await_warm(pool: WarmDrivers) -> None:
+    """Raises `JobFailed` if the drivers do not get warm, since the next run would then be a cold one."""
     end = time.monotonic() + LONGEST
-    while not pool.are_warm and time.monotonic() < end:
+    while not pool.are_warm:
+        if time.monotonic() > end:
+            raise JobFailed(f"the drivers were not warm after {LONGEST:.0f} s, so nothing is measured.")
         time.sleep(0.1)

@@ -45,7 +45,8 @@ THREADS = (PARTITIONS + 1) * ACTIVE
 """The threads of a warm driver, enough for a run with the usual number of tasks."""
 _JOBS = {Job.RUNNING, Job.SHOP}
 """The jobs whose sessions have the settings with which the drivers start."""
-_POLL = 1.0
+_LOOK = 1.0
+"""The seconds after which the keeper looks at the clock and at the machine's memory again."""
 
 
 class WarmDriver:
@@ -65,6 +66,14 @@ class WarmDriver:
             raise
         self.is_warm = threading.Event()
         self.error: LabError | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether the driver is warm, lives, and has this process's environment.
+
+        After a change of the environment it would use another server, say.
+        """
+        return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
     def warm_up(self) -> None:
         """Wait until the driver is warm, or has failed; then `error` says why."""
@@ -95,8 +104,9 @@ class WarmDrivers:
     def __init__(self, kept: int = KEPT, idle: float = IDLE_SECONDS) -> None:
         self._kept, self._idle = kept, idle
         self._drivers: deque[WarmDriver] = deque()
-        self._lock = threading.Lock()
-        self._wanted = threading.Event()
+        # Of everything below, which the keeper and the threads of runs change.
+        self._changed = threading.Condition()
+        self._wanted = False
         self._keeper: threading.Thread | None = None
         self._used = time.monotonic()
         self._runs = 0
@@ -105,23 +115,24 @@ class WarmDrivers:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Start no driver during this block, in which a run needs the processor, and what is missing afterwards."""
-        with self._lock:
+        with self._changed:
             self._runs += 1
         try:
             yield
         finally:
-            with self._lock:
+            with self._changed:
                 self._runs -= 1
             self.want()
 
     def want(self) -> None:
         """Start what is missing, in the background."""
-        with self._lock:
+        with self._changed:
             self._used = time.monotonic()
-            self._wanted.set()
-            if self._keeper is None or not self._keeper.is_alive():
+            self._wanted = True
+            if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep, name="labkit warm drivers", daemon=True)
                 self._keeper.start()
+            self._changed.notify()
 
     @property
     def are_warm(self) -> bool:
@@ -137,49 +148,44 @@ class WarmDrivers:
             return None
         if (run.scenario.most_tasks + 1) * ACTIVE > THREADS:
             return None
-        while True:
-            with self._lock:
-                self._used = time.monotonic()
-                if not self._drivers:
-                    return None
-                driver = self._drivers.popleft()
+        while driver := self._next():
             driver.is_warm.wait()
-            # The drivers have their environment from this process: after a change they would use another server, say.
-            if driver.error is None and driver.environment == dict(os.environ):
+            if driver.is_usable:
                 return driver
             driver.end()
+        return None
 
     def end(self) -> None:
         """End every driver that no run has taken. The next `want` starts others."""
-        self._wanted.clear()
-        while True:
-            with self._lock:
-                if not self._drivers:
-                    return
-                driver = self._drivers.popleft()
+        with self._changed:
+            self._wanted = False
+            self._changed.notify()
+        while driver := self._next():
             driver.end()
 
-    def _keep(self) -> None:
-        while self._wanted.is_set():
-            if time.monotonic() - self._used > self._idle or psutil.virtual_memory().available < LEAST_FREE:
-                self.end()
-                return
-            # One after the other, so that the first one is warm as soon as can be.
-            if len(self._drivers) < self._kept and not self._runs and _may_start():
-                driver = self._start()
-                if driver is None or driver.error is not None:
-                    self.end()
-                    return
-            else:
-                time.sleep(_POLL)
+    def _next(self) -> WarmDriver | None:
+        with self._changed:
+            return self._drivers.popleft() if self._drivers else None
 
-    def _start(self) -> WarmDriver | None:
-        with self._lock:
-            if not self._wanted.is_set():
-                return None
-            driver = WarmDriver()
-            self._drivers.append(driver)
-        driver.warm_up()
+    def _keep(self) -> None:
+        while True:
+            with self._changed:
+                if not self._wanted:
+                    self._keeper = None
+                    return
+                # One after the other, so that the first one is warm as soon as can be.
+                driver = self._start() if len(self._drivers) < self._kept and not self._runs and _may_start() else None
+                if driver is None:
+                    self._changed.wait(_LOOK)
+            if driver is not None:
+                driver.warm_up()
+            is_idle = time.monotonic() - self._used > self._idle
+            if is_idle or psutil.virtual_memory().available < LEAST_FREE or (driver is not None and driver.error):
+                self.end()
+
+    def _start(self) -> WarmDriver:
+        driver = WarmDriver()
+        self._drivers.append(driver)
         return driver
 
 

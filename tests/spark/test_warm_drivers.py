@@ -100,6 +100,17 @@ def test_after_a_change_of_the_environment_none_is_taken(
     assert pool.take(prepare(plan(), tmp_path / "run")) is None
 
 
+def test_one_that_died_while_it_was_warm_is_not_taken(pool: WarmDrivers, tmp_path: Path) -> None:
+    warm(pool)
+    first, second = pool._drivers
+    for child in psutil.Process(first.standby.driver.pid).children():
+        child.kill()
+    until(lambda: not first.standby.driver.is_alive, "the end of its supervisor")
+    taken = pool.take(prepare(plan(), tmp_path / "run"))
+    assert taken is second
+    taken.end()
+
+
 def test_they_end_when_nobody_has_used_them_for_long(with_driver: Callable[[str], None], place: Path) -> None:
     with_driver(WAITS)
     pool = WarmDrivers(idle=1.0)
@@ -115,7 +126,7 @@ def test_they_end_when_memory_is_short_and_none_starts(
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=10**8))
     until(lambda: drivers_of(place) == [] and not list(place.iterdir()), "the drivers' end")
     pool.want()
-    until(lambda: not pool._keeper.is_alive(), "the end of their keeper")
+    until(lambda: pool._keeper is None, "the end of their keeper")
 
 
 def test_none_starts_while_a_run_needs_the_processor(pool: WarmDrivers, place: Path) -> None:
@@ -129,7 +140,7 @@ def test_one_that_fails_ends_the_attempts(with_driver: Callable[[str], None], tm
     with_driver(FAILS)
     pool = WarmDrivers()
     pool.want()
-    until(lambda: not pool._keeper.is_alive(), "the end of their keeper")
+    until(lambda: pool._keeper is None, "the end of their keeper")
     assert pool.take(prepare(plan(), tmp_path / "run")) is None
 
 

@@ -28,10 +28,16 @@ def record(key: str, points: Mapping[str, int] | None = None, **more: object) ->
             item.status = "right" if item.points else "wrong"
             item.public, item.hidden = (1, 1), (3 if item.points else 0, 3)
         items.append(item)
-    fields: dict[str, object] = {
-        "student": key, "key": key, "file": f"{key}/01_sample.ipynb", "submitted": ON_TIME, "sha256": key, "items": items,  # noqa: E501
-    }  # fmt: skip
-    fields |= {"course": "sample", "notebook": submitted.NOTEBOOK, "seed": 1, "digest": "d", "versions": {}}
+    fields: dict[str, object] = {"student": key, "key": key, "file": f"{key}/01_sample.ipynb", "submitted": ON_TIME}
+    fields |= {
+        "sha256": key,
+        "items": items,
+        "course": "sample",
+        "notebook": submitted.NOTEBOOK,
+        "seed": 1,
+        "digest": "d",
+        "versions": {},
+    }
     fields["isolation"] = Isolation("namespaces")
     return Record(**(fields | more))
 

@@ -87,6 +87,11 @@ class SupervisedDriver:
         """Return the process id of the supervisor."""
         return self._supervisor.pid
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the supervisor runs; it ends with its driver."""
+        return self._supervisor.poll() is None
+
     def order(self, order: RunQueries) -> None:
         """Send an order to a driver that waits for one. If the driver is dead, the events will show it."""
         assert self._supervisor.stdin is not None
