@@ -127,7 +127,7 @@ class Name(Kind[NameT]):
 
 
 class Number(Kind[int]):
-    """A kind for whole numbers within bounds."""
+    """The kind of a value that is a whole number within bounds."""
 
     annotation = int
 

@@ -44,8 +44,8 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):
         raise InvalidInput(
-            f"the reader returned {some(read, 1)}, which names no row of the input; return mappings with id, or tuples "
-            "(id, key, amount) or (key, sum of amounts)."
+            f"the reader returned {some(read, 1)}, which cannot be matched with the input. Return mappings with id, "
+            "tuples (id, key, amount), or totals as tuples (key, sum of amounts)."
         )
     values = tuple(row for batch in rows.batches for row in batch.rows)
     return BatchExpectation(values, shape_of(seen, rows), rows)

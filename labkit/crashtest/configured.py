@@ -42,7 +42,9 @@ def configured(path: Path) -> dict[str, Any]:
     place, words = f"{path}, [tool.labkit.crashtest]:", {}
     for key, plain in table.items():
         if any(key == each.json_name and not each.in_project for each in OPTIONS.values()):
-            raise InvalidInput(f"{place} {key}: this option belongs to one test only; give it on the command line.")
+            raise InvalidInput(
+                f"{place} {key}: this option is for a single test, so no file can set it. Give it on the command line."
+            )
         if key not in KEYS:
             raise InvalidInput(f"{place} {key}: unknown; {nearest(key, sorted(KEYS))}")
         option = KEYS[key]

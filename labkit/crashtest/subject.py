@@ -249,8 +249,8 @@ def examine(subject: Subject) -> Adapter:
     answers = list(_examined(process.stdout))
     if not answers:
         raise InvalidInput(
-            f"{subject}: importing this file ended Python with exit code {process.returncode}; remove the "
-            "call that exits from its top level."
+            f"{subject}: Python ended with exit code {process.returncode} while it imported this file. Code at the top "
+            "level of the file exits; remove that call."
         )
     if answers[-1].adapter is None:
         raise InvalidInput(answers[-1].because)

@@ -109,8 +109,8 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
     points, bonus = (None, False) if excused else _points(row)
     if named not in course.exercises and points:
         raise InvalidInput(
-            f"{row.place}: {named} is a notebook, which can only get 0 or excused as a whole; write a line for each "
-            f"exercise, as {exercises[0].name}."
+            f"{row.place}: {named} is a whole notebook, and the only marks for that are 0 and excused. To give other "
+            f"points, write one line for each exercise, for example {exercises[0].name}."
         )
     most = exercises[0].points
     if points is not None and points > most and not bonus:
@@ -217,7 +217,7 @@ def templates(folder: Path) -> list[Path]:
 
 
 def next_name(folder: Path) -> str:
-    """Return the name of the file that comes after all tables of points in a folder."""
+    """Return the name for a new table of points, which sorts behind those already in `folder`."""
     return _new(folder).name
 
 

@@ -114,8 +114,8 @@ def _assignment(
     """Return the title, the exercises and the deadline of the section `assignment`."""
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
-        more = f"does not have the key {unknown[0]}" if isinstance(section, dict) else "must be a table"
-        raise InvalidInput(f"{name}: [assignment] {more}; choose from {', '.join(_ASSIGNMENT)}.")
+        more = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"
+        raise InvalidInput(f"{name}: [assignment] {more}; its keys are {', '.join(_ASSIGNMENT)}.")
     title, deadline = section.get("title", ""), section.get("deadline")
     if not isinstance(title, str):
         raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")

@@ -130,9 +130,7 @@ class BackgroundRun:
         self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the crash in its thread. Raises `InvalidAction` while another crash runs in this process's
-        background.
-        """
+        """Start the run in its own thread. Raises `InvalidAction` while another runs in this process."""
         # It does not wait: somebody who clicks twice should get a message at once, and not a second crash in a minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(

@@ -47,7 +47,7 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """One chunk of a level for a helper: the states to expand, and the codes that the helper does not know yet."""
+    """A helper's share of a level of the search: the states to expand, and the codes of values that are new to it."""
 
     news: Sequence[News]
     numbers: Sequence[int]

@@ -123,6 +123,8 @@ def _in_file() -> Callable[..., Any]:
     except Exception as error:
         raise InvalidInput(f"{FILE} cannot be run: {type(error).__name__}: {error}") from None
     if not callable(found):
-        raise InvalidInput(f"{FILE}: {name} is no function any more when the file has run; give it back its name.")
+        raise InvalidInput(
+            f"{FILE}: after the file has run, {name} is no longer a function; let {name} be your function again."
+        )
     sink: Callable[..., Any] = found
     return sink

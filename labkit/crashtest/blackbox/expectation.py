@@ -113,10 +113,10 @@ class Expectation:
             yield Seen(place, identity or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match totals of a reader with expected totals of the same name.
+        """Compare the totals that a reader returned in `values` with the expected totals of the same name.
 
-        A number that is too small does not match, so the row counts as lost; one that is too large matches twice, as a
-        duplicate.
+        If a total is too small, nothing matches, and its row counts as lost. If it is too large, it counts as two
+        matches, so that its row is a duplicate.
         """
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}

@@ -254,7 +254,7 @@ def _check(harness: Harness, start: Start) -> None:
     """Raise `InvalidInput` if the command fails, or never ends as it should, although nothing crashed."""
     said = f"{harness.settings.named}: without any crash {harness.ending_of(start)}"
     if start.over is Over.ENDED and start.watched.status != 0:
-        raise InvalidInput(f"{said}; run it once by hand, and repair it first.")
+        raise InvalidInput(f"{said}. Run the command by hand and repair it; then start the test again.")
     if start.over is Over.STALLED:
         needed = "one that never ends needs --expected, so that its end is known by its rows"
         raise InvalidInput(f"{said}; {'rows that are due were still missing then' if harness.wanted else needed}.")

@@ -114,9 +114,10 @@ class Plan(NamedTuple):
 
 
 def first_part(call: Call) -> int:
-    """Return how many bytes of a write reach its file if a SIGKILL ends it about in the middle; 0 if none can.
+    """Return how many bytes of a write reach its file if a SIGKILL interrupts it about in the middle.
 
-    Linux looks for a SIGKILL between two pages (generic_perform_write), so a write within one page is never cut.
+    The number is 0 if a SIGKILL cannot interrupt it: Linux looks for a SIGKILL only between two pages
+    (generic_perform_write), so a write within one page is never cut.
     """
     if call.kind is not CallKind.WRITE or call.offset < 0 or call.name == "ioctl":
         return 0

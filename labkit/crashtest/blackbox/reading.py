@@ -172,7 +172,10 @@ class HelperCommands:
         return self.reader.values(seconds, asleep=asleep)
 
     def expected(self) -> list[Any] | None:
-        """Return the rows that are due, or None if nobody knows them. Raises `InvalidInput` if they cannot be read."""
+        """Return the rows that the pipeline should produce; None if nothing tells them.
+
+        Raises `InvalidInput` if they cannot be read.
+        """
         source = self._settings.expected
         if not source:
             return self._settings.due()

@@ -224,7 +224,7 @@ def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Ef
 
 
 class Recorder:
-    """Records the effects of a command's system calls, and kills a command that makes no more calls."""
+    """Records the effects of a command's system calls, and kills the command if it hangs, that is, makes no calls."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)

@@ -76,10 +76,11 @@ their MD5, then of their SHA-1, and then of their SHA-256.
 
 
 def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
-    """Return names that differ from a long name in one place, and so are equal if a sink cuts or folds them.
+    """Return variants of the long name `name` that a sink confuses if it truncates or normalises names.
 
-    They differ in the case of a letter, in their beginning or end, in their order, and with `blanks` in blanks. The
-    last ones differ only behind 60 letters, or have equal short digests; `digested` is a key of `SAME_DIGESTS`.
+    Each variant has one difference: the case of a letter, the beginning, the end, the order of the letters or, if
+    `blanks` is true, a blank. The last variants differ only after their first 60 letters, or share a short digest;
+    `digested` is the key in `SAME_DIGESTS` that selects those.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
     names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}"] if blanks else [])]
