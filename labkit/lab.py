@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from labkit.teach.engines import engines as engines
     from labkit.teach.engines import kill_engines as kill_engines
     from labkit.teach.export import export as export
-    from labkit.teach.figures import done_and_left as done_and_left
     from labkit.teach.figures import matrix as matrix
     from labkit.teach.figures import seen_over_time as seen_over_time
     from labkit.teach.figures import totals as totals
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from labkit.teach.machine import doctor as doctor
     from labkit.teach.machine import pieces as pieces
     from labkit.teach.machine import spark as spark
-    from labkit.teach.memory_sink import memory_sink as memory_sink
     from labkit.teach.orders import orders as orders
     from labkit.teach.panel import panel as panel
     from labkit.teach.price.effects import count_effects as count_effects
@@ -84,7 +82,7 @@ HOMES = {
     ),
     "labkit.teach.engines": ("engines", "kill_engines"),
     "labkit.teach.export": ("export",),
-    "labkit.teach.figures": ("done_and_left", "matrix", "seen_over_time", "totals"),
+    "labkit.teach.figures": ("matrix", "seen_over_time", "totals"),
     "labkit.teach.glossary": ("word",),
     "labkit.teach.hands_on.answers": ("said",),
     "labkit.teach.hands_on.copying": ("copy_topic", "ten_steps"),
@@ -92,7 +90,6 @@ HOMES = {
     "labkit.teach.hands_on.postgres": ("postgres",),
     "labkit.teach.hands_on.stopped": ("stopped_writers",),
     "labkit.teach.machine": ("doctor", "pieces", "spark"),
-    "labkit.teach.memory_sink": ("memory_sink",),
     "labkit.teach.orders": ("orders",),
     "labkit.teach.panel": ("panel",),
     "labkit.teach.price.effects": ("count_effects",),

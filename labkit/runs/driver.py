@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from labkit.core.errors import LabError
 from labkit.host.processes import wire
@@ -31,7 +31,6 @@ from labkit.host.processes.supervised import orders, report, serve
 from labkit.runs.driver_task import DriverTask, QueryTask
 from labkit.runs.kafka_source import GroupCommits, source_options
 from labkit.runs.layout import RunFolder
-from labkit.runs.memory import MEMORY, MemoryQuery
 from labkit.runs.scenario import Scenario
 from labkit.runs.socket_source import Plans, SocketProgress
 from labkit.spark.master import is_local
@@ -231,15 +230,6 @@ class ScenarioQuery:
         return self._step.done
 
 
-class Query(Protocol):
-    """A query, as the driver's main loop polls it."""
-
-    name: str
-
-    def poll(self) -> Stop | None:
-        """Return the event with which the query stopped, or None while it goes on. Raises the query's error."""
-
-
 def run(launch: Launch) -> None:
     """Run every query that the launch's task lists, and report how each of them stopped."""
     from labkit.spark.cluster import await_executors
@@ -255,9 +245,7 @@ def run(launch: Launch) -> None:
         report(Application(spark.sparkContext.applicationId))
         await_executors(spark, *demands(queries))
     report(SessionUp())
-    if task.memory:
-        work_off(spark, [MEMORY], task.active)
-    elif task.standby is not None:
+    if task.standby is not None:
         work_off(spark, stand_by(spark, task.standby, scratch), task.active)
     else:
         work_off(spark, queries, task.active)
@@ -291,9 +279,9 @@ def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
     return [Work.decoded(wire.decode(query, QueryTask)) for query in orders.get().queries]
 
 
-def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]], most: int) -> None:
+def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
     """Run the queries, at most `most` at a time, until every query has parked, ended or failed."""
-    waiting, active = list(queries), list[Query]()
+    waiting, active = list(queries), list[ScenarioQuery]()
     while waiting or active:
         while waiting and len(active) < most:
             begin(spark, waiting.pop(0), active)
@@ -303,20 +291,20 @@ def work_off(spark: "SparkSession", queries: Sequence[Work | Literal["memory"]],
         time.sleep(_POLL)
 
 
-def begin(spark: "SparkSession", work: Work | Literal["memory"], active: list[Query]) -> None:
+def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> None:
     """Open one query and add it to `active`. If it cannot be opened, report its failure, so that the other queries
     go on.
     """
-    name = work if work == MEMORY else work.task.name
+    name = work.task.name
     # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
     report(Begun(name))
     try:
-        active.append(MemoryQuery(spark) if work == MEMORY else ScenarioQuery(spark, work))
+        active.append(ScenarioQuery(spark, work))
     except Exception as error:
         fail(name, error)
 
 
-def watch(query: Query, active: list[Query]) -> None:
+def watch(query: ScenarioQuery, active: list[ScenarioQuery]) -> None:
     """Poll one query. If it has stopped or failed, report that and remove it from `active`."""
     try:
         stop = query.poll()

@@ -48,5 +48,3 @@ class DriverTask(Struct, frozen=True):
     queries: list[QueryTask]
     standby: Job | None = None
     """The job with which a standby driver warms up before it waits for its queries; None for any other driver."""
-    memory: bool = False
-    """Whether the driver runs the query of `labkit.runs.memory` in place of `queries`."""

@@ -1,6 +1,5 @@
 """The outcome of a run, as a notebook and the command line show it. It reads the run's record and folder."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.core.errors import InvalidInput
 from labkit.core.exposure import Exposure
 from labkit.core.judge import Verdict
-from labkit.core.records import Observation, Record
+from labkit.core.records import Observation
 from labkit.runs.record import RunRecord
 from labkit.spark.outside import Mail, Outside
 from labkit.view.timeline import timeline
@@ -63,16 +62,6 @@ class Outcome:
     def mails(self) -> list[Mail]:
         """Return every mail that the job `shop` sent, sorted by order number; empty for another job."""
         return Outside(self.record.folder.outside).sent()
-
-    def done_and_left(self) -> list[tuple[Record, int, int]]:
-        """Return for every order of the job `shop` the number of its mails and the number of its rows that readers
-        see in the end.
-        """
-        sent = Counter(mail.offset for mail in self.mails())
-        written = Counter(row.offset for row in self.rows())
-        if self.record.scenario.strategy.facts.replaces:
-            written = Counter(dict.fromkeys(written, 1))
-        return [(order, sent[order.offset], written[order.offset]) for order in self.record.scenario.count.expected()]
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:

@@ -30,7 +30,6 @@ from labkit.host.processes.events import (
     Started,
     Stopped,
     Struck,
-    TableRead,
     Unwanted,
 )
 
@@ -49,7 +48,7 @@ def words(event: AnyEvent, query: str | None = None) -> str:
     return _of_driver(event)
 
 
-_OfQuery = Begun | Recovered | TableRead | Parked | Struck | ExecutorKilled | Ended | Failed
+_OfQuery = Begun | Recovered | Parked | Struck | ExecutorKilled | Ended | Failed
 
 
 def _of_query(event: _OfQuery) -> str:  # noqa: PLR0911  # one line for each event
@@ -58,8 +57,6 @@ def _of_query(event: _OfQuery) -> str:  # noqa: PLR0911  # one line for each eve
             return "starting"
         case Recovered():
             return "running"
-        case TableRead():
-            return "counted all records"
         case Parked():
             return "reached its failpoint"
         case Struck():

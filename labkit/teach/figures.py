@@ -25,20 +25,6 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
     return charts.seen_over_time(tracks, key)
 
 
-@takes('lab.done_and_left({"append": outcome})')
-def done_and_left(outcomes: Mapping[str, Outcome]) -> charts.Done:
-    """Return a figure that compares the mails sent with the rows stored, for each run of the job `shop`.
-
-    `outcomes` are results of `lab.crash` by the names to show.
-    """
-    return charts.done_and_left(
-        {
-            name: [charts.Counted(order.key, sent, left) for order, sent, left in outcome.done_and_left()]
-            for name, outcome in outcomes.items()
-        }
-    )
-
-
 @takes("lab.matrix(folder)")
 def matrix(folder: Path | str | None = None) -> "VerdictGrid":
     """Return a table of the guarantee of every sink at every failpoint, from real runs or from simulations.

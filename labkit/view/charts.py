@@ -178,37 +178,3 @@ def _mark_crash(axes: "Axes", place: int, label: str) -> None:
         axes.annotate(
             words, (place, 1), at, ("data", "axes fraction"), textcoords="offset points", fontsize=9, ha=align
         )
-
-
-class Counted(NamedTuple):
-    """One record of a run, the number of outside effects that it caused, and the number of its rows that are stored."""
-
-    record: str
-    done: int
-    left: int
-
-
-Done: TypeAlias = "tuple[Figure, dict[str, list[Counted]]]"
-"""A figure, and for each run the counts that it shows."""
-
-
-def done_and_left(runs: Mapping[str, Sequence[Counted]]) -> Done:
-    """Draw two bars for each record of each run: the mails sent for it, and its rows that a reader finds."""
-    figure = chart(7.5, 0.9 + 0.95 * len(runs))
-    rows = figure.subplots(len(runs), 1, squeeze=False, sharey=True)[:, 0]
-    kinds = (("mails sent", ORANGE, "//"), ("rows left", BLUE, ""))
-    for axes, (name, records) in zip(rows, runs.items(), strict=True):
-        for number, (label, colour, hatch) in enumerate(kinds):
-            places = [place + 0.36 * (number - 0.5) for place in range(len(records))]
-            heights = [each[1 + number] for each in records]
-            bars = axes.bar(places, heights, width=0.32, color=colour, hatch=hatch, edgecolor="white", label=label)
-            axes.bar_label(bars, fontsize=9, padding=1)
-        axes.set_xticks(range(len(records)), [each.record for each in records])
-        axes.set_ylabel(name.replace(", ", "\n"), rotation=0, ha="right", va="center", fontsize=9)
-        axes.set_yticks([])
-        axes.margins(y=0.3)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-    if len(rows):
-        rows[0].legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=9, frameon=False)
-        rows[0].set_title("What was done outside, and what is left", loc="left", fontsize=11)
-    return figure, {name: list(records) for name, records in runs.items()}

@@ -27,7 +27,6 @@ from labkit.host.processes.events import (
     Started,
     Stopped,
     Struck,
-    TableRead,
     Unwanted,
 )
 from labkit.host.processes.protocol import (
@@ -68,7 +67,6 @@ LEGAL: dict[str, list[AnyEvent]] = {
         KILLED,
     ],
     "an executor that was none": [*UP, BEGUN, RECOVERED, Struck("a", 7), FAILED, ENDED, AwaitsKill(), KILLED],
-    "a memory table": [*UP, BEGUN, TableRead("a", []), ENDED, AwaitsKill(), KILLED],
     "a standby": [*UP, Ready(), BEGUN, RECOVERED, ENDED, AwaitsKill(), KILLED],
     "an archive": [STARTED, AwaitsKill(), KILLED],
     "a sink under test, twice": [*WARM, BEGUN, FAILED, Idle([]), BEGUN, ENDED, Idle([])],

@@ -1,4 +1,4 @@
-"""Runs in which something forgets: a source without memory, a deleted checkpoint, a table in the driver's heap."""
+"""Runs in which something forgets: a source without memory, and a deleted checkpoint."""
 
 import socket
 import time
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from labkit import lab
 from labkit.core.errors import LabError
 from labkit.host.java import Java
 from labkit.host.servers.lines import LineServer
@@ -116,10 +115,3 @@ def test_what_the_state_store_leaves_at_a_crash(state: str, ending: str, kept: d
     assert crash["commit_log"] == [0]
     versions = {Path(name).stem for name in crash["state_files"] if name.endswith(ending)}
     assert "1" in versions
-
-
-def test_a_memory_table_dies_with_its_driver(java: Java, tmp_path: Path):
-    lives = lab.memory_sink(tmp_path / "memory")
-    for life in lives:
-        assert life.rows == [(0, "hello", 1), (1, "world", 1), (2, "hello", 2)]
-        assert (life.signal, life.left) == (9, [])

@@ -3,7 +3,7 @@
 import pytest
 
 from labkit.core.records import Observation, Reading
-from labkit.view.charts import Counted, Point, done_and_left, seen_over_time
+from labkit.view.charts import Point, seen_over_time
 from labkit.view.timeline import by_key
 
 
@@ -63,24 +63,10 @@ def test_a_notebook_shows_the_picture_itself(shown):
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 
-def test_what_was_done_outside_stands_beside_what_is_left():
-    runs = {"kept": [Counted("pen", 2, 1), Counted("book", 3, 0)], "twice": []}
-    figure, data = done_and_left(runs)
-    assert data == runs
-    axes, empty = figure.axes
-    assert [bar.get_height() for bar in axes.patches] == [2, 3, 1, 0]
-    assert [text.get_text() for text in axes.texts] == ["2", "3", "1", "0"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["pen", "book"]
-    said = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert said == ["mails sent", "rows left"]
-    assert not empty.patches
-    assert figure._repr_png_()
-
-
 def test_who_cannot_see_a_picture_is_read_its_words():
-    figure, _ = done_and_left({"kept & <left>": [Counted("pen", 2, 1)]})
+    figure, _ = seen_over_time({"kept & <left>": JUMPS}, "hello")
     shown = figure._repr_html_()
     assert shown.startswith('<img alt="Figure: ')
     told = shown.partition('" src="data:image/png;base64,')[0]
-    for word in ("pen", "2", "mails sent", "rows left", "kept &amp; &lt;left&gt;"):
-        assert f" {word}" in told
+    for word in ("crash 1", "restart", "kept &amp; &lt;left&gt;"):
+        assert word in told

@@ -67,13 +67,6 @@ class Recovered(QueryEvent, frozen=True, tag="recovered"):
     """
 
 
-class TableRead(QueryEvent, frozen=True, tag="table"):
-    """The driver has read the memory table of the query."""
-
-    rows: list[tuple[int, str, int]]
-    """The rows as (offset, word, count)."""
-
-
 class Parked(QueryEvent, frozen=True, tag="parked"):
     """The query has reached its crash point (failpoint), and waits there until the driver is killed."""
 
@@ -188,7 +181,6 @@ AnyEvent = (
     | Ready
     | Begun
     | Recovered
-    | TableRead
     | Parked
     | Struck
     | ExecutorKilled

@@ -48,7 +48,6 @@ _FAILS: _DriverRow = {**_ENDS, events.DriverFailed: DriverState.DOOMED}
 _QUERIES: _DriverRow = {
     events.Begun: DriverState.WORKING,
     events.Recovered: DriverState.WORKING,
-    events.TableRead: DriverState.WORKING,
     events.Parked: DriverState.WORKING,
     events.Struck: DriverState.WORKING,
     events.ExecutorKilled: DriverState.WORKING,
@@ -87,7 +86,6 @@ QUERY: Mapping[QueryState, Mapping[type[QueryEvent], QueryState]] = {
     QueryState.ABSENT: {events.Begun: QueryState.OPENING},
     QueryState.OPENING: {
         events.Recovered: QueryState.RUNNING,
-        events.TableRead: QueryState.RUNNING,
         events.Parked: QueryState.PARKED,
         events.Ended: QueryState.OVER,
         events.Failed: QueryState.OVER,
