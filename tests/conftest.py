@@ -4,6 +4,7 @@ Set LABKIT_REQUIRE=all where everything must be there: a skip is then a failure 
 """
 
 import os
+import signal
 import time
 import uuid
 from collections.abc import Generator, Iterator
@@ -126,6 +127,9 @@ def browser(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give this process's children a mark. Workers of pytest-xdist are marked by their parent and mark anew."""
+    # A shell starts what it runs in the background with SIGINT ignored, and every program that a test starts and
+    # interrupts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(KernelsOfTheirOwn())
     os.environ[MARKER] = uuid.uuid4().hex
 
