@@ -40,6 +40,8 @@ class SinkHistory:
     tried: own.Tried
     editions: Sequence[tuple[str, Sequence[str]]]
     """The number of each notebook after which the sink was tested, with the axes on which it was wrong."""
+    kept: Path | None = None
+    """The copy of the learner's file as it was before a function was written into it; None if nothing was replaced."""
 
     @property
     def wrong(self) -> list[str]:
@@ -57,7 +59,8 @@ class SinkHistory:
         ]
         still = next((each for each in self.tried.axes if each.wrong), None)
         kept = len(TESTED) - len(self.wrong)
-        under = (
+        replaced = f"{FILE} had another sink; it is kept as {self.kept}. " if self.kept else ""
+        under = replaced + (
             f"What still breaks: {still.axis}. {sentence(still.wrong)}"
             if still
             else "Nothing broke that was tried here."
@@ -80,21 +83,42 @@ class SinkHistory:
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
     """Test the learner's sink and return the history of its editions.
 
-    A function is first written into `FILE`; without one, the file is tested as it is. `after` is the number of the
-    notebook. Raises `InvalidInput` for an unknown number, and for a file that defines no sink or that others wrote.
+    A function is first written into `FILE`, of which another edition is kept as a copy; without a function the file is
+    tested as it is. `after` is the number of the notebook. Raises `InvalidInput` for an unknown number, and for a file
+    that defines no sink or that others wrote.
     """
     if after not in EDITIONS:
         raise InvalidInput(
             f'lab.my_sink(): after="{after[:40]}" is not accepted; {nearest(after[:40], list(EDITIONS))}'
         )
+    kept = None
     if sink is not None:
-        save_sink(sink, str(FILE), "table")
+        kept = _replace(sink)
     elif not FILE.exists():
         _begin()
     tried = own.try_sink(_in_file(), "table", also=(RESTORED,))
     wrong = [each.axis for each in tried.axes if each.wrong]
     progress.note(f"sink-{after}", state="tested", came=wrong)
-    return SinkHistory(tried, [(each, came) for each in EDITIONS if (came := _came(each)) is not None])
+    return SinkHistory(tried, [(each, came) for each in EDITIONS if (came := _came(each)) is not None], kept)
+
+
+def _replace(sink: Callable[..., Any]) -> Path | None:
+    """Write a sink into the file, and return the copy of the file as it was; None if there was no other text in it.
+
+    A learner who runs an early notebook again must not lose what a later one has improved.
+    """
+    before = FILE.read_bytes() if FILE.exists() else b""
+    number = 1
+    while (copy := FILE.with_stem(f"{FILE.stem}_{number}")).exists():
+        number += 1
+    if before:
+        copy.write_bytes(before)
+    try:
+        save_sink(sink, str(FILE), "table")
+    finally:
+        if before and FILE.read_bytes() == before:
+            copy.unlink()
+    return copy if copy.exists() else None
 
 
 def _came(number: str) -> list[str] | None:

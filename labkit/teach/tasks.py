@@ -102,15 +102,16 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
 def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_history.SinkHistory | None":
     """Test the sink that you improve through the course, as in `lab.my_sink(after="02")`, and show its history.
 
-    The sink is the first function in `my_sink.py`, which you edit; a function that you pass is written there first. It
-    is killed before every statement, as by `lab.try_sink`, and its older editions are listed beside it. `after` is the
-    number of the notebook. Takes about ten seconds. Raises `InvalidInput` if the file or the number cannot be used.
+    The sink is the first function in `my_sink.py`, which you edit. A function that you pass is written there first, and
+    another edition is kept as `my_sink_1.py`. The sink is killed before every statement, as by `lab.try_sink`, and its
+    older editions are listed beside it. `after` is the number of the notebook. Takes about ten seconds. Raises
+    `InvalidInput` if the file or the number cannot be used.
     """
     return import_module("labkit.teach.own_history").my_sink(sink, after) if _exercises() else None
 
 
 @takes('lab.save_sink(write_batch, "my_sink.py")')
-def save_sink(sink: Callable[..., Any], file: str = "my_sink.py", kind: str = "table") -> str:
+def save_sink(sink: Callable[..., Any], file: str = "saved_sink.py", kind: str = "table") -> str:
     """Write your sink to a file, with the code that Spark needs, and return the argument for `lab.crash_test`.
 
     `kind` is the kind of store, `"table"` or `"folder"`. The function may use nothing but its arguments. Raises

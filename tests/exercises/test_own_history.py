@@ -7,6 +7,7 @@ import pytest
 
 from labkit import lab
 from labkit.core.errors import InvalidInput
+from labkit.teach import own, own_history
 from labkit.teach.exercises.own_sink.axes import RESTORED
 from labkit.teach.own_history import FILE, SinkHistory
 
@@ -60,6 +61,26 @@ def test_the_same_file_gets_better_from_notebook_to_notebook() -> None:
     assert [line.count("wrong") for line in shown[2:5]] == [6, 1, 0]
     # The same file goes through the crash test on Spark, which calls it by this name.
     assert "def foreach_batch(frame, batch)" in FILE.read_text(encoding="utf-8")
+
+
+def my_sink(db, query, batch, rows):
+    db.execute("CREATE TABLE IF NOT EXISTS orders (id, item, amount)")
+    for row in rows:
+        db.execute("INSERT INTO orders VALUES (?, ?, ?)", [row["id"], row["item"], row["amount"]])
+
+
+def test_an_early_notebook_that_is_run_again_takes_nothing_from_the_file() -> None:
+    assert own_history._replace(my_sink) is None
+    assert own_history._replace(my_sink) is None
+    edited(MARKER)
+    better = FILE.read_text(encoding="utf-8")
+    kept = own_history._replace(my_sink)
+    assert kept == Path("my_sink_1.py")
+    assert kept.read_text(encoding="utf-8") == better
+    assert MARKER.strip() not in FILE.read_text(encoding="utf-8")
+    shown = str(SinkHistory(own.Tried("my_sink", [], []), [], kept))
+    assert "my_sink.py had another sink; it is kept as my_sink_1.py." in shown
+    assert sorted(path.name for path in Path().glob("*.py")) == ["my_sink.py", "my_sink_1.py"]
 
 
 def test_what_is_no_sink_is_refused_with_one_sentence() -> None:
