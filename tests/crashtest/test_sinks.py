@@ -12,14 +12,10 @@ from pathlib import Path
 
 import pytest
 from build_sinks import PAGE, SINKS, STALE, expected, page
-from choosing import slow_but
 from crashtest_processes import left_over
 from sinks import differences, new_topic, report_on
 
 from labkit.crashtest.verdict import AXES
-
-FAST = ("wrong_marker_after",)
-"""Those that every run of the tests has; the others are slow."""
 
 
 def kinds() -> list[str]:
@@ -60,7 +56,8 @@ def _nothing_is_left() -> Iterator[None]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", slow_but(FAST, kinds()))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", kinds())
 @pytest.mark.usefixtures("java", "server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     report = report_on(name, tmp_path)

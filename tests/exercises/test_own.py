@@ -370,11 +370,11 @@ def test_without_java_a_crash_test_says_so_and_the_notebook_goes_on(
     assert list(tested.violated) == []
     assert not tested.certificate.exists()
     said = str(tested)
-    assert said.startswith("my_sink.py:foreach_batch: unknown\nNothing was tested. No")
+    assert said.startswith("saved_sink.py:foreach_batch: unknown\nNothing was tested. No")
     assert "run `make demo`" in said
     assert tested._repr_mimebundle_()["text/plain"] == said
     left = [path.name for path in tmp_path.rglob("*")]
-    assert left == ["my_sink.py"]
+    assert left == ["saved_sink.py"]
 
 
 def test_an_unknown_option_of_a_crash_test_is_refused_before_anything_runs() -> None:
