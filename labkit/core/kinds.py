@@ -70,7 +70,7 @@ class Kind(ABC, Generic[ValueT]):
 
 
 class Text(Kind[str]):
-    """A kind for any text, or for texts that match one pattern."""
+    """The type of an option whose value is any text, or a text that matches a pattern (`form`)."""
 
     def __init__(self, form: str = "(?s).*", complaint: str = "write a text.", metavar: str | None = None) -> None:
         self._form, self.unmatched, self.metavar = re.compile(form), complaint, metavar
@@ -82,7 +82,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """A kind for texts that a function checks: the function returns the text to store, or raises `Unfit`."""
+    """The type of an option whose text a function checks: it returns the text to store, or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar

@@ -83,8 +83,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return the error that each exercise raises at its first visible question, from a run without any other
-    question.
+    """Return the error that each failing exercise raises at its first public variant, if nothing else is asked before.
+
+    The cells with the numbers `without` are not run.
     """
     left_out = set(without)
     errors: dict[str, str] = {}

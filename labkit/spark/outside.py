@@ -24,7 +24,10 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The list of prices and the sent mails of one run, in a folder that is no part of the checkpoint."""
+    """The outside world of one run: the prices that its job looks up and the mails that it sends, in a folder of files.
+
+    The folder is not part of the checkpoint, so a restart of the job does not reset it.
+    """
 
     folder: Path
 

@@ -240,7 +240,7 @@ class Tested:
 
 
 def _tone(claim: "Claim") -> str:
-    """Return the tone of a crash test's card: `GOOD` only if the claim is exactly-once without a qualification."""
+    """Return the colour class of the box that shows a claim: `GOOD` only for exactly-once without a qualification."""
     if claim.guarantee is Guarantee.EXACTLY_ONCE:
         return GOOD
     return DIM if claim.at_best is Guarantee.EXACTLY_ONCE else BAD

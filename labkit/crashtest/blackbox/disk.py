@@ -228,7 +228,7 @@ class Disk:
         parent, name = PurePosixPath(path).parent, PurePosixPath(path).name
         folder = self.node(str(parent))
         if not isinstance(folder, Folder):
-            raise NotModelled("a folder that appeared without a recorded call")
+            raise NotModelled("a folder that no recorded system call created")
         return Entry(folder, name, node)
 
 

@@ -189,8 +189,9 @@ class Run:
 
 
 def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
-    """Return all environment variables of a sandbox; with `lab` also those that let Python import the lab's copy
-    there.
+    """Return all environment variables of a sandbox.
+
+    `home` is its home folder, `lab` the copy of labkit that Python imports there, and `salt` seeds the hashes of texts.
     """
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),

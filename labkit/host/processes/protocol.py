@@ -177,8 +177,8 @@ class Conversation:
         """Record that the pipe has closed. Raises `ProtocolError` unless the driver's death has been proven by then."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
-                f"the driver's supervisor ended without a report while the driver was {self.state}, so the run "
-                "proves nothing."
+                f"the process that watches the driver ended without a report while the driver was {self.state}, so the "
+                "run proves nothing; repeat it."
             )
 
 

@@ -87,7 +87,9 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
     topic.coordinators.end(name, producer, commit=True)
     description = topic.coordinators.settled(name)
     if description is None or (description.stage, description.producer) != (Stage.COMPLETE_COMMIT, producer):
-        raise JobFailed(f"Kafka aborted batch {handle.batch} of the query {handle.query}; run the batch again.")
+        raise JobFailed(
+            f"Kafka aborted the transaction of batch {handle.batch} of the query {handle.query}; start the query again."
+        )
 
 
 def _abort(topic: Topic, name: str) -> None:

@@ -146,10 +146,10 @@ class Rows:
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Commit a note of this server process as the writer, then open a transaction; return the note's number.
+    """Record this connection's server process as the writer and commit; then begin the transaction.
 
-    Returns None if the handle was used before, or if the server cannot prepare transactions. Raises `JobFailed` if a
-    later driver has taken over the query.
+    Returns the record's number, or None if the handle was used before, or if the server cannot prepare transactions.
+    Raises `JobFailed` if a later driver has taken over the query.
     """
     parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
     try:
@@ -163,9 +163,9 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Commit a note of this server process as the writer, then open a single writer's transaction with its marker.
+    """Record this connection's server process as the writer and commit; then begin a transaction and insert the marker.
 
-    Returns the note's number. The name may be reused, but the number is new each time. Raises `JobFailed` if the marker
+    Returns the record's number, which is new each time even if `name` is used again. Raises `JobFailed` if the marker
     already exists, or if a later driver has taken over the query.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
@@ -181,7 +181,7 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
 
 
 def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
-    """Return the steps that commit the note in a transaction of its own, and then begin the transaction."""
+    """Return the steps that record the writer in a transaction of its own, and then begin the next transaction."""
     noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
     return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
 
