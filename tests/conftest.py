@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from labkit.core.errors import ServiceUnavailable
@@ -28,6 +29,10 @@ EXEC_SECONDS = 0.2
 """How long a process that has just been started may have no environment yet: while Linux executes its program."""
 GRACE_SECONDS = 5.0
 """A PySpark daemon needs a moment to notice that its driver is gone."""
+
+# How long an example takes says nothing on a machine that does other work.
+settings.register_profile("whatever load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("whatever load")
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Playwright

@@ -10,7 +10,7 @@ from itertools import product
 
 import pytest
 from histories import ROWS, random_histories, small_cases
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges import counted
 from plain_runs import Input, failure_free, still_hidden, tokens
@@ -21,7 +21,6 @@ from labkit.core.judge import Guarantee, Outcome, judge
 from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.core.verdict import LISTS
 
-WHATEVER_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SMALL = [Record(*row) for row in ROWS[:3]]
 BATCHES = (PlannedBatch(0, 0, 2), PlannedBatch(1, 2, 3))
 
@@ -72,7 +71,7 @@ def test_it_agrees_with_all_failure_free_runs_on_every_small_history(length, key
         assert (found.exists, found.events) == by_hand(history, drawn), events
 
 
-@settings(WHATEVER_LOAD, max_examples=300)
+@settings(max_examples=300)
 @given(random_histories())
 def test_a_failure_free_run_exists_just_where_the_judge_finds_nothing(case):
     expected, history = case
@@ -82,7 +81,7 @@ def test_a_failure_free_run_exists_just_where_the_judge_finds_nothing(case):
     assert (found.exists is Outcome.UNKNOWN) == (not history.events)
 
 
-@settings(WHATEVER_LOAD, max_examples=100)
+@settings(max_examples=100)
 @given(random_histories(), st.sampled_from([1, 3, 100]))
 def test_in_one_pass_both_say_what_they_say_alone(monkeypatch_module, case, large):
     expected, history = case
@@ -157,7 +156,7 @@ def interleaved(records, chance):
         yield Observation(*lane.pop(0), 0, 1)
 
 
-@settings(WHATEVER_LOAD, max_examples=300)
+@settings(max_examples=300)
 @given(long_histories())
 def test_the_event_that_was_put_in_is_named(case):
     expected, history, due = case

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges import counted
 
@@ -129,7 +129,7 @@ def lives(draw):
     return found
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@settings(max_examples=300)
 @given(lives())
 def test_rows_are_wrong_at_every_instant_at_which_they_are_no_beginning(found):
     changes = [(begin, 0, once(row, begin)) for row, begin, _ in found]
@@ -144,7 +144,7 @@ def test_rows_are_wrong_at_every_instant_at_which_they_are_no_beginning(found):
     assert of_hello(*(change for _, _, change in changes), end=40).wrong == Span(wrong, wrong)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from([0, 2, 3]), st.integers(1, 5)), max_size=8))
 def test_upserts_are_wrong_at_every_instant_at_which_an_older_value_is_there(steps):
     moment, wrong, sights, there, best = 0, 0, [], -1, -1

@@ -2,7 +2,7 @@
 
 import pytest
 from histories import ROWS, random_histories, small_cases
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from judges import anomalies, counted
 from judges import judge_by_both as judge
@@ -14,7 +14,6 @@ from labkit.core.verdict import LISTS
 
 ABORTED, PRECOMMITTED = Visibility.ABORTED, Visibility.PRECOMMITTED
 END = Reading("end")
-WHATEVER_LOAD = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """How long an example takes says nothing here: the limits in time are tested elsewhere, in processor time."""
 
 # Properties: what was put in comes out
@@ -61,7 +60,6 @@ def broken_histories(draw):
     return expected, History([*events, END], keyed=keyed), put_in
 
 
-@WHATEVER_LOAD
 @given(broken_histories())
 def test_exactly_the_anomalies_put_in_come_out(case):
     expected, history, put_in = case
@@ -124,7 +122,7 @@ def plain_judge(expected, history):
     }
 
 
-@settings(WHATEVER_LOAD, max_examples=200)
+@settings(max_examples=200)
 @given(random_histories())
 def test_the_judges_agree_with_the_definitions(case):
     expected, history = case
@@ -172,7 +170,6 @@ def test_the_large_judge_is_taken_from_a_size_on_and_no_row_is_missed(monkeypatc
     assert len(verdict.unexpected) == max(events - records, 0)
 
 
-@WHATEVER_LOAD
 @given(random_histories())
 def test_a_guarantee_follows_from_lost_and_extra_alone(case):
     verdict = judge(*case)

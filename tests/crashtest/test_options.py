@@ -123,7 +123,7 @@ def every(strategies: dict[str, st.SearchStrategy[object]]) -> st.SearchStrategy
     return st.fixed_dictionaries({}, optional=strategies)
 
 
-LOAD = load(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LOAD = load(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 
 
 @LOAD

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import submitted
 import typer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -60,7 +60,7 @@ def parsed(command: str) -> Order:
     return taken[0]
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     words=several(WORDS),
     more=st.one_of(several(ANEW), several(PARTS), st.fixed_dictionaries(SPARK), st.fixed_dictionaries(SHARD)),

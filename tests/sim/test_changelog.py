@@ -130,7 +130,7 @@ def sent(built: Changelog) -> list[tuple[Message, ...]]:
     return found
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(words, encodings, st.integers(0, 3))
 def test_plain_consumers_of_all_three_streams_have_the_batch_result_after_every_record(
     chosen: list[str], encoding: str, at_most: int

@@ -192,7 +192,7 @@ def partition_of(pairs: list[tuple[int, int]]) -> Partition:
     return tuple(Slot(record, name, 0) for record, name in pairs if name != PLAIN or record >= 0)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(slots)
 def test_fates_and_the_last_stable_offset_are_what_a_broker_counts_forwards(pairs: list[tuple[int, int]]):
     partition = partition_of(pairs)

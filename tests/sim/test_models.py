@@ -106,7 +106,7 @@ def test_what_is_too_large_to_be_searched_is_walked(name: str, given: Given):
 
 @pytest.mark.parametrize(("name", "configuration"), [*each("large"), *each("small")])
 def test_a_trace_replays_to_the_same_states(name: str, configuration: Given):
-    @settings(deadline=None, max_examples=12)
+    @settings(max_examples=12)
     @given(st.lists(st.integers(0, 1_000), max_size=120))
     def check(chosen: list[int]) -> None:
         walked = taken(name, configuration, chosen)

@@ -38,7 +38,7 @@ choices = st.lists(st.integers(0, 1_000), max_size=120)
 configurations = st.sampled_from(CONFIGURATIONS)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(configurations, choices)
 def test_any_schedule_keeps_the_invariants(configuration: tuple[str, dict], chosen: list[int]):
     walk = taken(*configuration, chosen)
@@ -47,7 +47,7 @@ def test_any_schedule_keeps_the_invariants(configuration: tuple[str, dict], chos
             assert all(map(claim.is_kept, walk.states)), claim.name
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(configurations, choices)
 def test_a_trace_replays_to_the_same_states(configuration: tuple[str, dict], chosen: list[int]):
     walk = taken(*configuration, chosen)
@@ -57,7 +57,7 @@ def test_a_trace_replays_to_the_same_states(configuration: tuple[str, dict], cho
     assert trace_from_json(**json.loads(json.dumps(walk.trace.to_json()))) == walk.trace
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(configurations, choices, st.integers(0, 120))
 def test_back_and_forward_is_equal(configuration: tuple[str, dict], chosen: list[int], steps: int):
     walk = taken(*configuration, chosen)

@@ -538,7 +538,7 @@ STEPS = st.tuples(
 
 
 @in_order_of_commits("Transactional")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(steps=st.lists(STEPS, max_size=40))
 def test_history_is_what_was_committed_in_the_order_of_commits(kind: str, steps: list[tuple[str, Handle]]) -> None:
     expected, transactions = Expected(), dict[Handle, Any]()
