@@ -1,7 +1,9 @@
 """Every level of isolation that this machine offers gives the reference full marks, and names those that it lacks."""
 
 import os
+import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -31,6 +33,17 @@ def offered(folder: Path) -> dict[Level, str | None]:
     return {level: levels.missing(level, here, lab) for level in Level}
 
 
+OFFERED = """
+import sys
+from pathlib import Path
+from labkit.grading.sandbox import levels, root_layout
+from labkit.grading.sandbox.inside.jobs import Level
+folder = Path(sys.argv[1])
+here = levels.place_of(folder, root_layout.shown(folder / "lab"), (), 0)
+print(levels.missing(Level.NAMESPACES, here, folder / "lab"))
+"""
+
+
 @pytest.mark.slow  # at the best level, the good students of test_hostile.py get full marks
 @pytest.mark.parametrize("level", [Level.USER_NAMESPACES, Level.PLAIN])
 def test_the_reference_gets_full_marks(level: Level, tmp_path: Path) -> None:
@@ -56,6 +69,25 @@ def test_a_level_that_is_missing_is_named_with_its_reason(tmp_path: Path, monkey
         Level.PLAIN,
         {"namespaces": "It has none.", "user-namespaces": "It has none."},
     )
+
+
+def test_python_may_be_a_link_to_a_link_in_another_folder(tmp_path: Path) -> None:
+    if why := offered(tmp_path)[Level.NAMESPACES]:
+        pytest.skip(str(why))
+    python = Path(tempfile.mkdtemp(prefix="labkit-venv-")) / "bin" / "python"  # other parents than those that are shown
+    elsewhere = Path(tempfile.mkdtemp(prefix="labkit-bin-")) / "python3"
+    try:
+        python.parent.mkdir()
+        python.symlink_to(elsewhere)
+        elsewhere.symlink_to(Path(sys.executable).resolve())
+        (python.parent.parent / "lib").symlink_to(Path(sys.prefix, "lib"))
+        shutil.copy(Path(sys.prefix, "pyvenv.cfg"), python.parent.parent)
+        python.parent.parent.chmod(0o755)  # the sandbox's user has to read it
+        done = subprocess.run([python, "-P", "-c", OFFERED, tmp_path], capture_output=True, text=True, check=True)
+        assert done.stdout == "None\n"
+    finally:
+        shutil.rmtree(python.parent.parent)
+        shutil.rmtree(elsewhere.parent)
 
 
 @pytest.mark.slow
@@ -89,8 +121,6 @@ def test_plain_needs_trust(tmp_path: Path) -> None:
 
 
 def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
-    import subprocess
-
     root_layout.copy_lab(tmp_path, ["labkit.sim.models.two_phase_commit.model", "labkit.sinks.two_phase"])
     code = (
         "from labkit import lab; from labkit.sim.models.two_phase_commit import model as m\n"
@@ -110,8 +140,6 @@ def test_what_is_withheld_can_be_imported_and_not_used(tmp_path: Path) -> None:
 
 def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
     """What questions expect would answer exercises; a cell that asks does nothing there."""
-    import subprocess
-
     root_layout.copy_lab(tmp_path, [])
     tables = [path for path in tmp_path.rglob("*.toml") if "sim" not in path.parts]  # scenarios are shown to all
     assert sorted(tables) == [
@@ -131,8 +159,6 @@ def test_where_answers_are_graded_no_question_is_asked(tmp_path: Path) -> None:
 
 def test_the_lab_can_be_imported_without_all_that_is_withheld(tmp_path: Path) -> None:
     """Tables of rules and registries are built when a module is imported, also from what is not there."""
-    import subprocess
-
     withheld = sorted({m for each in EXERCISES.values() for m in each.withheld})
     assert len(withheld) > 5
     root_layout.copy_lab(tmp_path, withheld)

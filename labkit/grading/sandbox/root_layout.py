@@ -93,11 +93,20 @@ def shown(lab: Path) -> tuple[str, ...]:
     A folder inside another one is listed as well if it must remain readable even when the outer one is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
-    needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab)])
+    needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab), *_links_to_python()])
     existing = _there(_SYSTEM) | needed
     return tuple(
         str(path) for path in sorted(existing) if path in needed or not any(above in existing for above in path.parents)
     )
+
+
+def _links_to_python() -> list[str]:
+    """Return every link on the way from the running Python's path to its file; they may be in any folder."""
+    links, path = [], Path(sys.executable)
+    while path.is_symlink():
+        links.append(str(path))
+        path = path.parent / path.readlink()
+    return links
 
 
 def _there(names: Iterable[str]) -> set[Path]:
