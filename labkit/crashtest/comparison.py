@@ -190,7 +190,7 @@ def _runs(title: str, runs: Sequence[RunPart]) -> Iterator[str]:
 def _extent(report: ReportPart) -> str:
     coverage = report.coverage
     points = f"{coverage.tried} of {coverage.found}"
-    return f"{points}, {coverage.directed_tried} of {coverage.directed} directed pairs" if coverage.directed else points
+    return f"{points}, {coverage.directed_tried} of {coverage.directed} directed runs" if coverage.directed else points
 
 
 def _inline(text: str) -> str:

@@ -47,7 +47,7 @@ UNTESTED = (
     "several hosts, clocks that jump, the death of a server that the sink writes to, batches of more than {rows} rows, "
     "effects that only batches after the first {batches} have, timers that need a longer job, a restart on another "
     "day, errors of the store (locked, full), SIGTERM, more than {loops} crashes at one place, and more than two at "
-    "different places; of two places, pairs are a sample."
+    "different places; pairs of places that leave the files as another crash does are a sample."
 )
 
 _SILENT = frozenset({CallKind.SYNC, CallKind.SEND, CallKind.LINE})

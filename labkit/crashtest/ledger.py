@@ -79,27 +79,31 @@ class Ledger:
         unjudged: Sequence[str],
         *,
         found: int,
-        pairs: int,
+        pairs: Collection[str],
         directed: Collection[str],
+        sampled_writes: int,
         selected: bool,
         between_lines: bool,
     ) -> Summary:
         """Return the summary of all results.
 
-        `unjudged` are the properties that this kind of test cannot judge, and `directed` the ids of the pairs that a
-        complete test must try. The other parameters are fields of `Coverage`.
+        `unjudged` are the properties that this kind of test cannot judge. `pairs` are the ids of all possible pairs,
+        `directed` those of the runs that a complete test must make. The other parameters are fields of `Coverage`.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
+        # A pair that was tried was possible, whatever a later look at the recoveries says.
+        possible = {*pairs, *(name for name, group in proven.items() if group is Group.PAIR)}
         coverage = Coverage(
             found=found,
-            pairs=pairs,
+            pairs=len(possible),
             planned=self.planned,
             hit=sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)),
             tried=groups[Group.CRASH],
             pairs_tried=groups[Group.PAIR],
             directed=len(directed),
             directed_tried=len(proven.keys() & set(directed)),
+            sampled_writes=sampled_writes,
             selected=selected,
             between_lines=between_lines,
         )

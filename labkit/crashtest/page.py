@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from labkit import __version__
 from labkit.core.judge import Guarantee, Outcome
 from labkit.core.words import sentence
-from labkit.crashtest.blackbox.points import EXIT, WITHIN
+from labkit.crashtest.blackbox.points import EXIT, effect_of
 from labkit.crashtest.report import NOT_SEEN, Report
 from labkit.crashtest.verdict import KERNEL, LINES, Group, Result
 from labkit.host.syscalls.calls import CallKind
@@ -132,7 +132,7 @@ def effects_and_kills(report: Report) -> str:
         if effect["kind"] == CallKind.EXIT:
             continue
         name = effect["name"]
-        here = [kills[point] for point in (name, f"{WITHIN}{name}") if point in kills]
+        here = [each for point, each in kills.items() if effect_of(point) == name]
         rows += [_of_kill(each, is_whole=is_whole) for each in here]
         what = What.PASSING if effect["kind"] == CallKind.SYNC else What.LASTING
         rows.append(Row(what, name, effect["line"]))
@@ -223,7 +223,7 @@ def _unmeasured(report: Report) -> Iterator[str]:
         yield f"{left} of {coverage.found} points have no run of their own."
     if coverage.directed > coverage.directed_tried:
         left_out = f"{coverage.directed - coverage.directed_tried} of {coverage.directed}"
-        yield f"{left_out} directed pairs, which no single crash stands for, were not tried."
+        yield f"{left_out} directed runs, which no single crash stands for, were not made."
     if coverage.pairs > coverage.pairs_tried:
         untried = f"{coverage.pairs - coverage.pairs_tried} of {coverage.pairs}"
         yield f"{untried} pairs of a crash and one in its recovery were not tried."

@@ -150,8 +150,10 @@ class Coverage:
     """The number of crash points that had a run of their own."""
     pairs_tried: int = 0
     directed: int = 0
-    """The number of pairs that a complete test must try, because no single crash has the same effect."""
+    """The number of runs with two crashes, or new input, that a complete test must make, as no single crash can."""
     directed_tried: int = 0
+    sampled_writes: int = 0
+    """The number of writes that a SIGKILL may end at more places than the test tries."""
     selected: bool = False
     """Whether runs were left out: the user selected some, or the test was stopped."""
     between_lines: bool = False
@@ -159,23 +161,26 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether every crash point and every directed pair was tried, and every planned run proved something."""
-        every = self.tried >= self.found > 0 and self.directed_tried >= self.directed
+        """Whether every crash point and every directed run was tried, and every planned run proved something."""
+        every = self.tried >= self.found > 0 and self.directed_tried >= self.directed and not self.sampled_writes
         return every and self.hit >= self.planned and not self.selected and not self.between_lines
 
     @property
     def extent(self) -> str:
-        """How much was tried, in words: crash points, and if all of those were, directed pairs."""
+        """How much was tried, in words: crash points, and if all of those were, directed runs and cuts of writes."""
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
-            return f"{points}, {self.directed_tried} of {self.directed} directed pairs"
+            return f"{points}, {self.directed_tried} of {self.directed} directed runs"
+        if self.tried >= self.found and self.sampled_writes:
+            return f"{points}, {self.sampled_writes} long write(s) cut at some places only"
         return points
 
     def __str__(self) -> str:
         tried = f"{self.tried} of {self.found} points"
         pairs = f"{self.pairs_tried} of {self.pairs} pairs of a point and another in its recovery"
-        directed = f" ({self.directed_tried} of {self.directed} directed pairs)" if self.directed else ""
-        return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}"
+        directed = f" ({self.directed_tried} of {self.directed} directed runs)" if self.directed else ""
+        writes = f"; {self.sampled_writes} long write(s) were cut at some places only" if self.sampled_writes else ""
+        return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}{writes}"
 
     def to_json(self) -> dict[str, int]:
         """Return the coverage as plain data for JSON."""

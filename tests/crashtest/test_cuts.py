@@ -7,7 +7,7 @@ import pytest
 from labkit.core.errors import JobFailed
 from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.execution import write_part
-from labkit.crashtest.blackbox.points import PAGE, Point, Recoveries, choose, first_part, points
+from labkit.crashtest.blackbox.points import PAGE, Point, Recoveries, borders, choose, cuts, effect_of, points
 from labkit.host.syscalls.calls import Call, CallKind
 
 
@@ -20,39 +20,66 @@ def effect(name: str, kind: CallKind = CallKind.WRITE, size: int = 10, offset: i
 
 
 @pytest.mark.parametrize(
-    ("offset", "size", "part"),
+    ("offset", "size", "parts"),
     [
-        (0, PAGE, 0),
-        (0, PAGE + 1, PAGE),
-        (PAGE - 1, 2, 1),
-        (PAGE, PAGE, 0),
-        (10, 3 * PAGE, PAGE - 10 + PAGE),
-        (0, 10 * PAGE, PAGE + 4 * PAGE),
-        (-1, 10 * PAGE, 0),
-        (0, 0, 0),
+        (0, PAGE, []),
+        (0, PAGE + 1, [PAGE]),
+        (PAGE - 1, 2, [1]),
+        (PAGE, PAGE, []),
+        (10, 3 * PAGE, [PAGE - 10, 2 * PAGE - 10, 3 * PAGE - 10]),
+        (0, 10 * PAGE, [PAGE, 5 * PAGE, 9 * PAGE]),
+        (-1, 10 * PAGE, []),
+        (0, 0, []),
     ],
 )
-def test_a_write_ends_at_a_page(offset: int, size: int, part: int) -> None:
-    found = first_part(call(CallKind.WRITE, size=size, offset=offset))
-    assert found == part
-    assert not found or ((offset + found) % PAGE == 0 and found < size)
+def test_a_write_ends_at_the_first_a_middle_and_the_last_page(offset: int, size: int, parts: list[int]) -> None:
+    write = call(CallKind.WRITE, size=size, offset=offset)
+    found = cuts(write)
+    assert sorted(found.values()) == parts
+    assert set(parts) <= set(borders(write))
+
+
+@pytest.mark.parametrize(
+    ("offset", "content", "parts"),
+    [
+        (0, b"a\nbb\ncccc\n", []),  # one page, whatever rows come
+        (9, b"a\nbb\ncccc\n", [5, 7]),
+        (9, b"a\nbb", [2, 3]),
+        (9, b"a row\n", []),
+        (9, b"a\n\0b\n", []),  # no text
+        (9, b"a\n\xff\n", []),
+        (0, b"a" * (PAGE - 1) + b"\n" + b"b" * 9, [PAGE, PAGE + 4]),  # a row ends where a page does
+        (0, (b"a" * 99 + b"\n") * 99, [PAGE, 5000, 2 * PAGE, 9850]),
+    ],
+)
+def test_a_text_also_ends_after_a_row_and_within_the_last_one(offset: int, content: bytes, parts: list[int]) -> None:
+    found = cuts(call(CallKind.WRITE, size=len(content), offset=offset, content=content))
+    assert sorted(found.values()) == sorted(parts)
+    assert len(found) <= 5
 
 
 def test_nothing_but_a_write_is_cut() -> None:
-    assert first_part(call(CallKind.TRUNCATE, size=10 * PAGE, offset=0)) == 0
+    assert cuts(call(CallKind.TRUNCATE, size=10 * PAGE, offset=0)) == {}
     clone = Call(1, 9, 9, CallKind.WRITE, "ioctl", "/f", "", 10 * PAGE, 0.0, 0)
-    assert first_part(clone) == 0
+    assert cuts(clone) == {}
 
 
 def test_a_point_lies_within_a_write_that_crosses_a_page() -> None:
     effects = [effect("a", size=5000), effect("b"), effect("a", CallKind.RENAME)]
     assert [each.name for each in points(effects)] == ["write a #1", "write b #1", "rename a #1", "exit"]
-    cut = points(effects, cuts=True)
+    cut = points(effects, within=True)
     assert [each.name for each in cut[:3]] == ["write a #1", "within write a #1", "write b #1"]
     within = cut[1]
     assert (within.effect, within.cut, within.after) == ("write a #1", PAGE, "")
     assert str(within) == "within write a #1, after 4096 of its bytes"
     assert [each.number for each in cut] == [1, 2, 3, 4, 5]
+    many = points([effect("a", size=10 * PAGE)], within=True)
+    assert [each.name for each in many[1:4]] == [
+        "within write a #1",
+        "within write a #1, first page",
+        "within write a #1, last page",
+    ]
+    assert {effect_of(each.name) for each in many} == {"write a #1", "exit"}
     plan = choose(effects, ["rename a #1"], 60)
     assert plan.total == len(plan.chosen) == 5
     assert within not in choose(effects, ["rename a #1"], 3).chosen

@@ -10,6 +10,7 @@ from crashtest_reports import report_of
 from labkit.core.judge import Guarantee, Outcome, Verdict, judge
 from labkit.core.records import History
 from labkit.crashtest.claim import Goal, Strength, claim
+from labkit.crashtest.ledger import Ledger, silent
 from labkit.crashtest.report import NOT_SEEN, Report, weaker
 from labkit.crashtest.rows import Rows, Seen, Shape, generate, named
 from labkit.crashtest.samples import Sample, history
@@ -122,7 +123,8 @@ def test_a_claim_is_qualified_unless_everything_was_tried() -> None:
     assert str(claim(summary(right))) == "exactly-once"
     fewer = [
         (replace(whole, found=99), f"not refuted ({len(right)} of 99 points)"),
-        (replace(whole, directed=3, directed_tried=2), f"{len(right)} points, 2 of 3 directed pairs)"),
+        (replace(whole, directed=3, directed_tried=2), f"{len(right)} points, 2 of 3 directed runs)"),
+        (replace(whole, sampled_writes=2), f"{len(right)} points, 2 long write(s) cut at some places only)"),
         (replace(whole, planned=99), f"not refuted ({len(right)} of {len(right)} points)"),
         (replace(whole, selected=True), "not refuted"),
         (replace(whole, between_lines=True), f"not refuted ({len(right)} of {len(right)} points between lines)"),
@@ -133,6 +135,20 @@ def test_a_claim_is_qualified_unless_everything_was_tried() -> None:
         assert sampled.guarantee is Guarantee.UNKNOWN
         assert sampled.reaches(Goal.NOT_REFUTED) is True
         assert sampled.reaches(Goal.EXACTLY_ONCE) is sampled.reaches(Goal.AT_LEAST_ONCE) is None
+
+
+def test_no_more_pairs_are_tried_than_there_are() -> None:
+    """A later look at the recoveries may not count a pair that was tried before, as with --only or other loops."""
+    ledger = Ledger(9.0, silent)
+    ledger.results = [
+        replace(each, id=f"{name} then x", group=Group.PAIR) for name, each in zip("abc", results(), strict=False)
+    ]
+    limits = {"found": 1, "sampled_writes": 0, "selected": False, "between_lines": False}
+    for pairs in ((), ("a then x",), ("d then x", "e then x")):
+        coverage = ledger.summary((), pairs=pairs, directed=pairs, **limits).coverage
+        assert coverage.pairs_tried == 3
+        assert coverage.pairs == len({*pairs, "a then x", "b then x", "c then x"})
+        assert coverage.directed_tried <= coverage.directed
 
 
 def test_a_run_for_which_no_time_was_left_makes_the_claim_weaker_and_not_unknown() -> None:

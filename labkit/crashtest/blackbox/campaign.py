@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -20,11 +22,11 @@ from typing import Any, NamedTuple
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose
-from labkit.crashtest.blackbox.effects import Effect
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
     POWER,
     STATE,
+    grown_input_job,
     later_job,
     loop_job,
     new_input_job,
@@ -36,25 +38,30 @@ from labkit.crashtest.blackbox.jobs import (
     two_instances_job,
 )
 from labkit.crashtest.blackbox.points import (
+    BORDERS,
     EXIT,
     QUICK,
     SINCE_POINTS,
     THEN,
     WHOLE,
-    WITHIN,
     Pair,
     Point,
     Recoveries,
+    States,
     behind_sync,
+    borders,
     choose,
+    effect_of,
     families,
     points,
+    telling,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.report import late_notes, outage_notes, pipeline_report
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.seeing import log_notes
 from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
+from labkit.crashtest.blackbox.states import MOST_FILES, Comparison
 from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, text
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
@@ -64,8 +71,10 @@ from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.verdict import Group, Result
+from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.support import supported
 
+LONGER = "the rows that are due after --more are those of two runs without a crash, which may both be wrong"
 STARTS = 2.5
 """The estimated duration of a run with a crash, as a multiple of the run without a crash."""
 
@@ -121,13 +130,19 @@ class Campaign:
         self.outage_points: dict[str, Point] = {}
         """Every point at which the power may fail, by name; before syncs as well, since unsynced data can be lost."""
         self.points_total = 0
-        self.pairs_total = 0
+        self.pairs: set[str] = set()
+        """The ids of all runs with several crashes that are possible."""
         self.directed: frozenset[str] = frozenset()
         """The ids of all directed pairs of crash points; a complete test tries every one of them.
 
         In a directed pair, the recovery from the first crash gives a reason to crash again at the second crash point.
         """
-        self.recoveries: dict[Point, Sequence[Effect]] = {}
+        self.grown: frozenset[str] = frozenset()
+        """The ids of all runs with new input between a crash and its restart; a complete test makes every one."""
+        self.crashed: dict[Point, PipelineRun] = {}
+        """The runs with one crash that proved something, by the point of the crash."""
+        self.comparison: Comparison | None = None
+        """Compares the states of the files; None before the first second crash is chosen."""
         self.further: Further = Further()
         """Further runs that this kind of pipeline allows."""
         self._healthy: Healthy | None = None
@@ -145,17 +160,18 @@ class Campaign:
         self.settings.changed()  # a revision that does not exist is refused before anything runs
         self.ledger.tell("run", "a run without a crash, to find the points")
         self._healthy = healthy(self.harness)
+        doubts = [*self._healthy.doubts]
         if self.settings.more:
-            self.harness.add_input_without_crash()
+            doubts += self.harness.add_input_without_crash()
         run = self._healthy.run
-        self.points = {each.name: each for each in points(self._healthy.effects, cuts=True)}
+        self.points = {each.name: each for each in points(self._healthy.effects, within=True)}
         if self.settings.power_cut:
             self.outage_points = {each.name: each for each in points(self._healthy.effects, syncs=True)}
         job = Job("healthy", "no crash", Group.HEALTHY)
         result = self.ledger.keep(self._judged(job, run))
-        if self._healthy.doubts:
+        if doubts:
             seeing = Job("seeing", "what the test sees of the pipeline", Group.SEEING)
-            self.ledger.keep(unknown(seeing, "; ".join(self._healthy.doubts)))
+            self.ledger.keep(unknown(seeing, "; ".join(doubts)))
         return result
 
     @property
@@ -174,6 +190,9 @@ class Campaign:
             jobs.append(later_job(self.points[EXIT]))
         if self.settings.more:
             jobs.append(new_input_job(self._last_effect()))
+            grown = list(map(grown_input_job, telling(self._seen.effects, self._seen.showing, self._last)))
+            self.grown = frozenset(job.id for job in grown)
+            jobs += grown[: self.most.grown]
         jobs.append(two_instances_job(self._first_showing()))
         if self.settings.checkpoint is not None:
             jobs.append(older_checkpoint_job(self._seen.effects))
@@ -192,15 +211,15 @@ class Campaign:
         few = choose(self._seen.effects, self._seen.showing, SINCE_POINTS, self._last).chosen
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
-    def second_crashes(self) -> list[Job]:
+    def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the jobs with a second crash during a recovery, or with a crash loop, which are known only after the
         single crashes.
 
-        With `--since` they are those whose second point is at a changed line, for example in code of recoveries only.
+        There are only so many directed pairs unless all are wanted (`every`). With `--since` they are those whose
+        second point is at a changed line, for example in code of recoveries only.
         """
-        effects = self._seen.effects
-        recoveries = Recoveries(self.recoveries, effects, families(effects, self._seen.showing))
-        chosen, self.pairs_total, directed = recoveries.pairs(self.most.pairs, self.most.directed)
+        recoveries = self._recoveries()
+        chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
         looped = recoveries.loops(self.most.loops)
         changed = self.settings.changed()
         if changed is not None:
@@ -208,8 +227,33 @@ class Campaign:
             looped = [point for point in looped if point.has_changed(changed)]
         loops = list(map(loop_job, looped))
         self.directed = directed | {job.id for job in loops}
-        self.pairs_total += len(loops)
+        self.pairs |= possible | self.directed
         return [*map(pair_job, chosen), *loops]
+
+    def _recoveries(self) -> Recoveries:
+        effects, harness = self._seen.effects, self.harness
+        starts = {at: start for at, run in self.crashed.items() if (start := harness.recovery_of(run)) is not None}
+        found = {at: start.effects for at, start in starts.items()}
+        states = None
+        if harness.files.base is not None and starts:
+            self.comparison = comparison = Comparison(harness.files.base)
+            known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
+            known += [state for start in starts.values() for state in islice(start.states.values(), 1)]
+            key = partial(comparison.key, left_out=self._last)
+            before = {at: {name: key(each) for name, each in start.states.items()} for at, start in starts.items()}
+            sends = any(each.kind is CallKind.SEND for each in effects)
+            is_whole = not (sends or self._seen.doubts or comparison.blurred())
+            states = States(before, frozenset(map(key, known)), is_whole=is_whole)
+        return Recoveries(found, effects, families(effects, self._seen.showing), states)
+
+    def _notes_on_states(self) -> list[str]:
+        """Return notes on what limits the choice of second crashes by the state of the files."""
+        if self.harness.files.too_many:
+            return [f"there are more than {MOST_FILES} files, so no second crash was chosen by their state (--watch)"]
+        blurred = self.comparison.blurred() if self.comparison else []
+        more = f" and {len(blurred) - 3} more" if len(blurred) > 3 else ""
+        said = "differ(s) from run to run, so second crashes were chosen without regard to what it holds"
+        return [f"{', '.join(blurred[:3])}{more} {said}"] if blurred else []
 
     def outages(self) -> list[Job]:
         """Return a job for each point at which the power fails; none without `--power-cut`."""
@@ -285,10 +329,10 @@ class Campaign:
         return next((each.name for each in effects if each.name in showing), effects[0].name)
 
     def _keep(self, finished: "FinishedRun") -> Result:
-        """Store the result of a run; of a run with a single crash, also store the effects of its recovery."""
+        """Store the result of a run; of a run with a single crash, also store its record."""
         job, run, result = finished
         if job.group is Group.CRASH and not run.unknown and job.id in self.points:
-            self.recoveries[self.points[job.id]] = self.harness.recovery_of(run)
+            self.crashed[self.points[job.id]] = run
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
@@ -391,7 +435,7 @@ class Campaign:
         """Return the batches for which durable work was left at the first crash of a run."""
         if not run.crashes or run.expectation is not None:  # the latter has other batches
             return ()
-        return self.settings.unfinished(self._seen.effects, run.crashes[0]["point"].removeprefix(WITHIN))
+        return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]))
 
     def everything(self) -> Report:
         """Run the whole test as the settings ask, and return the report."""
@@ -399,7 +443,7 @@ class Campaign:
         if not first.violated:
             jobs = self.jobs()
             only = self.settings.only
-            more = self.most.pairs + (self.most.directed or 0) + len(self.outages())
+            more = self.most.pairs + self.most.directed + len(self.outages())
             runs = sum(1 + (THEN in name) for name in only) or len(jobs) + more
             self.ledger.total = 1 + runs
             self._allow(runs, first.seconds)
@@ -458,10 +502,9 @@ class Campaign:
         tried = {each.id for each in self.results}
         points_left = [single_job(point) for name, point in self.points.items() if name not in tried]
         yield from self._while_time(points_left)
-        if points_left:
-            tried = {each.id for each in self.results}
-            pairs_left = [job for job in self.second_crashes() if job.id in self.directed - tried]
-            yield from self._while_time(pairs_left)
+        jobs = self.second_crashes(every=True)
+        tried = {each.id for each in self.results}
+        yield from self._while_time([job for job in jobs if job.id in self.directed - tried])
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
         """Yield groups of jobs until the test's time is over; each group has as many jobs as can run in parallel."""
@@ -521,7 +564,8 @@ class Campaign:
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
             yield loop_job(point)
         elif then:
-            recovered = [each for each in points(self.recoveries.get(point, ())) if each.is_called(second)]
+            recovery = self.harness.recovery_of(self.crashed[point]) if point in self.crashed else None
+            recovered = [each for each in points(recovery.effects if recovery else ()) if each.is_called(second)]
             if not recovered:
                 raise InvalidInput(
                     f"--only {name}: the recovery from {first} does not pass the point {second}; choose an id "
@@ -560,8 +604,9 @@ class Campaign:
         summary = self.ledger.summary(
             unjudged,
             found=self.points_total,
-            pairs=self.pairs_total,
-            directed=self.directed,
+            pairs=self.pairs,
+            directed=self.directed | self.grown,
+            sampled_writes=sum(len(borders(each.call)) > BORDERS for each in self._seen.effects),
             selected=self.is_part,
             between_lines=bool(self.settings.unwatchable),
         )
@@ -569,7 +614,8 @@ class Campaign:
         notes = [
             *(*seen.notes, *harness.outside.notes(), *log_notes(seen.effects, harness.logs)),
             *(*outage_notes(self.results), *late_notes(self.results)),
-            *(*harness.leftover_notes, *harness.lines.notes()),
+            *(*harness.leftover_notes, *harness.lines.notes(), *self._notes_on_states()),
+            *([LONGER] if self.settings.more else []),
         ]
         why = diagnose(summary, self.points, self.settings.decides)
         return pipeline_report(self.settings, seen, summary, why, stories=self._stories, notes=notes)

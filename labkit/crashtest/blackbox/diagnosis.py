@@ -6,7 +6,7 @@ Each harmful crash lies between two effects; if these two were atomic, the crash
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from labkit.crashtest.blackbox.jobs import LATER, NEW_INPUT
+from labkit.crashtest.blackbox.jobs import GROWN, LATER, NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Group, Result, Summary
@@ -141,8 +141,8 @@ def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
     if weakest.id == LATER:
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)
-    if weakest.id == NEW_INPUT and axis == "lost":
-        why = f"the recovery leaves a state in which new input is skipped: {weakest.because}"
+    if (weakest.id == NEW_INPUT or weakest.id.startswith(GROWN)) and axis == "lost":
+        why = f"a crash leaves a state in which new input is skipped: {weakest.because}"
         return Diagnosis("new input is skipped", why, FORGIVE)
     if weakest.id in QUERIES and axis == "lost":
         why = f"{weakest.title}: the rows were taken for those of an earlier query, and skipped or replaced"

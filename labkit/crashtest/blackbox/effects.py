@@ -10,7 +10,7 @@ from its first bytes, if they are recognised.
 import fnmatch
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +94,8 @@ class Effect:
     """The running number among effects of this kind on this masked path in the run, from 1."""
     file: str = ""
     """The path in `where` before it was masked; empty for SEND, LINE and EXIT, which change no known file."""
+    cuts: Mapping[str, int] | None = None
+    """Where the test may cut a write, as `labkit.crashtest.blackbox.points.cuts` returns it; None if not asked."""
 
     @property
     def kind(self) -> CallKind:
@@ -185,12 +187,19 @@ class Namer:
     def _below(self, call: Call) -> str | None:
         if call.name == "sync":
             return "/"
-        for path in (call.target, call.path):
-            for folder in self._folders:
-                if path and Path(path).is_relative_to(folder):
-                    inside = str(Path(path).relative_to(folder))
-                    return f"{folder.name}/{inside}" if self._named and folder != self.unnamed else inside
+        return self._inside(call.target) or self._inside(call.path)
+
+    def _inside(self, path: str) -> str | None:
+        for folder in self._folders:
+            if path and Path(path).is_relative_to(folder):
+                inside = str(Path(path).relative_to(folder))
+                return f"{folder.name}/{inside}" if self._named and folder != self.unnamed else inside
         return None
+
+    def file(self, path: str) -> str | None:
+        """Return the path of a file with ids and process numbers masked; None if it is ignored or in no folder."""
+        file = self._inside(path)
+        return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
 
     def _is_ignored(self, file: str) -> bool:
         name = file.rpartition("/")[2]

@@ -8,7 +8,7 @@ is due can be read and no more effects happen. Any start is over when nothing ha
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Event
@@ -17,8 +17,9 @@ from typing import Any, Protocol
 from labkit.core.errors import InvalidInput, JobFailed, LabError
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.lines import Lines
-from labkit.crashtest.blackbox.points import EXIT, Point, first_part
+from labkit.crashtest.blackbox.points import EXIT, Point, cuts
 from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
+from labkit.crashtest.blackbox.states import State, WatchedFiles
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 
@@ -68,6 +69,8 @@ class Start:
     over: Over
     log: Path
     silence: Silence = field(default_factory=Silence)
+    states: Mapping[str, State] = field(default_factory=dict)
+    """The files before each effect, by its name, and before the one that was prevented."""
 
 
 @dataclass
@@ -125,7 +128,10 @@ class Execution:
         note: Note | None = None,
         lines: Lines | None = None,
         begin: Watch | None = None,
+        files: WatchedFiles | None = None,
     ) -> None:
+        self._files = files
+        self._states: dict[str, State] = {}
         self._settings, self._namer, self._expected = settings, namer, expected
         self._at, self._ask, self._note = at, ask, note
         self._beside, self._lines, self._watch = beside or Beside(), lines or Lines(), begin or settings.watch
@@ -144,13 +150,13 @@ class Execution:
             output=log,
             decide=self.decide,
             tick=self.tick,
-            contents=self._cuts,
+            contents=self._cuts or self._ask is not None,
         )
         if watched.held is not None:
             self._over = Over.KILLED
-            if self._cuts:
-                write_part(watched.held)
-        return Start(self._effects, watched, self._over, log, self._silence)
+            if self._at is not None and self._at.cut:
+                write_part(watched.held, self._at.kind_of_cut)
+        return Start(self._effects, watched, self._over, log, self._silence, self._states)
 
     @property
     def _cuts(self) -> bool:
@@ -172,11 +178,16 @@ class Execution:
         if effect is None:
             return Answer.GO_ON
         effect = self._lines.added(effect, self._settings.folder)
+        if self._ask is not None:
+            # The bytes themselves are not kept: a run may write more than fits into memory.
+            effect = replace(effect, cuts=cuts(call), call=replace(effect.call, content=None))
         before = self._effects[-1].call.seconds if self._effects else 0.0
         if effect.kind is not CallKind.EXIT:
             self._silence.note(before, call.seconds)
         if self._ask is not None and self._ask(effect) is False:
             return Answer.GO_ON
+        if self._files is not None and (state := self._files.look(self._namer)) is not None:
+            self._states[effect.name] = state
         if self._at is not None and effect.name == self._at.effect:
             return Answer.KILL
         self._effects.append(effect)
@@ -220,13 +231,13 @@ class Execution:
             self._looked = time.monotonic()
 
 
-def write_part(call: Call) -> None:
-    """Write to a file the part of a write's bytes that reaches it if a SIGKILL ends the write about in the middle.
+def write_part(call: Call, kind: str = "") -> None:
+    """Write to a file the part of a write's bytes that reaches it if a SIGKILL ends the write at this kind of place.
 
     The kernel held the whole write until its process was dead, so this part is written here. Raises `JobFailed` if that
     is impossible.
     """
-    size = first_part(call)
+    size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed("this time no part of the write at which the command was killed could reach its file alone")
     try:

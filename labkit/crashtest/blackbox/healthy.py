@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -195,8 +195,8 @@ def _named_again(harness: Harness, start: Start) -> list[Effect]:
     harness.numbered = unordered(start.effects)
     if harness.numbered:
         namer = harness.namer()
-        renamed = [namer.name(effect.call) for effect in start.effects]
-        start.effects = [effect for effect in renamed if effect is not None]
+        renamed = [(namer.name(effect.call), effect.cuts) for effect in start.effects]
+        start.effects = [replace(effect, cuts=cuts) for effect, cuts in renamed if effect is not None]
     return start.effects
 
 

@@ -29,6 +29,8 @@ TWO = "two_instances"
 """The id of the run in which a second instance runs while the first one is held before it changes rows."""
 NEW_INPUT = "new_input"
 """The id of the run in which new input comes after the recovery from a crash."""
+GROWN = "more input at "
+"""The beginning of the id of a run in which new input comes between a crash and its restart; the point follows."""
 LATER = "later"
 """The id of the run that crashes at the command's end, recovers, and then starts the command once more."""
 
@@ -49,9 +51,23 @@ def new_input_job(at: Point) -> Job:
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, at)
-        harness.recover_with_new_input(run)
+        harness.recover(run)
+        if not run.stuck:
+            run.notes.append("new input came after the recovery")
+            harness.recover_with_new_input(run)
 
     return Job(NEW_INPUT, f"new input after the recovery from a crash {at}", Group.IDENTITY, perform)
+
+
+def grown_input_job(at: Point) -> Job:
+    """Return the job in which new input comes between a crash at this point and the restart."""
+
+    def perform(harness: Harness, run: PipelineRun) -> None:
+        harness.crash(run, at)
+        run.notes.append("new input came before the restart")
+        harness.recover_with_new_input(run)
+
+    return Job(f"{GROWN}{at.name}", f"new input between a crash {at} and the restart", Group.IDENTITY, perform)
 
 
 def two_instances_job(held: str) -> Job:

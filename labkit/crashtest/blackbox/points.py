@@ -9,7 +9,8 @@ were not tried.
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,11 +30,14 @@ EXIT = "exit"
 
 WITHIN = "within "
 """The beginning of the name of a crash point within a write; the name of the write follows."""
+FIRST, LAST, ROW_END, LAST_ROW = ", first page", ", last page", ", end of a row", ", in the last row"
+"""The end of the name of such a point, by where the write is cut; without an end, at a border near the middle."""
 LOOP = 5
 """The number of crashes, one after the other at the same point, in a run with a crash loop."""
 THEN = " then "
 """The separator, in the id of a run, between the crash point and the second crash point during the recovery."""
 
+_NEWLINE = ord("\n")
 _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.TRUNCATE})
 
 
@@ -44,8 +48,10 @@ class Extent(NamedTuple):
     """The crash points before second crashes."""
     pairs: int
     """The random pairs of a first and a second crash."""
-    directed: int | None
-    """The pairs for which a recovery gives a reason; None for all of them."""
+    directed: int
+    """The pairs for which a recovery gives a reason."""
+    grown: int
+    """The crash points at which new input comes before the restart."""
     loops: int
     """The crash points that get a run with a crash loop."""
     outages: int
@@ -56,8 +62,8 @@ class Extent(NamedTuple):
     """The time budget for all runs in seconds, raised if the planned runs need more."""
 
 
-QUICK = Extent(points=12, pairs=3, directed=6, loops=1, outages=4, large=2, seconds=170.0)
-WHOLE = Extent(points=60, pairs=8, directed=None, loops=3, outages=12, large=4, seconds=900.0)
+QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, large=2, seconds=170.0)
+WHOLE = Extent(points=60, pairs=8, directed=60, grown=60, loops=3, outages=12, large=4, seconds=900.0)
 
 
 class Point(NamedTuple):
@@ -78,7 +84,12 @@ class Point(NamedTuple):
     @property
     def effect(self) -> str:
         """Return the name of the effect that the crash prevents, wholly or in part; `exit` at the command's end."""
-        return self.name.removeprefix(WITHIN)
+        return effect_of(self.name)
+
+    @property
+    def kind_of_cut(self) -> str:
+        """Return where within the effect the crash comes, as the end of the point's name says it."""
+        return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
     def place(self) -> str:
@@ -113,23 +124,62 @@ class Plan(NamedTuple):
     total: int
 
 
-def first_part(call: Call) -> int:
-    """Return how many bytes of a write reach its file if a SIGKILL interrupts it about in the middle.
+def borders(call: Call) -> range:
+    """Return after how many bytes of a write a SIGKILL may end it; empty if it is no write, or lies within one page.
 
-    The number is 0 if a SIGKILL cannot interrupt it: Linux looks for a SIGKILL only between two pages
-    (generic_perform_write), so a write within one page is never cut.
+    Linux looks for a SIGKILL only between two pages (generic_perform_write).
     """
     if call.kind is not CallKind.WRITE or call.offset < 0 or call.name == "ioctl":
-        return 0
-    first = PAGE - call.offset % PAGE
-    return first + (call.size - first) // PAGE // 2 * PAGE if first < call.size else 0
+        return range(0)
+    return range(PAGE - call.offset % PAGE, call.size, PAGE)
 
 
-def points(effects: Sequence[Effect], *, syncs: bool = False, cuts: bool = False) -> list[Point]:
+BORDERS = 3
+"""The number of borders between pages at which the test cuts one write: the first, one near the middle, the last."""
+
+
+def cuts(call: Call) -> dict[str, int]:
+    """Return where the test cuts a write: how many of its bytes reach the file, by the kind of place; at most five.
+
+    Three are borders between pages. Two depend on the rows of a text, at whose length a border lies by chance: if other
+    rows had come before or in it, a border could lie at the end of a row or within the last one.
+    """
+    pages = borders(call)
+    places = {}
+    if pages:
+        places = {"": pages[len(pages) // 2], FIRST: pages[0], LAST: pages[-1]}
+    if pages or call.offset > 0:
+        ends = _row_ends(call.content)
+        if len(ends) > 1:
+            middle = [end for end in ends if end in pages] or ends[:-1]
+            places |= {ROW_END: middle[len(middle) // 2], LAST_ROW: (ends[-2] + ends[-1]) // 2}
+    distinct = {size: kind for kind, size in reversed(places.items())}
+    return {kind: size for kind, size in places.items() if distinct[size] == kind}
+
+
+def _row_ends(content: bytes | None) -> list[int]:
+    """Return where the rows of a text end, counted in bytes; the last one is the end of the text."""
+    text = content or b""
+    with suppress(UnicodeDecodeError):
+        if b"\0" not in text and text.decode():
+            ends = [place + 1 for place, byte in enumerate(text) if byte == _NEWLINE]
+            return ends if ends and ends[-1] == len(text) else [*ends, len(text)]
+    return []
+
+
+def effect_of(name: str) -> str:
+    """Return the name of the effect that a crash at the point with this name prevents, wholly or in part."""
+    if not name.startswith(WITHIN):
+        return name
+    name = name.removeprefix(WITHIN)
+    return next((name.removesuffix(kind) for kind in (FIRST, LAST, ROW_END, LAST_ROW) if name.endswith(kind)), name)
+
+
+def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
     """Return every crash point of a run in order; the last one is the command's end.
 
-    With `syncs`, there is also a point before each sync, as a test of power cuts needs it; with `cuts`, a point within
-    each write that a SIGKILL may cut in two.
+    With `syncs`, there is also a point before each sync, as a test of power cuts needs it; with `within`, there are
+    points within each write that a SIGKILL may cut.
     """
     places: list[Point] = []
     after, line_before = "", None
@@ -137,8 +187,8 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, cuts: bool = False
         if effect.kind is CallKind.EXIT or (effect.kind is CallKind.SYNC and not syncs):
             continue
         places.append(Point(effect.name, len(places) + 1, after, effect.line, line_before))
-        if cuts and (size := first_part(effect.call)):
-            name = f"{WITHIN}{effect.name}"
+        for kind, size in (effect.cuts or cuts(effect.call)).items() if within else ():
+            name = f"{WITHIN}{effect.name}{kind}"
             places.append(Point(name, len(places) + 1, after, effect.line, line_before, size))
         after, line_before = effect.name, effect.line
     return [*places, Point(EXIT, len(places) + 1, after, None, line_before)]
@@ -164,10 +214,18 @@ def choose(
     among points with the same rank, those of the rarest family. Points at the files in `last`, a set of masked paths,
     come after all others.
     """
-    places = points(effects, syncs=syncs, cuts=not syncs)
+    places = points(effects, syncs=syncs, within=not syncs)
     ranking = _Importance(effects, families(effects, shown), last)
     chosen = sorted(ranking.ordered(places)[:most], key=places.index)
     return Plan(tuple(chosen), len(places))
+
+
+def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
+    """Return the points just after an effect that changed the reader's rows, before one that can make rows visible, and
+    the end, in the order in which a test tries them. The arguments are those of `choose`.
+    """
+    ranking = _Importance(effects, families(effects, shown), last)
+    return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
@@ -255,10 +313,25 @@ class Pairs(NamedTuple):
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
-    total: int
-    """The number of all pairs that the recoveries make possible."""
+    every: frozenset[str]
+    """The names of all pairs that the recoveries make possible."""
     directed: frozenset[str]
     """The names of all directed pairs, including those that were not chosen."""
+
+
+class States(NamedTuple):
+    """The states of a pipeline's files, each as a value that equal states share."""
+
+    before: Mapping[Point, Mapping[str, Hashable]]
+    """The states before each effect of a recovery, by the point of the crash and the name of the effect."""
+    known: frozenset[Hashable]
+    """The states from which runs with one crash recover."""
+    is_whole: bool
+    """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
+
+    def after(self, pair: Pair) -> Hashable | None:
+        """Return the state that a pair of crashes leaves; None if it is not known."""
+        return self.before.get(pair.first, {}).get(pair.second.name)
 
 
 class Recoveries:
@@ -269,16 +342,21 @@ class Recoveries:
     """
 
     def __init__(
-        self, recoveries: Mapping[Point, Sequence[Effect]], healthy: Sequence[Effect], showing: Container[str] = ()
+        self,
+        recoveries: Mapping[Point, Sequence[Effect]],
+        healthy: Sequence[Effect],
+        showing: Container[str] = (),
+        states: "States | None" = None,
     ) -> None:
         """Take the effects of the recovery after each crash, by crash point.
 
         `healthy` are the effects of the run without a crash, `showing` the families of those that change the reader's
-        rows.
+        rows. `states` are those of the files; None if they are not known.
         """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
         self._ranking = _Importance(healthy, showing)
+        self._states = states or States({}, frozenset(), is_whole=False)
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
         """Return the directed pairs (`most_directed` of them, or all), and a seeded random sample of `most` others."""
@@ -289,19 +367,39 @@ class Recoveries:
             ranking = _Importance(effects, self._showing)
             ranks |= {Pair(first, second): ranking.of(second) for second in points(effects)[:-1]}
         sample = _sample(ranks, most, frozenset(chosen))
-        total = len(ranks.keys() | set(directed))
-        return Pairs((*chosen, *sample), total, frozenset(each.name for each in directed))
+        every = frozenset(each.name for each in [*ranks, *directed])
+        return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
     def directed(self) -> list[Pair]:
         """Return all directed pairs, the most informative ones first.
 
         First comes one effect of each family that only recoveries have, for at most half of a quick test's directed
-        pairs. Then come crashes in two batches, then the same crash twice, then the rest.
+        pairs. Then come crashes in two batches, then the same crash twice, then the rest, and last those that only
+        their state directs. A pair is left out if another run recovers from the state that it leaves.
         """
         repairs = self.repairs()
-        half = (QUICK.directed or 0) // 2
+        half = QUICK.directed // 2
         ordered = [*repairs[:half], *self.two_batches(), *self.twice(), *repairs[half:]]
-        return list(dict.fromkeys(ordered))
+        known = set(self._states.known)
+        chosen: dict[Pair, None] = {}
+        for number, pair in enumerate([*ordered, *self.by_state()]):
+            state = self._states.after(pair)
+            has_reason = number < len(ordered) and not (self._states.is_whole and state is not None)
+            if has_reason or state not in known:
+                chosen[pair] = None
+                known.add(state)
+        return list(chosen)
+
+    def by_state(self) -> list[Pair]:
+        """Return the pairs of which the state is known that they leave, the most important second crashes first."""
+        ranks: dict[Pair, tuple[int, int, int]] = {}
+        for first, effects in self._recoveries.items():
+            ranking = _Importance(effects, self._showing)
+            for second in points(effects):
+                pair = Pair(first, second)
+                if self._states.after(pair) is not None:
+                    ranks[pair] = (ranking.of(second), first.number, second.number)
+        return sorted(ranks, key=ranks.__getitem__)
 
     def repairs(self) -> list[Pair]:
         """Return the pairs whose second crash is at an effect that only recoveries have, as the run without a crash

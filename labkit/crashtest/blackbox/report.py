@@ -12,10 +12,10 @@ from labkit.crashtest.verdict import KERNEL, LINES, Result, Summary
 
 UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
-    "clocks that jump, a restart on another day, input that grows between a crash and its restart, the death of a "
-    "server that the pipeline writes to, of one process alone where there are several, SIGTERM, errors of the store "
-    "(locked, full), more than {loops} crashes at one place, and more than two at different places; of two places, "
-    "pairs are a sample."
+    "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, of one "
+    "process alone where there are several, SIGTERM, errors of the store (locked, full), more than {loops} crashes at "
+    "one place, and more than two at different places; pairs of places that leave the files as another crash does are "
+    "a sample."
 )
 BETWEEN_LINES = (
     "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
@@ -89,5 +89,10 @@ def pipeline_report(
         drawn,
         tuple(dict.fromkeys([*between, *notes, *not_judged])),
         settings.untested(summary.results)
-        or UNTESTED.format(power=POWER_SENTENCES[settings.power_cut], pause=expiring, loops=LOOP),
+        or UNTESTED.format(
+            power=POWER_SENTENCES[settings.power_cut],
+            pause=expiring,
+            grown="" if settings.more else "input that grows between a crash and its restart (--more tries it), ",
+            loops=LOOP,
+        ),
     )

@@ -33,9 +33,11 @@ from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.power_cut import Journal, recording
 from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
+from labkit.crashtest.blackbox.states import WatchedFiles
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
+from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import SETTLED
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.guarding import GuardLate
@@ -61,6 +63,9 @@ UNREADABLE = "the reader fails after the recovery"
 
 WAITS_SECONDS = 2.0
 """A second instance that makes no system call for this many seconds waits for the first one, and is killed."""
+
+OTHER_ROWS = "without a crash, the rows depend on when --more adds its input, so nobody knows which are due"
+"""The beginning of the reason why the guarantee is unknown if new input is not simply added to the rows."""
 
 ONCE_MORE = "the restarted command ended well and rows were missing; it was started once more"
 """The note on a run whose restarted command ended well without all rows, so the test started it once more."""
@@ -143,6 +148,7 @@ class Harness:
         self.outside = Outside(settings.watched, settings.ignored)
         self.patience = Patience()
         self.lines = Lines()
+        self.files = WatchedFiles(settings.watched, folder.parent)
         self.reads_first = False
         """Whether each run begins with a reading, because a reader may make the store when it is first called."""
         self.longer: list[Any] = []
@@ -158,6 +164,7 @@ class Harness:
         self.numbered, self.logs = other.numbered, other.logs
         self.patience = other.patience
         self.lines = other.lines
+        self.files.base, self.files.too_many = other.files.base, other.files.too_many
         self.reads_first = other.reads_first
         self.longer = other.longer
 
@@ -179,6 +186,8 @@ class Harness:
         run.folder.mkdir(parents=True)
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
         self.helpers.begin()
+        if self.files.base is None and not self.settings.unwatchable:
+            self.files.look(self.namer())
         if self.reads_first:
             with suppress(ReaderFailed, InvalidInput):
                 self.helpers.read()
@@ -220,6 +229,8 @@ class Harness:
                 note=changes,
                 lines=self.lines.of_another_start() if run.starts else self.lines,
                 begin=watch or self.starter(is_first=not run.starts, exits=exits),
+                # In the run without a crash labkit must not read files, because it observes who reads them.
+                files=self.files if self.files.base is not None and ask is None else None,
             )
             start = execution.run({MARK: self.mark}, log)
             changes.whole = start.over in (Over.ENDED, Over.COMPLETE)
@@ -347,36 +358,48 @@ class Harness:
             time.sleep(pause)
             self.recover(run)
 
-    def add_input_without_crash(self) -> None:
+    def add_input_without_crash(self) -> list[str]:
         """Run the command, add new input, run it again, and keep the rows as those that are due with that input.
 
-        Raises `InvalidInput` if that fails, or if no new row comes of it.
+        Returns the reasons why nobody knows whether these rows are right: a run that gets all input at once leaves
+        other rows, or expected rows are missing. Raises `InvalidInput` if a run fails, or if no new row comes of it.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
             before = steady(self.read)
             self.helpers.add_input()
-            again = self.start(run)
-            if self.failed(again):
-                raise JobFailed(f"the command failed when it was started again: {self.ending_of(again)}")
-            self.longer = steady(self.read)
+            self.longer = self._rows_without_crash(run)
         if run.unknown or usual.over is not Over.ENDED:
             reason = (
                 run.unknown.removeprefix("--more: ")
                 or "the command does not end by itself, so nobody knows when it has taken the input"
             )
             raise InvalidInput(f"--more {self.settings.more}: {reason.rstrip('.')}.")
-        if not self.settings.expectation(self.longer, self.longer).misses(before):
+        due = self.settings.expectation(self.longer, self.longer)
+        if not due.misses(before):
             raise InvalidInput(
                 f"--more {self.settings.more}: no new row came out after it; make it add input that the command takes."
             )
+        with self.run("all input healthy", "no crash, and all input at once") as run:
+            self.helpers.add_input()
+            at_once = self._rows_without_crash(run)
+        if run.unknown:
+            raise InvalidInput(f"--more {self.settings.more}: with all input at once {run.unknown.rstrip('.')}.")
+        if counted(at_once) != counted(self.longer):
+            return [
+                f"{OTHER_ROWS}: {len(self.longer)} row(s) if --more comes later, {len(at_once)} if it comes at once"
+            ]
+        lacking = due.shape is not Shape.LAST and self.expectation is not None and self.expectation.misses(self.longer)
+        return [f"{OTHER_ROWS}: {lacking} row(s) of --expected are missing after --more"] if lacking else []
+
+    def _rows_without_crash(self, run: PipelineRun) -> list[Any]:
+        start = self.start(run)
+        if self.failed(start):
+            raise JobFailed(f"the command failed when it was started: {self.ending_of(start)}")
+        return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
-        """Recover from a crash, add new input, and start the command once more; all rows are due then."""
-        self.recover(run)
-        if run.stuck:
-            return
-        run.notes.append("new input came after the recovery")
+        """Add new input, and start the command once more after a crash or a recovery; all rows are due then."""
         self.helpers.add_input()
         usual = self.expectation
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
@@ -512,10 +535,10 @@ class Harness:
     def _add(run: PipelineRun, values: Sequence[Any], moment: str) -> None:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
-    def recovery_of(self, run: PipelineRun) -> list[Effect]:
-        """Return the effects of the first start after a crash that did not refuse to run; empty if there was none."""
+    def recovery_of(self, run: PipelineRun) -> Start | None:
+        """Return the first start after a crash that did not refuse to run; None if there was no second start."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
-        return later[0].effects if later else []
+        return later[0] if later else None
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:

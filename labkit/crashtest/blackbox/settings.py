@@ -85,7 +85,8 @@ class PipelineSettings(SharedOptions):
     more: str = option(
         Text(metavar="CMD"),
         "",
-        "Adds new input; one run recovers from a crash, gets it, and must go on. Default: no such run.",
+        "Adds new input; one run recovers from a crash, gets it, and must go on, and others get it between a crash and "
+        "the restart. Default: no such run.",
     )
     pairs: int | None = option(
         Number(0, complaint="write how many random pairs of crashes to try, as in --pairs 100.", metavar="N"),
