@@ -128,13 +128,18 @@ def test_the_one_part_of_thirty_that_is_wrong_is_found_where_every_place_is_trie
 
 
 @pytest.mark.slow
-def test_a_whole_test_makes_every_directed_pair_for_which_there_is_time() -> None:
-    settings = pipeline_settings(expected()["wrong_undo"]["command"], **options("wrong_undo") | {"quick": False})
+def test_a_whole_test_makes_every_directed_pair_and_finds_what_only_two_ordinary_crashes_show() -> None:
+    name = "wrong_alternates"
+    settings = pipeline_settings(expected()[name]["command"], **options(name) | {"quick": False})
     with pipeline_campaign(settings) as running:
-        running.everything()
+        report = running.everything()
+        check(name, report)
         tried = {each.id for each in running.results if not each.unknown}
         assert len(running.directed) > QUICK.directed
         assert running.directed <= tried
+        assert len(running.pairs) > 4 * len(running.directed)
+        assert running.comparison is not None
+        assert running.comparison.blurred() == []
 
 
 def test_a_sync_of_only_is_refused_with_the_place_that_leaves_the_same() -> None:

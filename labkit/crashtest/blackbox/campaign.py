@@ -188,7 +188,7 @@ class Campaign:
             return jobs
         if not self.harness.endless:
             jobs.append(later_job(self.points[EXIT]))
-        if self.settings.more:
+        if self.harness.longer:
             jobs.append(new_input_job(self._last_effect()))
             grown = list(map(grown_input_job, telling(self._seen.effects, self._seen.showing, self._last)))
             self.grown = frozenset(job.id for job in grown)

@@ -361,21 +361,22 @@ class Harness:
     def add_input_without_crash(self) -> list[str]:
         """Run the command, add new input, run it again, and keep the rows as those that are due with that input.
 
-        Returns the reasons why nobody knows whether these rows are right: a run that gets all input at once leaves
-        other rows, or expected rows are missing. Raises `InvalidInput` if a run fails, or if no new row comes of it.
+        Returns the reasons why nobody knows which rows are due, and then keeps none: a run that gets all input at once
+        leaves other rows, or expected rows are missing. Raises `InvalidInput` if a run fails, or if no new row comes of
+        it.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
             before = steady(self.read)
             self.helpers.add_input()
-            self.longer = self._rows_without_crash(run)
+            longer = self._rows_without_crash(run)
         if run.unknown or usual.over is not Over.ENDED:
             reason = (
                 run.unknown.removeprefix("--more: ")
                 or "the command does not end by itself, so nobody knows when it has taken the input"
             )
             raise InvalidInput(f"--more {self.settings.more}: {reason.rstrip('.')}.")
-        due = self.settings.expectation(self.longer, self.longer)
+        due = self.settings.expectation(longer, longer)
         if not due.misses(before):
             raise InvalidInput(
                 f"--more {self.settings.more}: no new row came out after it; make it add input that the command takes."
@@ -385,12 +386,13 @@ class Harness:
             at_once = self._rows_without_crash(run)
         if run.unknown:
             raise InvalidInput(f"--more {self.settings.more}: with all input at once {run.unknown.rstrip('.')}.")
-        if counted(at_once) != counted(self.longer):
-            return [
-                f"{OTHER_ROWS}: {len(self.longer)} row(s) if --more comes later, {len(at_once)} if it comes at once"
-            ]
-        lacking = due.shape is not Shape.LAST and self.expectation is not None and self.expectation.misses(self.longer)
-        return [f"{OTHER_ROWS}: {lacking} row(s) of --expected are missing after --more"] if lacking else []
+        if counted(at_once) != counted(longer):
+            return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
+        lacking = due.shape is not Shape.LAST and self.expectation is not None and self.expectation.misses(longer)
+        if lacking:
+            return [f"{OTHER_ROWS}: {lacking} row(s) of --expected are missing after it"]
+        self.longer = longer
+        return []
 
     def _rows_without_crash(self, run: PipelineRun) -> list[Any]:
         start = self.start(run)
