@@ -1,17 +1,21 @@
 """Several learners at once on one machine, each a user of the system with a home of their own: does each end right?
 
     sudo .venv/bin/python tools/several_learners.py [--learners 8] [--processes 400] [--minutes 45]
+        [--turns 2] [--crashes 3]
 
 Linux, as root. Each learner runs one notebook with real crashes of Spark from end to end, the first two with a
 PostgreSQL and a Kafka broker of their own, and nbval compares what every cell says with what the notebook claims. They
-share a temporary folder, the loopback interface and the machine. Exit 1 where a learner ends otherwise, where a
-process, port, file of the lab or piece of shared memory of a learner is left, or where a port can be reached from
-another machine. Prints memory and processes of each at their peak.
+share a temporary folder, the loopback interface and the machine. With `--turns` so many runs are under way at a time
+(LABKIT_TURNS). With `--crashes` each learner has a notebook with so many crashes instead, with a minute between two,
+as a class in a lesson; the seconds from each cell to its verdict are printed, too. Exit 1 where a learner ends
+otherwise, where a process, port, file of the lab or piece of shared memory of a learner is left, or where a port can be
+reached from another machine. Prints memory and processes of each at their peak.
 
 The accounts exist only in a mount namespace of this script: nothing of the machine is changed.
 """
 
 import argparse
+import itertools
 import os
 import shutil
 import signal
@@ -20,19 +24,32 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
+import nbformat
 import psutil
+
+from labkit.host.turns import VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_USER = 60_001 + 16 * (os.getpid() % 300)
 """Ids that nobody has, other ones each time: by them processes, ports and files are known to be a learner's."""
 NOTEBOOKS = ("08_postgres", "09_kafka")
 OTHERWISE = "00_start"
+CRASHES = "crashes"
+SINKS = {"append": [0, 1, 2], "two_phase": []}
+"""The sinks that are crashed in turn, and the rows that are then duplicates."""
+CRASH = """import time
+from labkit import lab
+time.sleep({pause})
+begun = time.monotonic()
+assert list(lab.crash("sink.after_pre_commit", sink="{sink}").verdict.duplicate) == {rows}
+print(time.monotonic() - begun, file=open("seconds.txt", "a"))"""
+PAUSE = 60.0
+"""The seconds between two crashes of a learner, who reads."""
 SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108  # looked at, and not written to
 INSIDE = "--inside"
 EVERY = 1.0
@@ -69,6 +86,8 @@ def main() -> int:
     options.add_argument("--learners", type=int, default=8)
     options.add_argument("--processes", type=int, default=400)
     options.add_argument("--minutes", type=float, default=45.0)
+    options.add_argument("--turns", type=int)
+    options.add_argument("--crashes", type=int)
     options.add_argument(INSIDE, action="store_true", help=argparse.SUPPRESS)
     asked = options.parse_args()
     if os.geteuid() != 0 or not Path("/proc/self/smaps_rollup").exists():
@@ -83,11 +102,11 @@ def main() -> int:
     place.chmod(0o755)
     learners = [
         Learner(FIRST_USER + number, notebook, place / f"learner{number + 1}")
-        for number, notebook in enumerate(_notebooks(asked.learners))
+        for number, notebook in enumerate(_notebooks(asked.learners, asked.crashes))
     ]
     try:
-        furnish(place, learners)
-        complaints = work(learners, asked.processes, 60 * asked.minutes)
+        furnish(place, learners, asked.crashes)
+        complaints = work(learners, asked.processes, 60 * asked.minutes, _turns(place, asked.turns))
         complaints += list(left_behind(learners))
         tell(learners, asked.processes)
     finally:
@@ -101,12 +120,33 @@ def main() -> int:
     return 1 if complaints else 0
 
 
-def _notebooks(count: int) -> Sequence[str]:
+def _notebooks(count: int, crashes: int | None) -> Sequence[str]:
+    if crashes:
+        return [CRASHES] * count
     first = NOTEBOOKS if count > len(NOTEBOOKS) else ()
     return [*first, *[OTHERWISE] * (count - len(first))]
 
 
-def furnish(place: Path, learners: Sequence[Learner]) -> None:
+def _turns(place: Path, most: int | None) -> dict[str, str]:
+    """The variable with which so many runs are under way at a time; empty without a number."""
+    if most is None:
+        return {}
+    folder = place / "turns"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    return {VARIABLE: f"{most}:{folder}"}
+
+
+def _with_crashes(count: int) -> str:
+    """A notebook with so many crashes."""
+    sinks = itertools.islice(itertools.cycle(SINKS), count)
+    sources = [CRASH.format(sink=sink, rows=SINKS[sink], pause=PAUSE * bool(n)) for n, sink in enumerate(sinks)]
+    cells = [nbformat.v4.new_code_cell(source, metadata={"tags": ["nbval-ignore-output"]}) for source in sources]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return str(nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})))
+
+
+def furnish(place: Path, learners: Sequence[Learner], crashes: int | None) -> None:
     """Accounts, homes, and a Python that everybody may run, where the one of this environment is root's alone."""
     for name, line in (
         ("passwd", "{0.name}:x:{0.user}:{0.user}::{0.home}:/bin/sh\n"),
@@ -121,7 +161,10 @@ def furnish(place: Path, learners: Sequence[Learner]) -> None:
     for learner in learners:
         cache = learner.home / ".cache" / "labkit"
         cache.mkdir(parents=True)
-        shutil.copy(ROOT / "checked" / f"{learner.notebook}.ipynb", learner.home)
+        if crashes:
+            (learner.home / f"{CRASHES}.ipynb").write_text(_with_crashes(crashes), encoding="utf-8")
+        else:
+            shutil.copy(ROOT / "checked" / f"{learner.notebook}.ipynb", learner.home)
         for folder in jars.glob("kafka-*[0-9]"):  # fetched once, as for an image
             if learner.notebook == "09_kafka":
                 shutil.copytree(folder, cache / folder.name)
@@ -142,12 +185,12 @@ def _show_python(beside: Path) -> None:
     subprocess.run(["mount", "--bind", "-o", "ro", beside, python], check=True)
 
 
-def work(learners: Sequence[Learner], processes: int, seconds: float) -> list[str]:
+def work(learners: Sequence[Learner], processes: int, seconds: float, turns: Mapping[str, str]) -> list[str]:
     """Starts all at once and looks at them until all have ended; what did not end right."""
     complaints: list[str] = []
     deadline = time.monotonic() + seconds
     for learner in learners:
-        _begin(learner, processes, seconds)
+        _begin(learner, processes, seconds, turns)
     busy = list(learners)
     while busy and time.monotonic() < deadline:
         time.sleep(EVERY)
@@ -165,7 +208,7 @@ def work(learners: Sequence[Learner], processes: int, seconds: float) -> list[st
     return complaints
 
 
-def _begin(learner: Learner, processes: int, seconds: float) -> None:
+def _begin(learner: Learner, processes: int, seconds: float, turns: Mapping[str, str]) -> None:
     """nbval on the notebook, as the learner, with nothing of this user's environment."""
     cell = f"--nbval-cell-timeout={int(seconds)}"
     command = ["prlimit", f"--nproc={processes}:{processes}", sys.executable]
@@ -177,6 +220,7 @@ def _begin(learner: Learner, processes: int, seconds: float) -> None:
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "PYTHONPATH": f"{ROOT}:{ROOT / 'tools'}",
+        **turns,
     }
     if java := os.environ.get("JAVA_HOME"):
         environment["JAVA_HOME"] = java
@@ -271,7 +315,7 @@ def left_behind(learners: Sequence[Learner]) -> Iterator[str]:
 
 def _files() -> Iterator[tuple[int, Path]]:
     """The owner of everything that lies in folders that all share."""
-    for path in chain.from_iterable(folder.iterdir() for folder in SHARED):
+    for path in itertools.chain.from_iterable(folder.iterdir() for folder in SHARED):
         # nbval ends a kernel by SIGKILL, so what a notebook itself asked `tempfile` for stays.
         with suppress(OSError):
             if not path.name.startswith("tmp"):
@@ -306,6 +350,13 @@ def tell(learners: Sequence[Learner], processes: int) -> None:
         print(
             f"{one.name}  {one.notebook:11}  {one.seconds:6.0f} s  {one.memory / MEGABYTE:6.0f} MB  "
             f"{one.tasks:4} processes and threads  ports {len(one.ports)}"
+        )
+    written = [one.home / "seconds.txt" for one in learners]
+    seconds = [[float(line) for line in path.read_text().split()] for path in written if path.exists()]
+    for number, each in enumerate(itertools.zip_longest(*seconds), start=1):
+        few = sorted(one for one in each if one is not None)
+        print(
+            f"crash {number}: from cell to verdict {few[0]:.0f} to {few[-1]:.0f} s, median {few[len(few) // 2]:.0f} s"
         )
     memory, tasks = (max(each) for each in zip(*together, strict=True))
     print(

@@ -21,9 +21,10 @@ from labkit.core.errors import InvalidInput, LabError
 from labkit.host.cores import cores
 from labkit.host.processes import wire
 from labkit.host.processes.child import SupervisedDriver
-from labkit.host.processes.events import AnyEvent, DriverStarts, Ending, Ready, StandbyStarts
+from labkit.host.processes.events import AnyEvent, DriverStarts, Ending, Ready, StandbyStarts, Waits
 from labkit.host.processes.protocol import Launch, RunQueries
 from labkit.host.servers.lines import LineServer
+from labkit.host.turns import turn
 from labkit.runs.driver_task import ACTIVE, PATIENCE, DriverTask, QueryTask
 from labkit.runs.evidence import DriverEvents
 from labkit.runs.progress import Tell
@@ -71,8 +72,9 @@ def conduct(
     """Drive every run to its end. A run that fails keeps its error in `Run.error`, and the others go on.
 
     `scratch` is a folder for the drivers' temporary files and is removed afterwards. `heartbeat` is called
-    every `HEARTBEAT` seconds; an exception that it raises ends every driver and is then raised here. Raises
-    `ServiceUnavailable` if there is too little memory for the standby drivers of the setup.
+    every `HEARTBEAT` seconds; an exception that it raises ends every driver and is then raised here. With LABKIT_TURNS
+    the runs wait for their turn first. Raises `ServiceUnavailable` if there is too little memory for the standby
+    drivers of the setup.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)
@@ -80,13 +82,13 @@ def conduct(
         _refuse_standby(runs[0])
         check_memory(len(runs[0].crashes_left))
     shutil.rmtree(scratch, ignore_errors=True)
-    side_by_side = _side_by_side(runs, setup)
     drivers = DriverPool(scratch, tell, patience, setup)
     try:
         with (
+            turn(_waiting(tell, heartbeat)),
             ExitStack() as servers,
             setup.warm.run() if setup.warm else nullcontext(),
-            ThreadPoolExecutor(side_by_side) as pool,
+            ThreadPoolExecutor(side_by_side := _side_by_side(runs, setup)) as pool,
         ):
             for run in runs:
                 if run.scenario.job is Job.SOCKET:
@@ -99,6 +101,21 @@ def conduct(
     finally:
         drivers.close()
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int], None]:
+    """Return the function that is called while others have their turn: it tells how many of them come first."""
+    told = 0
+
+    def waits(ahead: int) -> None:
+        nonlocal told
+        if heartbeat:
+            heartbeat()
+        if ahead != told:
+            told = ahead
+            tell(Waits(ahead))
+
+    return waits
 
 
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:

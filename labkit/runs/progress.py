@@ -31,6 +31,7 @@ from labkit.host.processes.events import (
     Stopped,
     Struck,
     Unwanted,
+    Waits,
 )
 
 Tell = Callable[[AnyEvent], None]
@@ -85,6 +86,7 @@ _OfDriver = (
     | Killed
     | Died
     | Unwanted
+    | Waits
 )
 
 
@@ -116,6 +118,8 @@ def _of_driver(event: _OfDriver) -> str:  # noqa: C901, PLR0911, PLR0912  # one 
             return "the driver ended without being killed"
         case Unwanted():
             return "the driver was stopped"
+        case Waits():
+            return f"waiting for a turn on this machine: {event.ahead} run(s) come first"
         case _:
             assert_never(event)
 

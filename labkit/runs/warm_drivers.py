@@ -23,12 +23,13 @@ from pathlib import Path
 
 import psutil
 
-from labkit.core.errors import LabError
+from labkit.core.errors import InvalidInput, LabError
 from labkit.host.doctor import MEMORY_NEEDED
 from labkit.host.fast_start import fast_start
 from labkit.host.java import find_java
 from labkit.host.processes import wire
 from labkit.host.processes.protocol import Launch
+from labkit.host.turns import Rank, turn
 from labkit.runs.driver_task import ACTIVE, PATIENCE, DriverTask
 from labkit.runs.run import Run
 from labkit.spark.fast.standby import Standby
@@ -96,6 +97,10 @@ class WarmDriver:
     def remove(self) -> None:
         """Remove the folder of a driver that has ended."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Unneeded(Exception):
+    """Raised when a driver is no longer needed whose start waits for its turn."""
 
 
 class WarmDrivers:
@@ -173,20 +178,38 @@ class WarmDrivers:
                 if not self._wanted:
                     self._keeper = None
                     return
-                # One after the other, so that the first one is warm as soon as can be.
-                driver = self._start() if len(self._drivers) < self._kept and not self._runs and _may_start() else None
-                if driver is None:
+                if not self._lacks_one():
                     self._changed.wait(_LOOK)
-            if driver is not None:
-                driver.warm_up()
+            driver = None
+            try:
+                with turn(self._waits, Rank.PREPARATION):
+                    # One after the other, so that the first one is warm as soon as can be.
+                    if driver := self._start():
+                        driver.warm_up()
+            except _Unneeded:
+                continue
+            except InvalidInput:  # of LABKIT_TURNS; the next run tells it
+                self.end()
             is_idle = time.monotonic() - self._used > self._idle
             if is_idle or psutil.virtual_memory().available < LEAST_FREE or (driver is not None and driver.error):
                 self.end()
 
-    def _start(self) -> WarmDriver:
-        driver = WarmDriver()
-        self._drivers.append(driver)
-        return driver
+    def _lacks_one(self) -> bool:
+        """Return whether a driver should be started. Call it with the lock of `_changed`."""
+        return self._wanted and len(self._drivers) < self._kept and not self._runs and _may_start()
+
+    def _waits(self, _ahead: int) -> None:
+        with self._changed:
+            if not self._lacks_one():
+                raise _Unneeded
+
+    def _start(self) -> WarmDriver | None:
+        with self._changed:
+            if not self._lacks_one():
+                return None
+            driver = WarmDriver()
+            self._drivers.append(driver)
+            return driver
 
 
 def _may_start() -> bool:

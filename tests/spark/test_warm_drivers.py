@@ -17,6 +17,7 @@ from waiting import until
 
 from labkit import lab
 from labkit.core.errors import LabError
+from labkit.host import turns
 from labkit.host.fast_start import VARIABLE, FastStart
 from labkit.host.java import Java
 from labkit.host.processes.events import AnyEvent, DriverStarts, Ended, Killed
@@ -139,6 +140,17 @@ def test_none_starts_while_a_run_needs_the_processor(
         until(lambda: len(looks) > 1, "the keeper's looks at the machine's memory")
         assert not any(looks)
     until(lambda: len(pool._drivers) == KEPT, "the drivers")
+
+
+def test_they_wait_for_a_turn_and_give_it_back(
+    pool: WarmDrivers, tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(turns.VARIABLE, f"1:{tmp_path}/turns")
+    with turns.turn(print):
+        pool.want()
+        until(lambda: len(list((tmp_path / "turns").iterdir())) == 2, "the keeper's ticket")
+        assert drivers_of(place) == []
+    until(lambda: pool.are_warm and not list((tmp_path / "turns").iterdir()), "warm drivers, and no ticket")
 
 
 def test_one_that_fails_ends_the_attempts(with_driver: Callable[[str], None], tmp_path: Path) -> None:

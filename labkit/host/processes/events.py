@@ -18,6 +18,16 @@ class QueryEvent(Event, frozen=True):
     """The name of the query, unique within its driver."""
 
 
+class Waits(Event, frozen=True, tag="waits"):
+    """The runner waits for its turn on a machine that several learners share (`labkit.host.turns`).
+
+    Only observers in the runner receive this event; it never crosses a pipe.
+    """
+
+    ahead: int
+    """How many runs must end before."""
+
+
 class DriverStarts(Event, frozen=True, tag="driver"):
     """The runner, the parent of the supervisor, is about to start a driver.
 
@@ -175,6 +185,7 @@ Ending = Killed | Died | Unwanted
 AnyEvent = (
     DriverStarts
     | StandbyStarts
+    | Waits
     | Started
     | Application
     | SessionUp

@@ -1,0 +1,150 @@
+"""Turns of real runs on a machine that several learners share: so many at a time, first come, first served.
+
+LABKIT_TURNS=2 allows two at a time, of all users together who see the same folder; without it nobody waits. A turn is a
+file with a lock of its process (flock), so a process that dies gives its turn back, whatever killed it. The file's name
+says who comes first: those who have their turn, then runs in the order of their arrival, then preparations, which are
+only made while no run waits.
+"""
+
+import fcntl
+import itertools
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from labkit.core.errors import InvalidInput
+
+VARIABLE = "LABKIT_TURNS"
+FOLDER = Path("/tmp/labkit-turns")  # noqa: S108  # for all users of the machine, and opened with care
+_FORM = re.compile(r"([1-9][0-9]{0,2})(?::(/.+))?")
+_POLL = 0.2
+"""The seconds between two looks of somebody who waits."""
+_serial = itertools.count()
+
+
+class Rank(StrEnum):
+    """The first character of a ticket's name; a smaller one comes first."""
+
+    HAS_TURN = "0"
+    RUN = "1"
+    PREPARATION = "2"
+    """Something that makes a later run faster, as a warm driver does."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """The value of LABKIT_TURNS: how many turns there are at a time, and the folder of their tickets."""
+
+    most: int
+    folder: Path = FOLDER
+
+
+def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
+    """Return the value of LABKIT_TURNS, such as `2` or `2:/srv/turns`; None if it is not set.
+
+    Raises `InvalidInput` for another form.
+    """
+    text = (os.environ if environment is None else environment).get(VARIABLE, "").strip()
+    if not text:
+        return None
+    if not (form := _FORM.fullmatch(text)):
+        raise InvalidInput(
+            f"{VARIABLE}={text[:60]}: write how many runs may be under way at a time, from 1 to 999, and a folder for "
+            f"their tickets if you like, as in {VARIABLE}=2:/srv/turns."
+        )
+    return Turns(int(form[1]), Path(form[2]) if form[2] else FOLDER)
+
+
+@contextmanager
+def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
+    """Wait for a turn, and keep it during the block. Without LABKIT_TURNS nobody waits.
+
+    While it waits, `waits` is called several times a second with the number of those who must end before; an exception
+    that it raises gives the place up. Raises `InvalidInput` for a variable or folder that cannot be used.
+    """
+    asked = turns()
+    if asked is None:
+        yield
+        return
+    try:
+        ticket = _Ticket(asked, rank)
+    except OSError as error:
+        raise InvalidInput(
+            f"{VARIABLE}: {asked.folder} cannot be used ({error.strerror}); name a folder that every user may write "
+            f"to, as in {VARIABLE}={asked.most}:/srv/turns."
+        ) from None
+    try:
+        while (ahead := ticket.take()) > 0:
+            waits(ahead)
+            time.sleep(_POLL)
+        yield
+    finally:
+        ticket.give_back()
+
+
+class _Ticket:
+    """The place of a run in the queue. Raises `OSError` if the folder cannot be used."""
+
+    def __init__(self, asked: Turns, rank: Rank) -> None:
+        self._most = asked.most
+        with suppress(FileExistsError):
+            asked.folder.mkdir()
+            asked.folder.chmod(0o1777)
+        # The monotonic clock is one for all processes of a machine, so names are in the order of arrival.
+        self._name = f"{rank}-{time.monotonic_ns():020}-{os.getpid()}-{next(_serial)}"
+        with ExitStack() as stack:
+            # Never through a link: its owner might lead this process into a folder of its user.
+            self._queue = os.open(asked.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            stack.callback(os.close, self._queue)
+            with self._gate():
+                flags = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                lock = os.open(self._name, flags, 0o444, dir_fd=self._queue)
+                stack.callback(os.close, lock)
+                os.fchmod(lock, 0o444)  # whatever the umask is: others have to look at the lock
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            self._opened = stack.pop_all()
+
+    def give_back(self) -> None:
+        """Leave the queue."""
+        with self._opened, suppress(OSError):
+            os.unlink(self._name, dir_fd=self._queue)
+
+    def take(self) -> int:
+        """Take the turn if that is allowed, and return 0, or else how many must end before."""
+        with self._gate():
+            names = os.listdir(self._queue)  # noqa: PTH208  # of a folder that is only known by its descriptor
+            ahead = sum(self._is_alive(name) for name in names if name < self._name)
+            if ahead < self._most:
+                taken = f"{Rank.HAS_TURN}{self._name[1:]}"
+                os.rename(self._name, taken, src_dir_fd=self._queue, dst_dir_fd=self._queue)
+                self._name = taken
+            return max(ahead - self._most + 1, 0)
+
+    @contextmanager
+    def _gate(self) -> Iterator[None]:
+        """Let only one process at a time write or look at tickets."""
+        fcntl.flock(self._queue, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._queue, fcntl.LOCK_UN)
+
+    def _is_alive(self, name: str) -> bool:
+        """Return whether the process of a ticket lives; the ticket of a dead one is removed if this user may."""
+        if name[:1] not in {*Rank}:
+            return False
+        with suppress(OSError):
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._queue)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            finally:
+                os.close(descriptor)
+            os.unlink(name, dir_fd=self._queue)
+        return False
