@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labkit.core.errors import GradingError, MissingSolution
-from labkit.grading.asking import VALUE, RemoteAnswer, Unanswered
+from labkit.grading.asking import VALUE, RemoteAnswer
 from labkit.grading.marking import JudgeOf, KnownAnswer, failed, judge_here, mark, not_attempted, not_graded
 from labkit.grading.order import Patience
-from labkit.grading.preparing import PreparedNotebook
+from labkit.grading.preparing import ChosenCell, PreparedNotebook
 from labkit.grading.records import ItemRecord
 from labkit.grading.sandbox.inside.jobs import Limits
 from labkit.grading.sandbox.sandbox import Run, RunEnd, Sandbox
@@ -87,36 +87,54 @@ class Examination:
     def _restart(self) -> None:
         """Run the notebook once more in another sandbox, and take the points of functions that reply otherwise there.
 
-        A crash restarts a job in another process. There a key from Python's `hash` is another one.
+        A crash restarts a job in another process. There a key from Python's `hash` is another one. As in the first
+        run, a cell that ends this one costs only its own exercise, and the notebook runs again without it.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
+        seconds, without = self.restarted().limits.total_seconds if asked else 0.0, set(self.without)
         # One run more for what did not reply, because a machine may be busy.
-        for is_last in (False, True):
-            asked = self._ask_again(asked, is_last=is_last) if asked else []
+        asked = self._ask_again(asked, without, time.monotonic() + seconds, is_last=False) if asked else []
+        deadline = time.monotonic() + seconds
+        while asked:
+            asked = self._ask_again(asked, without, deadline, is_last=True)
 
-    def _ask_again(self, asked: Sequence[Exercise], *, is_last: bool) -> list[Exercise]:
-        """Ask functions in a second sandbox; return those that did not reply, or fail them if this run is the last."""
-        sandbox, names = self.restarted(), [exercise.answer for exercise in asked]
-        deadline = time.monotonic() + sandbox.limits.total_seconds
+    def _ask_again(
+        self, asked: Sequence[Exercise], without: set[int], deadline: float, *, is_last: bool
+    ) -> list[Exercise]:
+        """Ask functions in a second sandbox, without some cells, and return those that have to be asked once more.
+
+        These are all that did not reply or, if this run `is_last`, all others after a cell has ended it; that cell is
+        added to `without`.
+        """
         silent = []
-        with sandbox.run(self.prepared.notebook(self.without), names, deadline) as run:
-            ended = run.until_cell(len(self.prepared.cells) - len(self.without))
-            if ended is not None and ended.how in _OURS:
-                raise GradingError(f"The second sandbox did not start: {ended.because or ended.how}.")
+        with self.restarted().run(
+            self.prepared.notebook(without), [exercise.answer for exercise in asked], deadline
+        ) as run:
+            ended = run.until_cell(len(self.prepared.cells) - len(without))
+            if ended is not None:
+                _need_start(ended)
+                return self._blame_again(ended, asked, without) if is_last else [*asked]
             for exercise, connection in zip(asked, run.answers, strict=True):
                 answer = RemoteAnswer(connection, deadline, self.patience)
                 try:
-                    if ended is not None:
-                        raise Unanswered(f"the second run of its notebook {_SHOWN[ended.how]}", _SHOWN[ended.how])
                     answer.repeat_after_restart(self.replies[exercise.name])
                 except (AnswerFailed, MissingSolution) as error:
-                    if not is_last and (ended is not None or answer.lost is not None):
+                    if not is_last and answer.lost is not None:
                         silent.append(exercise)
                     else:
                         kind = getattr(error, "kind", "gave no answer after a restart")
                         failed(self.result.items[exercise.name], f"{exercise.answer}: {error}", kind)
                 connection.close()
         return silent
+
+    def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
+        """Fail the exercise whose cell ended the second run, and return the others; if no cell did, fail all."""
+        cell = self._leave_out(ended, without, " after a restart")
+        for exercise in asked:
+            if cell is None or cell.exercise == exercise.name:
+                reason = f"{exercise.answer}: the second run of its notebook {_SHOWN[ended.how]}"
+                failed(self.result.items[exercise.name], reason, _SHOWN[ended.how])
+        return [] if cell is None else [exercise for exercise in asked if exercise.name != cell.exercise]
 
     def _left(self) -> list[Exercise]:
         """Return the exercises without a result yet: free texts first, then constants, and functions last.
@@ -134,22 +152,29 @@ class Examination:
 
         `left` are the exercises that still have no result.
         """
-        if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
-            raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
-        numbers = self.prepared.numbers(self.without)
+        _need_start(ended)
         self.result.limits_hit.append(ended.how)
-        if ended.how == "too long" or not 0 <= ended.at < len(numbers):
-            for exercise in left:
-                self._failed(exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how])
-            return
-        number = numbers[ended.at]
-        self.without.add(number)
-        owner = self.prepared.cells[number].exercise
+        cell = self._leave_out(ended, self.without)
         for exercise in left:
-            if exercise.name == owner:
+            if cell is None:
+                self._failed(exercise, f"its cell {_SHOWN[ended.how]}", _SHOWN[ended.how])
+            elif cell.exercise == exercise.name:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
-        if owner is None:
-            self.result.notes.append(f"A cell that belongs to no exercise {_SHOWN[ended.how]}, so it was left out.")
+
+    def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
+        """Add the cell that ended a run to `without` and return it, or None if no single cell did.
+
+        `when` ends the words of the note on a cell that belongs to no exercise.
+        """
+        numbers = self.prepared.numbers(without)
+        if ended.how == "too long" or not 0 <= ended.at < len(numbers):
+            return None
+        without.add(numbers[ended.at])
+        cell = self.prepared.cells[numbers[ended.at]]
+        if cell.exercise is None:
+            words = f"{_SHOWN[ended.how]}{when}"
+            self.result.notes.append(f"A cell that belongs to no exercise {words}, so it was left out.")
+        return cell
 
     def _failed(self, exercise: Exercise, reason: str, kind: str) -> None:
         item = self.result.items[exercise.name] = ItemRecord(exercise.name, exercise.points)
@@ -210,6 +235,12 @@ class Examination:
         self.result.items[exercise.name] = item
         if "took too long" in item.shown:
             self.result.limits_hit.append(f"{exercise.name}: time")
+
+
+def _need_start(ended: RunEnd) -> None:
+    """Raise `GradingError` if a run ended by the grader's own fault, before any cell of the notebook."""
+    if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
+        raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
 
 
 def _question_order(exercise: Exercise) -> int:

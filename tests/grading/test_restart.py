@@ -33,32 +33,59 @@ def key_of_call(row):
 """
 
 
-def hand_in(folder: Path, student: str, notebook: str, name: str, source: str) -> Path:
+def hand_in(folder: Path, student: str, notebook: str, *cells: str) -> Path:
     path = folder / student / f"{notebook}.ipynb"
     path.parent.mkdir(parents=True)
-    path.write_text(submitted.notebook(submitted.marked(name, source)), encoding="utf-8")
+    path.write_text(submitted.notebook(*cells), encoding="utf-8")
     return path
 
 
-def test_a_function_that_replies_otherwise_in_another_process_gets_no_points(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, records.Record]:
+    """The records of one batch by student; the cells `ends` end the kernel in the second process alone."""
+    folder = tmp_path_factory.mktemp("restart")
+    salt = Random("salt 1 77").randrange(1, 2**32)
+    code = own_python("-c", 'print(hash("orders"))')
+    wanted = subprocess.run(code, env={"PYTHONHASHSEED": str(salt)}, capture_output=True, text=True, check=True).stdout
+    ends = f'import os\nif hash("orders") == {wanted.strip()}:\n    os._exit(1)\n'
+    right = {name: all_sources()[name][1] for name in ("06-key", "06-recover", "11-call")}
     handed_in = {
-        "salted-key": (SINKS, "06-key", SALTED["06-key"]),
-        "salted-call": (CALLS, "11-call", SALTED["11-call"]),
-        "drawn-call": (CALLS, "11-call", DRAWN),
-        "right-key": (SINKS, "06-key", all_sources()["06-key"][1]),
-        "right-call": (CALLS, "11-call", all_sources()["11-call"][1]),
+        "salted-key": (SINKS, salted_key := submitted.marked("06-key", SALTED["06-key"])),
+        "salted-call": (CALLS, submitted.marked("11-call", SALTED["11-call"])),
+        "drawn-call": (CALLS, submitted.marked("11-call", DRAWN)),
+        "right-call": (CALLS, submitted.marked("11-call", right["11-call"])),
+        "ends-twice": (SINKS, ends, submitted.marked("06-key", ends + right["06-key"]), right["06-recover"]),
+        # Without the cell that ends the second run the key replies there all the same.
+        "ends-salted": (SINKS, f"{ends}SALT = 2\n", salted_key),
     }
-    for student, each in handed_in.items():
-        hand_in(tmp_path / "in", student, *each)
-    assert run(Order([tmp_path / "in"], tmp_path / "out", seed=77), lambda *_: None).failed == 0
-    points, kinds = {}, set()
-    for student, (notebook, name, _) in handed_in.items():
-        record = records.read(tmp_path / "out" / "records" / f"{records.file_name(student, notebook)}.json")
-        [item] = [each for each in record.items if each.name == name]
-        points[student] = item.points
-        kinds |= {item.shown} if item.points == 0 else set()
-    assert points == {"salted-key": 0, "salted-call": 0, "drawn-call": 0, "right-key": 2, "right-call": 4}
-    assert kinds == {"The answer gave another answer after a restart."}
+    for student, (notebook, *cells) in handed_in.items():
+        hand_in(folder / "in", student, notebook, *cells)
+    assert run(Order([folder / "in"], folder / "out", seed=77), lambda *_: None).failed == 0
+    paths = {
+        student: folder / "out" / "records" / f"{records.file_name(student, notebook)}.json"
+        for student, (notebook, *_) in handed_in.items()
+    }
+    return {student: record for student, path in paths.items() if (record := records.read(path))}
+
+
+def attempted(record: records.Record) -> dict[str, records.ItemRecord]:
+    return {item.name: item for item in record.items if item.status != "not attempted"}
+
+
+def test_a_function_that_replies_otherwise_in_another_process_gets_no_points(graded: dict[str, records.Record]) -> None:
+    wrong = ("salted-key", "salted-call", "drawn-call", "ends-salted")
+    items = [item for student in wrong for item in attempted(graded[student]).values()]
+    assert {(item.points, item.shown) for item in items} == {(0, "The answer gave another answer after a restart.")}
+    assert [item.points for item in attempted(graded["right-call"]).values()] == [4]
+
+
+def test_a_cell_that_ends_the_second_run_costs_only_its_own_exercise(graded: dict[str, records.Record]) -> None:
+    record = graded["ends-twice"]
+    assert {name: (item.points, item.reason) for name, item in attempted(record).items()} == {
+        "06-key": (0, "key: the second run of its notebook ended the kernel"),
+        "06-recover": (5, ""),
+    }
+    assert "A cell that belongs to no exercise ended the kernel after a restart, so it was left out." in record.notes
 
 
 @pytest.mark.parametrize("name", SALTED)
@@ -82,21 +109,7 @@ def test_what_does_not_run_in_another_process_is_no_finding(monkeypatch: pytest.
 
 
 def test_a_saved_notebook_is_checked_after_a_restart(tmp_path: Path) -> None:
-    path = hand_in(tmp_path, "ada", CALLS, "11-call", SALTED["11-call"])
+    path = hand_in(tmp_path, "ada", CALLS, submitted.marked("11-call", SALTED["11-call"]))
     [found] = [each for each in checked(path) if each.name == "11-call"]
     assert found.state == "failed"
     assert "after a restart" in found.message
-
-
-def test_a_second_run_that_ends_early_is_tried_once_more_and_gives_no_points(tmp_path: Path) -> None:
-    """The cell ends its kernel in every process but the first, which draws other hashes."""
-    ends = 'import os\nif hash("orders") == WANTED:\n    os._exit(1)\n'
-    salt = Random("salt 1 77").randrange(1, 2**32)
-    code = own_python("-c", 'print(hash("orders"))')
-    wanted = subprocess.run(code, env={"PYTHONHASHSEED": str(salt)}, capture_output=True, text=True, check=True).stdout
-    source = ends.replace("WANTED", wanted.strip()) + all_sources()["06-key"][1]
-    hand_in(tmp_path / "in", "ada", SINKS, "06-key", source)
-    run(Order([tmp_path / "in"], tmp_path / "out", seed=77), lambda *_: None)
-    record = records.read(tmp_path / "out" / "records" / f"{records.file_name('ada', SINKS)}.json")
-    [item] = [each for each in record.items if each.name == "06-key"]
-    assert (item.points, item.reason) == (0, "key: the second run of its notebook ended the kernel")
