@@ -77,7 +77,7 @@ def read_table(path: Path) -> list[Listed]:
             f"{path}: the table of requests has no column {missing[0]}; it needs student, exercise, why."
         )
     return [
-        Listed(row.place, row.cells["student"], shown(row.cells["exercise"]), _reason(row.cells["why"]))
+        Listed(row.place, row.cells["student"], shown(row.cells["exercise"]), _reason(row.cells.get("why", "")))
         for row in rows
         if row.cells.get("student") and row.cells.get("exercise")
     ]

@@ -475,8 +475,9 @@ def test_a_regrade_request_stands_at_the_students_row_until_the_marks_answer_it(
     ada = record(
         "ada", {"01-double": 0}, requests=[Request("01-double", "-2 is doubled."), Request("99-x", "and this?")]
     )
-    listed = table(tmp_path / "form.csv", "student,exercise,why\nbob,01-why,<b>please</b>\nzoe,01-why,me too\n")
+    listed = table(tmp_path / "form.csv", "student,exercise,why\nbob,01-why,<b>please</b>\nzoe,01-why\n")
     asked = requests.read_table(listed)
+    assert [each.why for each in asked] == ["<b>please</b>", "no reason given"]
     book = booked(tmp_path, ada, record("bob"), requests=asked)
     assert [row.asking for row in book.rows] == [["01-double"], ["01-why"]]
     assert [
