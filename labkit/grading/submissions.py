@@ -127,17 +127,20 @@ class _Reader:
         """The files that may be graded, by student."""
         self.others: dict[str, list[Upload]] = defaultdict(list)
         """The files that are not notebooks, by student."""
-        self._requests: dict[str, list[Upload]] = defaultdict(list)
+        self._asking: dict[str, tuple[Upload, tuple[Request, ...]]] = {}
+        """The newest file of regrade requests by student, without its content, and what it asks for."""
 
     def students(self) -> set[str]:
         """Return the keys of all students who have handed in a file."""
-        return {*self.candidates, *self.others, *self._requests}
+        return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
         """Read one uploaded file, and note it as a candidate, as requests or as no notebook."""
         key = upload.origin.key
         if is_request(upload.file) and not upload.problem:
-            self._requests[key].append(upload)
+            newest, _ = self._asking.get(key, (upload, ()))
+            if (newest.when, newest.file) <= (upload.when, upload.file):
+                self._asking[key] = replace(upload, content=b""), tuple(read_file(upload.content))
             return
         candidate = None if upload.other else self._candidate(upload)
         if candidate is None:
@@ -180,15 +183,16 @@ class _Reader:
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
             first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
-        asking = max(self._requests[key], key=lambda one: (one.when, one.file), default=None)
-        return [replace(first, requests=tuple(read_file(asking.content)) if asking else ()), *more]
+        return [replace(first, requests=self._asking[key][1] if key in self._asking else ()), *more]
 
     def _of(self, key: str) -> list[Submission]:
         by_notebook: dict[str, list[_Candidate]] = defaultdict(list)
         for candidate in self.candidates.get(key, ()):
             by_notebook[candidate.notebook].append(candidate)
         unknown_files = by_notebook.pop("", [])
-        others = self.others.get(key, []) or [replace(one, content=b"") for one in self._requests[key]]
+        others = self.others.get(key, [])
+        if not others and key in self._asking:
+            others = [self._asking[key][0]]
         if not by_notebook:
             return [_nothing(unknown_files, others)]
         chosen, released = _worked_on(by_notebook)

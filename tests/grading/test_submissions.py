@@ -4,8 +4,10 @@ import io
 import json
 import os
 import stat
+import tracemalloc
 import zipfile
 from pathlib import Path
+from random import Random
 
 import pytest
 import submitted
@@ -238,6 +240,18 @@ def test_a_file_of_regrade_requests_belongs_to_who_handed_it_in(tmp_path: Path) 
     assert by_name["Bob"].requests == (Request("01-dedup", "no reason given"),)
     assert "no notebook" in by_name["Bob"].problem
     assert by_name["Bob"].unread == by_name["Bob"].doubts == ()
+
+
+def test_of_many_files_of_regrade_requests_only_the_newest_is_kept(tmp_path: Path) -> None:
+    large = Random(1).randbytes(1 << 20).replace(b"\n", b"")
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    packed(tmp_path / "in" / "ada" / "a.zip", {f"{n}/regrade.txt": b"01-why: look\n" + large for n in range(12)})
+    tracemalloc.start()
+    [one] = found(tmp_path / "in", tmp_path / "work").values()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert one.requests[0].exercise == "01-why"
+    assert peak < 8 << 20
 
 
 BAD = {
