@@ -16,7 +16,7 @@ from labkit.grading.platforms import shown
 
 FILE = "regrade.txt"
 """The name of a student's file with requests; platforms write their own words in front of it."""
-_MOST_BYTES = 64 * 1024
+_MOST_CHARACTERS = 64 * 1024
 _MOST = 30
 """The largest number of requests of one student that are read."""
 _LONGEST = 1000
@@ -53,7 +53,7 @@ def read_file(content: bytes) -> list[Request]:
     Lines in front of the first exercise, and a file that names none, are one request about no exercise.
     """
     requests: list[list[str]] = []
-    for line in content[:_MOST_BYTES].decode("utf-8-sig", "replace").splitlines():
+    for line in tables.decoded(content)[:_MOST_CHARACTERS].splitlines():
         if match := _LINE.fullmatch(line):
             requests.append([match["exercise"].lower(), match["why"]])
         elif requests:

@@ -50,7 +50,7 @@ def read(path: Path, what: str) -> list[Row]:
         raise InvalidInput(f"{name}: {what} cannot be read ({error.strerror}); name a CSV file.") from None
     if len(raw) > MOST_BYTES:
         raise InvalidInput(f"{name}: {what} is larger than {MOST_BYTES // 1024**2} MB; name a smaller file.")
-    written = _decoded(raw)
+    written = decoded(raw)
     if "\0" in written:
         raise InvalidInput(f"{name}: {what} is not text; save it as CSV.")
     first = written.split("\n", 1)[0]
@@ -71,8 +71,8 @@ def read(path: Path, what: str) -> list[Row]:
     ]
 
 
-def _decoded(raw: bytes) -> str:
-    """Return the text of a CSV file, decoded from whichever encoding a spreadsheet program has used."""
+def decoded(raw: bytes) -> str:
+    """Return the text of a file, decoded from whichever encoding an editor or a spreadsheet program has used."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
     try:

@@ -229,7 +229,7 @@ def test_a_file_of_regrade_requests_belongs_to_who_handed_it_in(tmp_path: Path) 
         {
             f"Ada_1_assignsubmission_file_{NAME}": GOOD,
             "Ada_1_assignsubmission_file_regrade.txt": text,
-            "Bob_2_assignsubmission_file_/regrade.txt": b"01-dedup",
+            "Bob_2_assignsubmission_file_/regrade.txt": "01-dedup".encode("utf-16"),
         },
     )
     by_name = found(given, tmp_path / "work")
