@@ -5,6 +5,7 @@ replace the judge's points. Lines to fill in are always written to a new file.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ REGRADE = "regrade"
 """The word in the column `answers` of a line that answers a regrade request, with points, a comment or both."""
 _BONUS = "bonus"
 """The word after points that may exceed what the exercise has."""
+_NUMBERED = re.compile(r"marks-(\d+)")
 _MOST_MISTAKES = 10
 """The largest number of mistakes of one file that a message lists."""
 
@@ -206,24 +208,25 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
     if not lines:
         return None
     durable.make_folder(folder)
-    path = _new(folder)
+    path = folder / next_name(folder)
     durable.replace(path, tables.written([TITLES, *lines]))
     return path
 
 
 def templates(folder: Path) -> list[Path]:
-    """Return the tables in which a person fills in points, oldest first."""
-    return sorted(folder.glob("marks*.csv"), key=lambda path: (len(path.name), path.name))
+    """Return the tables in which a person fills in points, oldest first.
+
+    A browser may rename a download, so `marks-2 (1).csv` is newer than `marks-2.csv` and older than `marks-3.csv`.
+    """
+    return sorted(folder.glob("marks*.csv"), key=lambda path: (_number(path), len(path.name), path.name))
+
+
+def _number(path: Path) -> int:
+    found = _NUMBERED.match(path.name)
+    return int(found[1]) if found else 1
 
 
 def next_name(folder: Path) -> str:
     """Return the name for a new table of points, which sorts behind those already in `folder`."""
-    return _new(folder).name
-
-
-def _new(folder: Path) -> Path:
-    """Return the path of a new table for points, which does not exist yet."""
-    number = 1
-    while (path := folder / (f"marks-{number}.csv" if number > 1 else "marks.csv")).exists():
-        number += 1
-    return path
+    number = 1 + max(map(_number, templates(folder)), default=0)
+    return f"marks-{number}.csv" if number > 1 else "marks.csv"

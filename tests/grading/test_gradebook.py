@@ -514,6 +514,14 @@ def test_of_two_files_the_later_comment_and_the_answer_to_a_request_count(tmp_pa
     assert (score.points, score.hand.comments) == (2, ("a: short", "look at c"))
 
 
+def test_a_new_file_of_marks_is_read_after_those_that_a_browser_has_renamed(tmp_path: Path) -> None:
+    names = ["marks.csv", "marks (1).csv", "marks-2.csv", "marks-2 (1).csv", "marks-10.csv"]
+    for name in names:
+        table(tmp_path / name, "student,exercise,points\n")
+    assert [path.name for path in marks.templates(tmp_path)] == names
+    assert marks.next_name(tmp_path) == "marks-11.csv"
+
+
 def test_who_handed_in_no_notebook_could_have_had_all_points(tmp_path: Path) -> None:
     nothing = record("moodle-2", platform="moodle", account="2", notebook="", items=[])
     booked(tmp_path, record("moodle-1", platform="moodle", account="1"), nothing)
