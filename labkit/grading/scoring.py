@@ -15,7 +15,7 @@ from labkit.grading import roster, tables
 from labkit.grading.course import Course
 from labkit.grading.marks import REGRADE, HandMarks, Mark, together
 from labkit.grading.records import ItemRecord, Record
-from labkit.grading.requests import Listed
+from labkit.grading.requests import Listed, Request
 from labkit.grading.roster import Member
 from labkit.grading.rules import Rules
 from labkit.teach.exercises.contract import Exercise
@@ -60,6 +60,8 @@ class Row:
     """The name to show, which is unique among the rows."""
     records: list[Record]
     member: Member | None = None
+    asked: Sequence[Request] = ()
+    """The regrade requests in everything that the student or the group has handed in, also in older files."""
     scores: dict[str, Score] = field(default_factory=dict)
     """The student's scores, by the name of the exercise."""
     penalties: dict[str, float] = field(default_factory=dict)
@@ -166,20 +168,25 @@ def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple
     for number, member in enumerate(policy.members):
         keys = matches.owners.get(number, ())
         matched |= set(keys)
-        own_records, notes = _newest([one for key in keys for one in by_key[key]])
+        handed_in = [one for key in keys for one in by_key[key]]
+        own_records, notes = _newest(handed_in)
         key = member.id or (keys[0] if keys else f"roster-{number}")
-        row = Row(key, member.name or member.id, own_records, member, notes=notes)
+        row = Row(key, member.name or member.id, own_records, member, _requests(handed_in), notes=notes)
         rows.append(row)
         if not own_records:
             missing.append(row)
     unknown = [
-        Row(key, group[0].student, sorted(group, key=lambda one: one.notebook))
+        Row(key, group[0].student, sorted(group, key=lambda one: one.notebook), asked=_requests(group))
         for key, group in by_key.items()
         if key not in matched
     ]
     _make_unique([*unknown, *rows])
     in_order = sorted([*rows, *unknown], key=lambda row: (row.name, row.key))
     return in_order, missing, unknown if policy.members else []
+
+
+def _requests(records: Iterable[Record]) -> list[Request]:
+    return [request for record in records for request in record.requests]
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
@@ -256,7 +263,7 @@ _Line = TypeVar("_Line", bound=Mark | Listed)
 
 def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
     """Note the regrade requests of a student, and add a question for each that nobody has answered."""
-    asked = [(each.exercise, each.why) for record in row.records for each in record.requests]
+    asked = [(each.exercise, each.why) for each in row.asked]
     asked += [(name, each.why) for name, lines in listed.items() for each in lines]
     for name, why in dict.fromkeys(asked):
         if name in row.scores:

@@ -138,7 +138,7 @@ def test_one_person_of_two_assignments_is_one_row(tmp_path: Path) -> None:
 def test_a_group_shares_the_newest_of_its_notebooks(tmp_path: Path) -> None:
     list_ = class_list(tmp_path, "id,name,group\na,Ada,G1\nb,Bob,G1\nc,Cem,G2\nd,Dora,G2\ne,Eve,\n")
     kept = [
-        record("a", {"01-double": 0}),
+        record("a", {"01-double": 0}, requests=[Request("01-double", "-2 is doubled.")]),
         record("b", submitted=LATE),
         record("moodle-9", student="g2", platform="moodle", account="9"),
         record("e"),
@@ -146,6 +146,7 @@ def test_a_group_shares_the_newest_of_its_notebooks(tmp_path: Path) -> None:
     book = booked(tmp_path, *kept, members=list_)
     assert totals(book) == {"Ada": 6, "Bob": 6, "Cem": 6, "Dora": 6, "Eve": 6}
     assert "counts for the whole group" in {row.name: row.notes for row in book.rows}["Ada"][0]
+    assert {row.name: row.asking for row in book.rows if row.asking} == {"Ada": ["01-double"], "Bob": ["01-double"]}
     assert not book.unknown
 
 
