@@ -175,7 +175,7 @@
     const same = pieces.filter(
       (piece) =>
         [piece.dataset.student, piece.dataset.id, piece.dataset.name].includes(who) &&
-        piece.dataset.exercise === row.exercise && piece.dataset.answers === (row.answers ?? "").toLowerCase(),
+        piece.dataset.exercise === row.exercise && [piece.dataset.answers, piece.dataset.answers.split(" ")[0]].includes((row.answers ?? "").toLowerCase()),
     );
     const field = same.length === 1 ? [...same[0].querySelectorAll("input")].find((each) => each.dataset.part === (row.part ?? "")) : null;
     const said = (row.comment ?? "").replace(/^'(?=[=+\-@\t\r])/, "");

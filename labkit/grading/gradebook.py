@@ -110,7 +110,11 @@ def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Envi
         for row in rows
         if not row.scores[exercise.name].by_hand
     ]
-    wanted += [_wanted(row, name)._replace(answers=marks.REGRADE) for row in book.rows for name in row.asking]
+    wanted += [
+        _wanted(row, name)._replace(answers=marks.answer_to(row.requests[name]))
+        for row in book.rows
+        for name in row.asking
+    ]
     marks.write_template(folder, wanted, policy.rules)
     seeds = sorted({record.seed for row in book.rows for record in row.records})
     script = files("labkit.grading").joinpath("by_hand.js").read_text(encoding="utf-8")

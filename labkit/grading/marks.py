@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,8 +47,8 @@ class Mark:
     """Whether the exercise does not count for this student."""
     bonus: bool = False
     """Whether the points may exceed those of the exercise."""
-    answers: bool = False
-    """Whether the line answers the student's regrade request."""
+    answers: str = ""
+    """The words of `answer_to` if the line answers regrade requests; the bare `REGRADE` answers all of the exercise."""
     file: str = ""
 
 
@@ -66,8 +67,24 @@ class HandMarks:
     """Whether the points may exceed those of the exercise."""
     whole: tuple[str, ...] = ()
     """The comments on the exercise as a whole, which are among `comments`."""
-    answered: bool = False
-    """Whether a person has answered the student's regrade request."""
+    answers: tuple[str, ...] = ()
+    """The words of the lines that answer regrade requests."""
+
+    def has_answered(self, why: str) -> bool:
+        """Return whether a person has answered the student's regrade request with this reason."""
+        return any(words == REGRADE or _digest(why) in words.split() for words in self.answers)
+
+
+def answer_to(reasons: Iterable[str]) -> str:
+    """Return the words for the column `answers` of a line that answers the regrade requests with these reasons.
+
+    They contain a digest of each reason, so that a later request with another reason is open again.
+    """
+    return " ".join([REGRADE, *map(_digest, reasons)])
+
+
+def _digest(why: str) -> str:
+    return sha256(why.encode()).hexdigest()[:8]
 
 
 def read(path: Path, course: Course) -> list[Mark]:
@@ -121,7 +138,8 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
             "mean more than all points."
         )
     part, comment = row.cells.get("part", ""), row.cells.get("comment", "")
-    answers, file = row.cells.get("answers", "").casefold() == REGRADE, row.place.rpartition(", line ")[0]
+    answers, file = row.cells.get("answers", "").casefold(), row.place.rpartition(", line ")[0]
+    answers = answers if answers.split()[:1] == [REGRADE] else ""
     return [
         Mark(row.place, student, each.name, part, points, comment, excused, bonus, answers, file) for each in exercises
     ]
@@ -148,28 +166,29 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     """Combine all lines about one student's exercise.
 
-    If a part has points in several lines, the last ones count. If several files have comments on a part, those of the
-    last file count, so that a comment can be corrected.
+    If a part has points in several lines, the last ones count. An answer to a regrade request replaces the points
+    of the lines before it. If several files have comments on a part, those of the last file count, so that a comment
+    can be corrected.
     """
     listed = list(marks)
-    parts = {mark.part: mark.points for mark in listed if mark.points is not None}
+    # An answer to a request is about the whole exercise: it replaces the points of all lines before it.
+    answer = [n for n, mark in enumerate(listed) if mark.answers and not mark.part and mark.points is not None]
+    counted = {mark.part: mark.points for mark in listed[max(answer, default=0) :] if mark.points is not None}
+    parts = {mark.part: mark.points for mark in listed if mark.part and mark.points is not None}
     last_file = {mark.part: mark.file for mark in listed if mark.comment}
     commented = [mark for mark in listed if mark.comment and mark.file == last_file[mark.part]]
     comments = dict.fromkeys(f"{mark.part}: {mark.comment}" if mark.part else mark.comment for mark in commented)
     whole = dict.fromkeys(mark.comment for mark in commented if not mark.part)
     rubric = rules.rubric.get(listed[0].exercise, {}) if listed else {}
-    total = parts.pop("", None)
-    complete = bool(parts) and set(rubric) <= set(parts)
-    points = sum(parts.values()) if complete else total
-    # An answer to a request is about the whole exercise, whatever its parts had.
-    answer = [mark.points for mark in listed if mark.answers and not mark.part and mark.points is not None]
-    points = answer[-1] if answer else points
+    total = counted.pop("", None)
+    complete = bool(counted) and set(rubric) <= set(counted)
+    points = sum(counted.values()) if complete else total
     place = listed[-1].place if listed else ""
     # The last word counts, as it does for points.
     given = [mark for mark in listed if mark.excused or mark.points is not None]
     excused, bonus = bool(given) and given[-1].excused, any(mark.bonus for mark in given)
-    answered = any(mark.answers for mark in listed)
-    return HandMarks(points, tuple(comments), parts, place, excused, bonus, tuple(whole), answered)
+    answers = tuple(mark.answers for mark in listed if mark.answers)
+    return HandMarks(points, tuple(comments), parts, place, excused, bonus, tuple(whole), answers)
 
 
 class Wanted(NamedTuple):
@@ -181,7 +200,7 @@ class Wanted(NamedTuple):
     exercise: str
     most: float
     answers: str = ""
-    """The word `REGRADE` for a request."""
+    """The words of `answer_to` for a request."""
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path | None:

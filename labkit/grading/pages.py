@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from labkit.grading import records
 from labkit.grading.course import Course
+from labkit.grading.marks import answer_to
 from labkit.grading.records import ItemRecord, Record
 from labkit.grading.rules import Rules
 from labkit.grading.scoring import Gradebook, Policy, Row, Score
@@ -145,7 +146,8 @@ def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
         "why": why,
         "reason": item.reason,
         "code": item.written or item.code,
-        "answered": score.hand.answered,
+        "answers": answer_to(why),
+        "answered": score.exercise.name not in row.asking,
         "fields": [{"part": "", "of": most, "value": ""}],
     }
 
@@ -206,7 +208,7 @@ def _line(row: Row, book: Gradebook) -> dict[str, object]:
         "most": amount(row.most),
         "open": amount(row.open) if row.open else "",
         "unsettled": row.unsettled,
-        "requests": [(name, why, row.scores[name].hand.answered) for name, why in row.requests.items()],
+        "requests": [(name, why, name not in row.asking) for name, why in row.requests.items()],
         "late": row.late,
         "executed": [
             (record.notebook, f"executed/{quote(record.executed)}") for record in row.records if record.executed

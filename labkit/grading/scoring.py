@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from labkit.grading import roster, tables
 from labkit.grading.course import Course
-from labkit.grading.marks import REGRADE, HandMarks, Mark, together
+from labkit.grading.marks import HandMarks, Mark, answer_to, together
 from labkit.grading.records import ItemRecord, Record
 from labkit.grading.requests import Listed, Request
 from labkit.grading.roster import Member
@@ -80,7 +80,10 @@ class Row:
     @property
     def asking(self) -> list[str]:
         """The exercises with a regrade request that nobody has answered."""
-        return [name for name in self.requests if not self.scores[name].hand.answered]
+        return [name for name, reasons in self.requests.items() if self._is_open(name, reasons)]
+
+    def _is_open(self, name: str, reasons: Iterable[str]) -> bool:
+        return not all(map(self.scores[name].hand.has_answered, reasons))
 
     @property
     def id(self) -> str:
@@ -272,7 +275,7 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
             doubts.append(f"{row.name} asks for another look, but at no exercise that counts: {name} {why}")
     doubts += [
         f"{row.name} asks for another look at {name}: {' '.join(row.requests[name])} Answer in a file of marks, with "
-        f"{REGRADE} in the column answers."
+        f"{answer_to(row.requests[name])} in the column answers."
         for name in row.asking
     ]
 
