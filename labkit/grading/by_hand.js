@@ -170,21 +170,26 @@
     return rest.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? ""])));
   };
 
+  const GUARD = /^'(?=[=+\-@\t\r])/;
+
   const take = (row) => {
     const who = (row.student ?? "").replace(/^'/, "");
     const same = pieces.filter(
       (piece) =>
         [piece.dataset.student, piece.dataset.id, piece.dataset.name].includes(who) &&
-        piece.dataset.exercise === row.exercise && [piece.dataset.answers, piece.dataset.answers.split(" ")[0]].includes((row.answers ?? "").toLowerCase()),
+        piece.dataset.exercise === row.exercise &&
+        [piece.dataset.answers, piece.dataset.answers.split(" ")[0]].includes((row.answers ?? "").toLowerCase()),
     );
-    const field = same.length === 1 ? [...same[0].querySelectorAll("input")].find((each) => each.dataset.part === (row.part ?? "")) : null;
-    const said = (row.comment ?? "").replace(/^'(?=[=+\-@\t\r])/, "");
-    if (same.length !== 1 || (!field && (row.part ?? "") !== "") || (!field && row.points)) {
+    // The inner apostrophes are those of labkit's own file, which writes the parts.
+    const named = (row.part ?? "").replace(GUARD, "").replace(/([;,] *)'(?=[=+@-])/g, "$1");
+    const field = same.length === 1 ? [...same[0].querySelectorAll("input")].find((each) => each.dataset.part === named) : null;
+    const said = (row.comment ?? "").replace(GUARD, "");
+    if (same.length !== 1 || (!field && named !== "") || (!field && row.points)) {
       if (row.points || row.comment) extra.push(TITLES.map((title) => row[title] ?? ""));
       return;
     }
     if (field && row.points) typed(same[0], field, row.points.replace(/^'/, ""));
-    if (said && (row.part ?? "") === "") typed(same[0], same[0].querySelector("textarea"), said);
+    if (said && named === "") typed(same[0], same[0].querySelector("textarea"), said);
     else if (said) extra.push(TITLES.map((title) => (title === "points" ? "" : (row[title] ?? ""))));
   };
 

@@ -137,7 +137,8 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
             f"{row.place}: {points:g} points, but {named} has {most}; correct it, or write {points:g} {_BONUS} if you "
             "mean more than all points."
         )
-    part, comment = row.cells.get("part", ""), row.cells.get("comment", "")
+    # labkit writes the parts; a person writes the comments, and may mean an apostrophe within.
+    part, comment = tables.as_written(row.cells.get("part", "")), tables.unguarded(row.cells.get("comment", ""))
     answers, file = row.cells.get("answers", "").casefold(), row.place.rpartition(", line ")[0]
     answers = answers if answers.split()[:1] == [REGRADE] else ""
     return [
@@ -212,7 +213,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
         (
             row.cells.get("student", "").lstrip("'"),
             row.cells.get("exercise"),
-            row.cells.get("part", ""),
+            tables.as_written(row.cells.get("part", "")),
             row.cells.get("answers", ""),
         )
         for path in templates(folder)

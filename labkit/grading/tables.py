@@ -20,6 +20,8 @@ _HARMLESS = re.compile(r"[\w .@:/()'-]*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _SEPARATORS = ",;\t"
 _INNER_FORMULA = re.compile(r"([;,] *)(?=[=+@-])")
+_GUARD = re.compile(r"^'(?=[=+@-])")
+_INNER_GUARD = re.compile(r"([;,] *)'(?=[=+@-])")
 _ACTING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, further separators of lines, marks of direction, and half surrogate pairs."""
 
@@ -104,6 +106,16 @@ def _cell(value: object) -> str:
     if _HARMLESS.fullmatch(plain) and plain.strip() == plain:
         return plain
     return '"' + plain.replace('"', '""') + '"'
+
+
+def unguarded(cell: str) -> str:
+    """Return a cell without the apostrophe that keeps spreadsheet programs from taking it for a formula."""
+    return _GUARD.sub("", cell)
+
+
+def as_written(cell: str) -> str:
+    """Return the text that `written` has put into a cell, without any apostrophe that keeps it from being a formula."""
+    return _INNER_GUARD.sub(r"\1", unguarded(cell))
 
 
 def amount(points: float) -> str:

@@ -263,6 +263,18 @@ def test_a_rubric_is_complete_when_all_its_parts_are_given(tmp_path: Path) -> No
     assert "own words: yours" in (tmp_path / "feedback" / "ada--feedback.html").read_text()
 
 
+def test_a_part_or_comment_that_looks_like_a_formula_is_read_as_it_was_meant(tmp_path: Path) -> None:
+    parts = ruled(tmp_path, '[rubric."01-why"]\n"- no contradiction, -1 for each" = 1.5\n"own words" = 0.5\n')
+    booked(tmp_path, record("ada"), rules=parts)
+    template = tmp_path / "by_hand" / "marks.csv"
+    given = template.read_text().replace(",1.5,,,", ",1.5,1.5,\"'-1 for x, '-y'\",").replace(",0.5,,,", ",0.5,0.5,,")
+    book = booked(tmp_path, rules=parts, marks=marks.read(table(template, given), COURSE))
+    hand = book.rows[0].scores["01-why"].hand
+    assert (hand.points, hand.comments) == (2, ("- no contradiction, -1 for each: -1 for x, '-y'",))
+    booked(tmp_path, rules=parts)
+    assert marks.templates(template.parent) == [template]
+
+
 def test_a_mark_that_could_be_anybodys_is_nobodys(tmp_path: Path) -> None:
     twins = [record(f"moodle-{n}", student="Max Muster", platform="moodle", account=str(n)) for n in (1, 2)]
     given = by_hand(tmp_path, "student,exercise,points\nMax Muster,01-why,2\nnobody,01-why,2\nmoodle-2,01-why,1\n")
