@@ -51,8 +51,9 @@
 
   const isMarked = (piece) => {
     const inputs = [...piece.querySelectorAll("input")];
-    const commented = piece.dataset.answers && piece.querySelector("textarea").value.trim();
-    return Boolean(commented) || inputs.every((field) => field.value.trim() && isFit(field));
+    if (!piece.dataset.answers) return inputs.every((field) => field.value.trim() && isFit(field));
+    const typedIn = fieldsOf(piece).filter((field) => keyOf(piece, field) in drafts && field.value.trim());
+    return "answered" in piece.dataset || typedIn.some((field) => !inputs.includes(field) || isFit(field));
   };
 
   const bankOf = (piece) => {

@@ -69,6 +69,8 @@ class HandMarks:
     """The comments on the exercise as a whole, which are among `comments`."""
     answers: tuple[str, ...] = ()
     """The words of the lines that answer regrade requests."""
+    replies: tuple[str, ...] = ()
+    """The comments of these lines, which are among `whole`."""
 
     def has_answered(self, why: str) -> bool:
         """Return whether a person has answered the student's regrade request with this reason."""
@@ -180,6 +182,7 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     commented = [mark for mark in listed if mark.comment and mark.file == last_file[mark.part]]
     comments = dict.fromkeys(f"{mark.part}: {mark.comment}" if mark.part else mark.comment for mark in commented)
     whole = dict.fromkeys(mark.comment for mark in commented if not mark.part)
+    replies = dict.fromkeys(mark.comment for mark in commented if mark.answers and not mark.part)
     rubric = rules.rubric.get(listed[0].exercise, {}) if listed else {}
     total = counted.pop("", None)
     complete = bool(counted) and set(rubric) <= set(counted)
@@ -189,7 +192,7 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     given = [mark for mark in listed if mark.excused or mark.points is not None]
     excused, bonus = bool(given) and given[-1].excused, any(mark.bonus for mark in given)
     answers = tuple(mark.answers for mark in listed if mark.answers)
-    return HandMarks(points, tuple(comments), parts, place, excused, bonus, tuple(whole), answers)
+    return HandMarks(points, tuple(comments), parts, place, excused, bonus, tuple(whole), answers, tuple(replies))
 
 
 class Wanted(NamedTuple):

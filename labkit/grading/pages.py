@@ -129,16 +129,20 @@ def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: R
 def _text(row: Row, score: Score, rules: Rules) -> dict[str, object]:
     parts = rules.rubric.get(score.exercise.name) or {"": float(score.exercise.points)}
     given = dict(score.hand.parts) if "" not in parts else {"": score.hand.points}
-    values = {part: "" if given.get(part) is None else amount(given[part] or 0.0) for part in parts}
+    values = {part: _written(given.get(part)) for part in parts}
     if score.left_out == "excused":
         values = dict.fromkeys(parts, score.left_out)
     fields = [{"part": part, "of": amount(most), "value": values[part]} for part, most in parts.items()]
     return _piece(row, score) | {"written": score.item.written if score.item else "", "fields": fields}
 
 
+def _written(points: float | None) -> str:
+    return "" if points is None else amount(points)
+
+
 def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
-    most = amount(float(score.exercise.points))
+    most, answered = amount(float(score.exercise.points)), score.exercise.name not in row.asking
     return _piece(row, score) | {
         "exercise": score.exercise.name,
         "title": score.exercise.title,
@@ -147,8 +151,10 @@ def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
         "reason": item.reason,
         "code": item.written or item.code,
         "answers": answer_to(why),
-        "answered": score.exercise.name not in row.asking,
-        "fields": [{"part": "", "of": most, "value": ""}],
+        "answered": answered,
+        "comment": "\n".join(score.hand.replies) if answered else "",
+        # So that the page does not give the same answer again in its next file, over a later correction.
+        "fields": [{"part": "", "of": most, "value": _written(score.hand.points) if answered else ""}],
     }
 
 

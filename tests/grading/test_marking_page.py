@@ -45,7 +45,8 @@ def downloaded(page, out: Path, press: str = "d") -> Path:
 
 def test_keys_give_points_that_survive_a_reload_and_that_labkit_reads(lab_page: LabPage, tmp_path: Path) -> None:
     booked(tmp_path, *students())
-    (tmp_path / "by_hand" / "marks.csv").write_text("student,exercise,points,comment\nbob,01-why,0,too short\n")
+    first = "student,exercise,points,comment\nbob,01-why,0,too short\nada,01-double,1,half right\n"
+    (tmp_path / "by_hand" / "marks.csv").write_text(first)
     again(tmp_path)
     page = lab_page.page
     page.goto((tmp_path / "by_hand" / "texts.html").as_uri())
@@ -68,6 +69,9 @@ def test_keys_give_points_that_survive_a_reload_and_that_labkit_reads(lab_page: 
     page.keyboard.press("Control+Enter")
     assert current.get_attribute("data-answers") == marks.answer_to([ASKED])
     assert ASKED in current.inner_text()
+    assert page.locator("article.current textarea").input_value() == ""  # the first marking answers nothing
+    assert "3 of 4 are marked" in state.inner_text()
+    page.keyboard.press("2")
     page.keyboard.press("c")
     page.keyboard.type('It does not: "-2" gives 0.')
     page.keyboard.press("Escape")
@@ -86,7 +90,9 @@ def test_keys_give_points_that_survive_a_reload_and_that_labkit_reads(lab_page: 
     assert ada.scores["01-double"].hand.comments == ('It does not: "-2" gives 0.',)
     page.reload()
     assert state.inner_text() == "4 of 4 are marked."
+    assert page.locator("article[data-answered] textarea").input_value() == 'It does not: "-2" gives 0.'
     assert page.locator("body").get_attribute("data-download") == "marks-4.csv"
+    assert marks.read(downloaded(page, tmp_path), COURSE) == []  # labkit has read everything
 
 
 def test_a_browser_that_keeps_nothing_says_so_and_a_downloaded_file_is_loaded(
