@@ -25,7 +25,7 @@ _EXCUSED = {"excused", "ex"}
 """The words for an exercise that does not count for a student; Canvas writes EX."""
 REGRADE = "regrade"
 """The word in the column `answers` of a line that answers a regrade request, with points, a comment or both."""
-_BONUS = "bonus"
+BONUS = "bonus"
 """The word after points that may exceed what the exercise has."""
 _NUMBERED = re.compile(r"marks-(\d+)")
 _MOST_MISTAKES = 10
@@ -136,7 +136,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
     most = exercises[0].points
     if points is not None and points > most and not bonus:
         raise InvalidInput(
-            f"{row.place}: {points:g} points, but {named} has {most}; correct it, or write {points:g} {_BONUS} if you "
+            f"{row.place}: {points:g} points, but {named} has {most}; correct it, or write {points:g} {BONUS} if you "
             "mean more than all points."
         )
     # labkit writes the parts; a person writes the comments, and may mean an apostrophe within.
@@ -151,7 +151,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 def _points(row: tables.Row) -> tuple[float | None, bool]:
     """Return the points of a line, if it has any, and whether the word for a bonus follows them."""
     written = row.cells.get("points", "").lstrip("'")
-    number = written.casefold().removesuffix(_BONUS).strip()
+    number = written.casefold().removesuffix(BONUS).strip()
     bonus = number != written.casefold()
     if not written:
         return None, False

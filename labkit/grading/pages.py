@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from labkit.grading import records
 from labkit.grading.course import Course
-from labkit.grading.marks import answer_to
+from labkit.grading.marks import BONUS, answer_to
 from labkit.grading.records import ItemRecord, Record
 from labkit.grading.rules import Rules
 from labkit.grading.scoring import Gradebook, Policy, Row, Score
@@ -129,24 +129,28 @@ def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: R
 def _text(row: Row, score: Score, rules: Rules) -> dict[str, object]:
     parts = rules.rubric.get(score.exercise.name) or {"": float(score.exercise.points)}
     given = dict(score.hand.parts) if "" not in parts else {"": score.hand.points}
-    values = {part: _written(given.get(part)) for part in parts}
+    values = {part: _written(given.get(part), most, score) for part, most in parts.items()}
     if score.left_out == "excused":
         values = dict.fromkeys(parts, score.left_out)
     fields = [{"part": part, "of": amount(most), "value": values[part]} for part, most in parts.items()]
     return _piece(row, score) | {"written": score.item.written if score.item else "", "fields": fields}
 
 
-def _written(points: float | None) -> str:
-    return "" if points is None else amount(points)
+def _written(points: float | None, most: float, score: Score) -> str:
+    """Return points as a person writes them, with the word that more than `most` need."""
+    if points is None:
+        return ""
+    return f"{amount(points)} {BONUS}" if score.hand.bonus and points > most else amount(points)
 
 
 def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
-    most, answered = amount(float(score.exercise.points)), score.exercise.name not in row.asking
+    most, answered = float(score.exercise.points), score.exercise.name not in row.asking
+    value = _written(score.hand.points, most, score)
     return _piece(row, score) | {
         "exercise": score.exercise.name,
         "title": score.exercise.title,
-        "most": most,
+        "most": amount(most),
         "why": why,
         "reason": item.reason,
         "code": item.written or item.code,
@@ -154,7 +158,7 @@ def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
         "answered": answered,
         "comment": "\n".join(score.hand.replies) if answered else "",
         # So that the page does not give the same answer again in its next file, over a later correction.
-        "fields": [{"part": "", "of": most, "value": _written(score.hand.points) if answered else ""}],
+        "fields": [{"part": "", "of": amount(most), "value": value if answered else ""}],
     }
 
 

@@ -447,6 +447,7 @@ def test_points_above_the_maximum_need_a_word(tmp_path: Path) -> None:
     book = booked(tmp_path, record("ada"), marks=given)
     assert totals(book) == {"ada": 9}
     assert "3 points for 01-why, although the exercise has 2; they count in full" in book.doubts[0]
+    assert 'value="3 bonus"' in (tmp_path / "by_hand" / "texts.html").read_text()
     parts = by_hand(tmp_path, "student,exercise,part,points\nada,01-why,a,2\nada,01-why,b,2\n")
     book = booked(tmp_path, marks=parts)
     assert totals(book) == {"ada": 8}
