@@ -142,6 +142,7 @@
     link.download = document.body.dataset.download;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    extra = [];
     undownloaded = false;
     keep();
   };
@@ -173,6 +174,10 @@
 
   const GUARD = /^'(?=[=+\-@\t\r])/;
 
+  const add = (line) => {
+    if (!extra.some((each) => JSON.stringify(each) === JSON.stringify(line))) extra.push(line);
+  };
+
   const take = (row) => {
     const who = (row.student ?? "").replace(/^'/, "");
     const same = pieces.filter(
@@ -186,12 +191,12 @@
     const field = same.length === 1 ? [...same[0].querySelectorAll("input")].find((each) => each.dataset.part === named) : null;
     const said = (row.comment ?? "").replace(GUARD, "");
     if (same.length !== 1 || (!field && named !== "") || (!field && row.points)) {
-      if (row.points || row.comment) extra.push(TITLES.map((title) => row[title] ?? ""));
+      if (row.points || row.comment) add(TITLES.map((title) => row[title] ?? ""));
       return;
     }
     if (field && row.points) typed(same[0], field, row.points.replace(/^'/, ""));
     if (said && named === "") typed(same[0], same[0].querySelector("textarea"), said);
-    else if (said) extra.push(TITLES.map((title) => (title === "points" ? "" : (row[title] ?? ""))));
+    else if (said) add(TITLES.map((title) => (title === "points" ? "" : (row[title] ?? ""))));
   };
 
   const keys = {
