@@ -399,13 +399,20 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Leave out the exercises with the smallest share of their points; of equal ones those that weigh most."""
-    counted = [score for score in row.scores.values() if not score.left_out and score.points is not None]
+    """Leave out the exercises with the smallest share of their points; of equal ones those that weigh most.
+
+    What weighs nothing does not count anyway, so leaving it out would help nobody.
+    """
+    counted = [
+        score
+        for name, score in row.scores.items()
+        if not score.left_out and score.points is not None and score.exercise.points * rules.weight(name)
+    ]
 
     def share(score: Score) -> tuple[float, float]:
         most = score.exercise.points
         kept = 1 - row.penalties.get(score.exercise.notebook, 0.0)
-        return (score.points or 0) * kept / most if most else 1.0, -most * rules.weight(score.exercise.name)
+        return (score.points or 0) * kept / most, -most * rules.weight(score.exercise.name)
 
     for score in sorted(counted, key=share)[: rules.lowest]:
         row.scores[score.exercise.name] = replace(score, left_out="dropped")

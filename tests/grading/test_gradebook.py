@@ -653,6 +653,10 @@ def test_what_is_excused_or_dropped_takes_the_average_of_the_rest_and_the_maximu
     book = booked(tmp_path, *kept, marks=given, rules=dropping)
     assert totals(book) == {"ada": 8, "bob": 8}
     assert book.rows[1].scores["01-dedup"].left_out == "dropped"
+    weightless = ruled(tmp_path, '[weights]\n"01-double" = 0\n[drop]\nlowest = 1\n')
+    book = booked(tmp_path, record("ada", {"01-double": 0, "01-dedup": 1}), kept[1], marks=given, rules=weightless)
+    assert [row.scores["01-dedup"].left_out for row in book.rows] == ["dropped", "dropped"]
+    booked(tmp_path, *kept)
     back = by_hand(tmp_path, "student,exercise,points\nada,01-why,ex\nada,01-why,1\nbob,01-why,2\n")
     assert totals(booked(tmp_path, *kept, marks=back)) == {"ada": 5, "bob": 6}
     nothing = by_hand(tmp_path, "student,exercise,points\n" + "".join(f"ada,{name},EX\n" for name in COURSE.exercises))
