@@ -15,7 +15,7 @@ from labkit.grading import roster, tables
 from labkit.grading.course import Course
 from labkit.grading.marks import HandMarks, Mark, answer_to, together
 from labkit.grading.records import ItemRecord, Record
-from labkit.grading.requests import Listed, Request
+from labkit.grading.requests import Listed, Request, is_request
 from labkit.grading.roster import Member
 from labkit.grading.rules import Rules
 from labkit.teach.exercises.contract import Exercise
@@ -327,7 +327,8 @@ def _score(
     """
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
-        share = _lateness(row, record, policy, doubts)
+        # A request for another look is no work, and naturally comes after the deadline.
+        share = 0.0 if is_request(record.file) else _lateness(row, record, policy, doubts)
         if share:
             row.penalties[record.notebook] = share
     unread = _unread(row, exercises)

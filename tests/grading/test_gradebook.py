@@ -337,6 +337,15 @@ def test_extensions_and_deadlines_of_ones_own(tmp_path: Path) -> None:
     assert [row.late for row in book.rows] == [False, False, True, True]
 
 
+def test_a_regrade_request_after_the_deadline_makes_nobody_late(tmp_path: Path) -> None:
+    asking = record(
+        "ada", notebook="", items=[], file="ada/regrade.txt", submitted=LATE, requests=[Request("01-double", "look")]
+    )
+    late = ruled(tmp_path, "[late]\npercent_a_day = 10\n")
+    book = booked(tmp_path, record("ada"), asking, deadline=DEADLINE, rules=late)
+    assert [(row.late, row.penalties, row.asking) for row in book.rows] == [(False, {}, ["01-double"])]
+
+
 def test_late_without_a_date_costs_a_day_and_is_asked_about(tmp_path: Path) -> None:
     said = ruled(tmp_path, "[late]\npercent_a_day = 10\n")
     kept = [
