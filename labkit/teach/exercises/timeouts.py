@@ -57,8 +57,8 @@ def _judge_long(ask: Asker, jobs: Sequence[Sequence[int]]) -> Finding:
         statement = f"{ask.with_answer(*job)}, and a transaction of this job can be open for {most} ticks"
         if ticks <= most:
             return Finding(False, f"{statement}: a record can be lost.", statement, KEEPS, general=LOSES)
-        if ticks // 2 > most:
-            message = f"{statement}: half of the answer loses nothing either."
+        if ticks > 2 * (most + 1):
+            message = f"{statement}: less than half of the answer loses nothing either."
             return Finding(False, message, statement, NO_LONGER, general=TOO_LONG)
     return steady(ask, f"The answers for {len(jobs)} longer jobs are long enough, and none is twice too long")
 
@@ -70,9 +70,10 @@ def _judge_small(ask: Asker, job: tuple[int, ...]) -> Finding:
         at = len(loss.trace.actions)
         message = f"{statement}, and with that a record can be lost: {loss.because}"
         return Finding(False, message, loss.because, KEEPS, str(loss.trace), at, LOSES)
-    if ticks > 1 and not _loss(job, min(ticks // 2, LONGEST)):
+    less_than_half = (ticks - 1) // 2
+    if less_than_half and not _loss(job, min(less_than_half, LONGEST)):
         message = (
-            f"{statement}, and half of it loses nothing either: "
+            f"{statement}, and {less_than_half} loses nothing either: "
             "readers of a hung transaction wait longer than they must."
         )
         return Finding(False, message, statement, NO_LONGER, general=TOO_LONG)
