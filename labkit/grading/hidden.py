@@ -20,6 +20,8 @@ from labkit.teach.exercises.contract import variant as v
 from labkit.teach.exercises.own_sink.axes import OLDER, QUERY, STOPPED
 from labkit.teach.exercises.prices import job
 from labkit.teach.exercises.registry import find
+from labkit.teach.exercises.side_effects import CALLS_ALIKE, SAME_CHECKSUM
+from labkit.teach.exercises.sinks import COMPOSED
 
 T = TypeVar("T")
 Parameters = dict[str, object]
@@ -39,9 +41,11 @@ ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-w
 """Inputs of five words with the same initial, in which some words are repeated."""
 MANY_WORDS = (
     *("hello", "Hello", "hell", "world", "word", "stream", "streams", "spark", "Spark", "flink", "table", "tables"),
-    *("checkpoint", "checkpointed", "a", "A", "a "),
+    *("checkpoint", "checkpointed", "a", "A", "a ", *COMPOSED),
 )
-"""Words of which some are alike: in all but the case, in their first letters, or in all letters but the last."""
+"""Words of which some are alike: in all but the case, in their first letters, in all letters but the last, or in their
+normal form of Unicode.
+"""
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
 BATCHES = ("world-hello", "stream-table", "spark-spark")
@@ -114,6 +118,8 @@ def _cut(c: Chance) -> Iterator[Variant]:
         gone, come = c.sample((first, second), 2)
         done = c.sample(sorted({*range(12)} - {*gone, *come}), 2)
         yield _assembled(four, f"{len(gone)} gone and as many come", gone=gone, come=come, done=done)
+    twice, *done = c.sample(range(12), 3)
+    yield _assembled(four, "one has come twice", twice=[twice], done=done)
     mixed = c.sample(range(12), 12)
     yield _assembled(four, "many transfers", any=mixed[:1], all_done=mixed[1:6], all_saved=mixed[6:])
 
@@ -152,7 +158,7 @@ def _jump(c: Chance) -> Iterator[Variant]:
     between = c.pick(5, 6)
     yield from _systems(c, good, bad)
     yield _assembled({"words": "-".join([one] * 4 + [other] * 3)}, between=between)
-    alike = ((one, one.title()), (f"{other}s", other), ("checkpoint", "checkpointed"), (one, f"{one} "))
+    alike = ((one, one.title()), (f"{other}s", other), ("checkpoint", "checkpointed"), (one, f"{one} "), COMPOSED)
     for first, second in alike:
         many, counts = "-".join([first] * 130 + [second] * 131), [0, 7, 8, 98, 99, 100, 129]
         name = f"many counts of {first} and {second}"
@@ -189,6 +195,7 @@ def _orphans(c: Chance) -> Iterator[Variant]:
     alike = (
         *(f"{name}/{first}/0", f"{name}/{after}/0", f"{name}0/{first}/0"),
         *(f"{name.replace('_', 'x')}/{first}/0", f"{name}-old/{after}/0"),
+        *(f"{name.title()}/{after}/0", f"{name} /{first}/0", f" {name}/{after}/0"),
     )
     by_hand = (f"{quoted}/{first}/{c.randrange(4)}", f"{quoted}/{after}/0", "by hand", "transfer-south")
     two, elsewhere = (f"{name}/5/0", f"{name}/6/1"), (f"{name}/5/2", f"{name}/6/0")
@@ -234,6 +241,9 @@ def _visible(c: Chance) -> Iterator[Variant]:
     undone, done = (f"{'transaction-' * 6}{number}" for number in c.sample(range(10), 2))
     finished = (("write", undone), ("write", done), ("abort", undone), plain, ("commit", done), plain)
     yield v("long names alike", names=(one,), length=1, logs=(finished, (*finished[:3], plain)))
+    undone, done = c.sample(COMPOSED, 2)
+    finished = (("write", undone), ("write", done), ("abort", undone), plain, ("commit", done), plain)
+    yield v("names composed in two ways", names=(one,), length=1, logs=(finished, (*finished[:3], plain)))
 
 
 def _timeout(c: Chance) -> Iterator[Variant]:
@@ -266,6 +276,7 @@ def _demands(c: Chance) -> Iterator[Variant]:
         (c.randrange(40, 90), c.randrange(5, 9), 0),
         (c.randrange(2, 4), c.randrange(30, 60), c.randrange(2, 9)),
         (c.randrange(210, 290), c.randrange(110, 120), 130 + c.randrange(50)),
+        (c.randrange(10**9, 10**10), c.randrange(10**6, 10**7), c.randrange(10**8, 10**9)),
     ):
         named = dict(zip(("interval", "checkpoint", "downtime"), limits, strict=True))
         yield v(", ".join(f"{name} {ticks}" for name, ticks in named.items()), **named)
@@ -297,10 +308,10 @@ def _messages(c: Chance) -> Iterator[Variant]:
     of them fails.
     """
     words = ("hello", "world", "stream", "x")
-    some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(100, 999))
+    some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(300, 9_999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
         yield v(name, words=tuple(c.sample(words, 2)), counts=counts)
-    yield v("a long word", words=(" The longest word of all ",), counts=(1, 2))
+    yield v("a long word", words=(f" The longest word of all {COMPOSED[1]} ",), counts=(1, 2))
 
 
 def _apply(c: Chance) -> Iterator[Variant]:
@@ -320,6 +331,7 @@ def _apply(c: Chance) -> Iterator[Variant]:
     letter, digit = c.choice("abcde"), c.randrange(1, 9)
     glued = {"words": (letter, f"{letter}{digit}"), "counts": (digit, 11 * digit), "rows": 2}
     yield v("a word that ends in a digit", tables=glued)
+    yield v("words composed in two ways", tables={"words": COMPOSED, "counts": (low, low + 1), "rows": 2})
     long = words[0] * 15
     yield v(
         "words that differ at the end", tables={"words": (f"{long}s", f"{long}t"), "counts": (low, low + 1), "rows": 2}
@@ -357,6 +369,8 @@ def _prices(c: Chance) -> Iterator[Variant]:
     yield v(f"up and down from {begin}", versions=((0, 20), (begin, 30), (begin + 3, 10), (begin + 7, 25)))
     many = [(place * c.randrange(30, 40), 90 + price) for place, price in enumerate(c.sample(range(60), 12))]
     yield v("many edits", versions=tuple(many))
+    lasting = ((0, 20), (c.randrange(2_000, 9_000), 30), (c.randrange(10**6, 10**7), 10))
+    yield v("prices that last", versions=lasting)
 
 
 def _calls(c: Chance) -> Iterator[Variant]:
@@ -392,6 +406,8 @@ def _calls(c: Chance) -> Iterator[Variant]:
         "refund it now",
     )
     yield v("names alike", topics=alike, partitions=(0, 1), offsets=(0, 1), calls=said)
+    single = (*CALLS_ALIKE, *(call for pair in SAME_CHECKSUM for call in pair))
+    yield v("calls alike", topics=(c.choice(names),), partitions=(0,), offsets=(c.randrange(9),), calls=single)
     many = sorted(
         {*range(2_000), *(base**power + step for base in (2, 10) for power in range(4, 13) for step in (0, 1))}
     )
@@ -450,7 +466,8 @@ def _requests(c: Chance) -> Iterator[Variant]:
             ["LOOK", "BEGIN", *many, "MARK", "COMMIT", "BEGIN", *many, "COMMIT"],
             ["LOOK", "MARK", "ROW", *["BEGIN", "COMMIT"] * 60],
             ["LOOK", "ROW", "BEGIN", *many, "MARK", "COMMIT"],
-            ["LOOK", "BEGIN", *["ROW"] * 105, "MARK", "COMMIT", "ROW"],
+            # Of 13 rows, or 12 if they are counted from 1, number 12 is lost, and found between 1 and 2 in glued text.
+            *(["LOOK", "BEGIN", *["ROW"] * size, "MARK", "COMMIT", "ROW"] for size in (11, 12, 105)),
             ["LOOK", "BEGIN", *["ROW"] * 105, "MARK", "COMMIT", "BEGIN", "COMMIT"],
         ],
     )
@@ -468,13 +485,16 @@ def _longest(c: Chance) -> Iterator[Variant]:
     yield v("readers do not wait", cases=[job(seconds, commit, rate, wide, 600)])
     yield v("little is read again", cases=[job(wide, commit, rate, rate * seconds + spare, wide)])
     yield v("a short timeout", cases=[job(wide, commit, 1, wide, seconds)])
-    last = [(commit + 1, wide, wide), (commit, wide, wide), (wide, rate - 1, wide)]
-    last += [(wide, wide, commit + 2), (wide, wide, commit + 1)]
+    last = [(commit + 1, wide, wide), (commit, wide, wide), (commit - 1, wide, wide), (wide, rate - 1, wide)]
+    last += [(wide, wide, commit + 2), (wide, wide, commit + 1), (wide, wide, commit - 1)]
     cases = [job(latency, commit, rate, again, timeout) for latency, again, timeout in last]
     yield v("just possible, and not", cases=cases)
     commit, rate = c.randrange(120, 190), c.randrange(120, 190)
     limits = [(commit + 200, wide * rate, wide), (wide, 300 * rate, wide), (wide, wide * rate, commit + 201)]
     yield v("large numbers", cases=[job(latency, commit, rate, again, timeout) for latency, again, timeout in limits])
+    days = c.randrange(100_000, 300_000)
+    limits = [(days, days * rate, 2 * days), (days, days // 2 * rate, days), (2 * days, days * rate, days)]
+    yield v("days", cases=[job(latency, commit, rate, again, timeout) for latency, again, timeout in limits])
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
@@ -574,6 +594,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("three batches", words=c.pick(*WORDS), records_per_batch=1, crashes=1),
         v("one batch", words=c.pick(*TOGETHER), records_per_batch=3, crashes=c.pick(1, 2)),
         v("many batches", batch=c.randrange(101, 109), rows=c.randrange(12, 30)),
+        v("a number that two others make", batch=c.pick(12, 23, 34, 45, 56), rows=c.randrange(1, 4)),
     ],
     "06-recover": lambda c: [
         v("a crash", words=(words := c.pick(*WORDS)), records_per_batch=c.pick(2, 3), crashes=c.pick(1, 2)),
@@ -610,12 +631,18 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
             for engine in ("spark", "flink")
         ]
         + [v("flink, an old job", engine="flink", first=1_000_000 + c.randrange(9))]
+        + [
+            v(f"{engine}, past {10**power - 1}", engine=engine, first=10**power - c.randrange(1, 3), steps=3)
+            for engine in ("spark", "flink")
+            for power in (3, c.pick(4, 5), c.pick(6, 8))
+        ]
     ),
     "13-wait": _waits,
     "13-longest": _longest,
     "13-best": lambda c: [
         v("hours between two crashes", cases=[(cost := c.pick(0.2, 0.7, 3), 3_600 * (hours := c.randrange(2, 30)))]),
         v("minutes between two crashes", cases=[(cost, 60 * hours)]),
+        v("seconds between two crashes", cases=[(cost / 1_000, hours)]),
         v("dear commits", cases=[(c.randrange(20, 90), 86_400), (c.randrange(210, 290), 86_400)]),
     ],
     "14-table": lambda c: _handed_over(c, TABLE),

@@ -44,7 +44,7 @@ def rows(*batches: str) -> list[list[Row]]:
     number = 0
     for batch in batches:
         results.append([])
-        for word in batch.split():
+        for word in batch.split(" "):  # an item may have a tab
             item, _, amount = word.partition(":")
             number += 1
             results[-1].append({"id": number, "item": item, "amount": int(amount)})
@@ -56,7 +56,7 @@ def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
     return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
-PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup:3"), 100)
+PUBLIC = moved(rows("pen:2 book:1 pen:2", "lamp:1 pen:2", "book:1 cup\t:3"), 100)
 OTHERS = rows("pen:2 ink:1", "lamp:1 pen:2", "cup:3")
 """The rows of the second query, with smaller numbers than those of the first.
 
@@ -90,8 +90,10 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
 
 MANY = 12
 """A number of batches large enough for batch numbers of one and two digits."""
-ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "naïve")
-"""Items that a sink easily mishandles: both kinds of quotes, a number as text, a letter beyond ASCII."""
+ITEMS = ("pen", "O'Brien", 'size-"L"', "7", "nai\u0308ve\t")
+"""Items that a sink easily mishandles: both kinds of quotes, a number as text, and one that ends in a tab and has a
+letter composed of two characters.
+"""
 
 TABLE, WRITERS = axes.AXES["table"], axes.AXES["writers"]
 FOLDER = (axes.CRASH, axes.READER, axes.SECOND, axes.LEFT, axes.OLDER, axes.QUERY)

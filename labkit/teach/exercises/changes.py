@@ -241,7 +241,7 @@ JUDGES = {
     "10-messages": by(
         judge_messages,
         variant("hello, 1 and 2", words=("hello",), counts=(1, 2)),
-        variant("two words", words=("world", "hi"), counts=(0, 3, 12)),
+        variant("two words", words=("world", "hi"), counts=(0, 3, 1_200)),
     ),
     "10-apply": by(
         judge_apply,

@@ -44,8 +44,8 @@ def _stores(job: Job) -> Iterator[Store]:
     """Yield every store whose limits are near the job's needs or far from them; harmless stores come first."""
     needed = job["downtime"] + job["checkpoint"]
     longer = max(job["downtime"], job["checkpoint"])
-    open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1)
-    sealed = (None, needed + 1, job["checkpoint"] + 1, longer + 1, needed, 1)
+    open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1, 0)
+    sealed = (None, needed + 1, job["checkpoint"] + 1, longer + 1, needed, 1, 0)
     names = ("shows", "open", "sealed", "ends", "again")
     for values in product(SHOWS, open_for, sealed, ENDS, AGAIN):
         yield dict(zip(names, values, strict=True))
@@ -122,6 +122,7 @@ JUDGES = {
         judge_demands,
         variant("a short interval", interval=10, checkpoint=2, downtime=30),
         variant("a long interval, never down", interval=60, checkpoint=5, downtime=0),
+        variant("very long times", interval=2_000_000, checkpoint=500_000, downtime=1_000_000),
     ),
     "09c-early": by(
         WATCH.judge,

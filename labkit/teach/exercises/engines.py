@@ -241,5 +241,6 @@ JUDGES = {
         judge_restart,
         variant("Spark, a young job", engine="spark", first=0),
         variant("Flink, past checkpoint 9", engine="flink", first=8),
+        variant("Spark, past batch 999", engine="spark", first=998),
     ),
 }

@@ -23,6 +23,8 @@ from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.invariants import ObservedModel
 from labkit.teach.exercises.searching import MAX_STATES, ask_each, steady, unusable
 
+SAME_CHECKSUM = (1_401_558_561_589, 7_014_945_064_510)
+"""Offsets whose decimal digits have the same CRC-32."""
 SENTENCE = "In the end the table holds one row for every record."
 
 
@@ -91,7 +93,8 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
     """Judge a learner's key by single records of an input that is too long for a search: each needs its own key.
 
     The input has the words of the variant, and after them its last word without end. The records are all of the first
-    part and a few of the second, whose offsets and counts differ by powers of two and of ten.
+    part and a few of the second, whose offsets and counts differ by powers of two and of ten. Two of them have offsets
+    with the same checksum.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
 
@@ -113,7 +116,8 @@ def _long_input(words: Sequence[str]) -> Iterator[dict[str, Plain]]:
         counts[word] += 1
         yield {"offset": offset, "word": word, "count": counts[word], "batch": offset // 100, "attempt": 1}
     powers = {base**power for base in (2, 10) for power in range(1, 13)}
-    later = sorted({0, *powers, *(2**power for power in (16, 24, 32, 48, 62))})
+    collisions = (offset - len(words) for offset in SAME_CHECKSUM)
+    later = sorted({0, *powers, *(2**power for power in (16, 24, 32, 48, 62)), *collisions})
     for number in later:
         offset = len(words) + number
         row = {"offset": offset, "word": last, "count": counts[last] + 1 + number}

@@ -8,9 +8,8 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from types import FrameType
 from typing import Any
 
@@ -54,7 +53,7 @@ class InNotebook:
         Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if it fails.
         """
         question = f"{self.name}({', '.join(map(shown, arguments))})"
-        copies = [deepcopy(each) for each in arguments]
+        copies = _copied(arguments)
         return self._kept(["call", *arguments], self._called(question, lambda function: function(*copies)))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
@@ -64,8 +63,7 @@ class InNotebook:
         """
         assert isinstance(exchanges, list)
         assert isinstance(arguments, list)
-        so_far: list[Any] = deepcopy(exchanges)
-        copies = deepcopy(arguments)
+        so_far, copies = _copied(exchanges), _copied(arguments)
         reply = self._called(self.name, lambda function: step(function, kind, so_far, copies))
         return self._kept(["step", kind, exchanges, arguments], reply)
 
@@ -94,6 +92,12 @@ class InNotebook:
             if os.getpid() != process:  # a copy of this notebook that the answer forked
                 os._exit(0)
         return _read(question, answer)
+
+
+def _copied(values: Sequence[Plain]) -> list[Any]:
+    """Return a copy of arguments as a sandbox gets them: equal numbers and texts are different objects there, too."""
+    copies: list[Any] = json.loads(json.dumps(values))
+    return copies
 
 
 def _read(what: str, value: object) -> Plain:

@@ -52,5 +52,11 @@ JUDGES = {
             elsewhere=("day_1/2/0",),
         ),
         variant("a quote", job="o'clock", decided=3, prepared=("o'clock/3/0", "o'clock/4/0")),
+        variant(
+            "a name in other letters, and with blanks",
+            job="counts",
+            decided=3,
+            prepared=("counts/3/0", "Counts/3/0", "counts /4/0", " counts/4/0"),
+        ),
     ),
 }

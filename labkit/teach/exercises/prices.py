@@ -13,8 +13,6 @@ ARRIVALS = 50
 """The number of times within an interval at which the judge lets a record arrive."""
 NEAR = 0.05
 """The largest allowed relative error of a learner's answer for a wait."""
-LONGEST = 10_000
-"""The longest interval, in seconds, that the judge tries."""
 DEARER = 1.01
 """The factor by which the cost of an answer may exceed the cost of the cheapest interval."""
 TRIED = 4_000
@@ -36,7 +34,7 @@ def really_longest(job: Mapping[str, int]) -> int | None:
     """Return the longest interval, in whole seconds, that keeps all limits of a job, by trying each one."""
     kept = (
         interval
-        for interval in range(LONGEST, 0, -1)
+        for interval in range(job["latency"], 0, -1)  # none is longer than a record may wait
         if interval + job["commit"] <= job["latency"]
         and interval * job["rate"] <= job["again"]
         and interval + job["commit"] < job["timeout"]
@@ -136,11 +134,13 @@ JUDGES = {
         variant("readers do not wait", cases=(job(12, 2, 5, 900, 600),)),
         variant("little is read again", cases=(job(90, 1, 20, 510, 600),)),
         variant("a short timeout", cases=(job(900, 3, 1, 900, 60),)),
-        variant("just possible, and not", cases=(job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60))),
+        variant("just possible, and not", cases=(job(3, 2, 1, 9, 60), job(2, 2, 1, 9, 60), job(2, 4, 1, 9, 60))),
+        variant("days", cases=(job(200_000, 2, 1, 300_000, 300_000),)),
     ),
     "13-best": by(
         _judge("best_interval", _wrong_best),
         variant("a crash a day", cases=((0.5, 86_400), (30, 86_400))),
         variant("a crash an hour", cases=((2, 3_600),)),
+        variant("a crash every ten seconds", cases=((0.01, 10),)),
     ),
 }

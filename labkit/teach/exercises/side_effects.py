@@ -132,12 +132,20 @@ def _named(row: dict[str, Plain]) -> str:
 
 
 LARGE = (0, *(10**power for power in range(3, 13)))
+SAME_CHECKSUM = (
+    *(("plumless", "buckeroo"), ("refund-aspjwwk", "refund-rnrsgud"), ("parcel mndenhb", "parcel arbiofd")),
+    ("mail to ijtboqb", "mail to uegghkt"),
+)
+"""Calls with the same CRC-32. Of two texts that differ only in these, the checksums are also the same."""
+CALLS_ALIKE = ("charge now", "charge-now", "caf\u00e9", "cafe\u0301")
+"""Calls that are the same without their punctuation, or in a normal form of Unicode."""
 
 JUDGES = {
     "11-price": by(
         judge_price,
         variant("one edit", versions=((0, 10), (5, 11))),
         variant("announced early", versions=((0, 10), (4, 12), (9, 8), (15, 9))),
+        variant("prices that last", versions=((0, 10), (9_000, 12), (4_000_000, 8))),
     ),
     "11-call": by(
         judge_key,
@@ -157,6 +165,7 @@ JUDGES = {
             calls=("d", "3-d", "c-d", "C-d"),
         ),
         variant("large offsets", topics=("orders",), partitions=(0, 1), offsets=LARGE, calls=("charge",)),
+        variant("calls alike", topics=("orders",), partitions=(0,), offsets=(1,), calls=SAME_CHECKSUM[0] + CALLS_ALIKE),
         variant("many offsets", topics=("orders",), partitions=(0,), offsets=tuple(range(1_500)), calls=("charge",)),
     ),
 }

@@ -77,20 +77,30 @@ def _wrong_commit(ask: Asker, batch: int, rows: list[Plain], confirmed: list[Pla
     return Finding(False, message, "the steps are wrong", "each row once, and then the confirmation", general=general)
 
 
-def _many_tasks(decided: int, tasks: int) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
-    """Yield arguments of `recover_and_commit`: votes for the decided batch and the next one, and second attempts."""
+def _many_tasks(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
+    """Yield arguments of `recover_and_commit`: votes for the decided batch and the next one, and second attempts.
+
+    In one, an earlier driver has left transactions whose handles are the beginnings of decided ones. In the last two,
+    the checkpoints of several earlier batches have expired, so the decision commits these as well.
+    """
     last, following = ([f"q0-b{batch}-p{task}-i1" for task in range(tasks)] for batch in (decided, decided + 1))
-    votes: list[Plain] = [
+    votes: list[Any] = [
         {"batch": batch, "handles": [*each]} for batch, each in ((decided, last), (decided + 1, following))
     ]
     attempts = [f"{handle}-a1" for handle in last]
     for found in ([*last, *attempts], [*following, *last], last[tasks // 2 :], attempts):
         yield decided, votes, [*found]
+    twelfth: list[Any] = [f"{handle}2" for handle in last]
+    yield decided, [{"batch": decided, "handles": twelfth}], [*last, *twelfth]
+    expired: list[Any] = [{"batch": batch, "handles": [f"q0-b{batch}-p0-i1"]} for batch in range(decided - 9, decided)]
+    open_ = [*(f"q0-b{batch}-p0-i1" for batch in range(decided - 9, decided)), *last, *following]
+    for stored in ([*expired, *votes], [*votes[::-1], *expired[::-1]]):
+        yield decided, stored, [*open_]
 
 
-def _wrong_recovery(ask: Asker, decided: int, votes: list[Plain], found: list[Plain]) -> Finding | None:
+def _wrong_recovery(ask: Asker, decided: int, votes: list[Any], found: list[Any]) -> Finding | None:
     steps = [str(step) for step in a_list(ask, ask(decided, votes, found), "steps")]
-    due = [handle for handle in found if str(handle).startswith(f"q0-b{decided}-") and not str(handle).endswith("-a1")]
+    due = [handle for vote in votes if vote["batch"] <= decided for handle in vote["handles"]]
     wanted = {str(["commit" if handle in due else "abort", handle]) for handle in found}
     forbidden = {str(["abort" if handle in due else "commit", handle]) for handle in found}
     # Whoever commits a transaction that is gone, because it was committed before, changes nothing.
@@ -132,6 +142,8 @@ WATCH = Watch("steady", "pipeline", "no_regression", _seen, _sights)
 WORDS: dict[str, object] = {"words": "hello-world-hello"}
 SECOND_BATCH: dict[str, object] = {"strategy": "wal", "words": "hello-world-hello-world", "records_per_batch": 2}
 A, B = "hello" * 14 + "s", "hello" * 14 + "t"
+COMPOSED = ("caf\u00e9", "cafe\u0301")
+"""Two words that a reader sees as one: the accent belongs to the letter in the first, and follows it in the second."""
 UPSERT: dict[str, object] = {"words": "hello-hello", "strategy": "idempotent", "store": "sqlite"}
 
 
@@ -153,12 +165,15 @@ JUDGES = {
             "the checkpoint folder is deleted", words="hello-hello-world", records_per_batch=1, crashes=1, deletions=1
         ),
         variant("five records of words with one initial", words="spark-stream-spark-spark-stream", crashes=0),
-        variant("a long input", words=("a1", "x" * 11, *["a"] * 11, "x", "X", *["word"] * 120, "words", "word")),
+        variant(
+            "a long input", words=("a1", "x" * 11, *["a"] * 11, "x", "X", *COMPOSED, *["word"] * 120, "words", "word")
+        ),
     ),
     "06-wal": by(
         judge_confirmation,
         variant("two batches, one crash", words="hello-world-hello", records_per_batch=2),
         variant("one batch of three, two crashes", words="hello-hello-world", records_per_batch=3, crashes=2),
+        variant("batch 12, after many others", batch=12, rows=3),
     ),
     "06-recover": by(
         judge_recovery,
@@ -193,6 +208,11 @@ JUDGES = {
             assembled=(
                 ("any two counts of hello", {"words": "hello-hello-hello-hello-world-world"}, {"between": 4}),
                 ("Hello besides", {"words": "hello"}, {"input": "hello-hello-Hello-Hello", "between": 0, "long": 20}),
+                (
+                    "one word, composed in two ways",
+                    {"words": "hello"},
+                    {"input": "-".join(sorted(COMPOSED * 2)), "between": 0},
+                ),
                 ("far apart", {"words": "hello"}, {"input": "hello-hello-world", "between": 0, "long": 260}),
                 ("long words alike", {"words": "hello"}, {"input": f"{A}-{A}-{B}-{B}", "between": 1}),
             ),

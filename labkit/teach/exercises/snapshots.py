@@ -44,13 +44,16 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
 
     `choice` lists channels: a transfer in `any` takes every combination, one in `usual` those of most snapshots, and
     one in `done` is sent and received. One in `gone` is sent and nowhere, and one in `come` arrived without being sent.
-    Besides, all transfers of a channel in `all_done` are sent and received, and all in `all_saved` sent and saved.
+    Besides, all transfers of a channel in `all_done` are sent and received, and all in `all_saved` sent and saved. Of a
+    channel in `twice`, the first transfer is received and saved but not sent, and the second one is sent and nowhere.
     """
     whole = [
-        (channel, (True, name == "all_done", name == "all_saved"))
+        (channel, (True, name == "all_done", name == "all_saved"), 2**PER_CHANNEL - 1)
         for name in ("all_done", "all_saved")
         for channel in choice.get(name, ())
     ]
+    for channel in choice.get("twice", ()):
+        whole += [(channel, (False, True, True), 1), (channel, (True, False, False), 2)]
     options = {"any": _PLACES, "usual": _USUAL, "done": _USUAL[1:2], "gone": _USUAL[3:], "come": _COME}
     channels = [channel for name in options for channel in choice.get(name, ())]
     for places in product(*(places for name, places in options.items() for _ in choice.get(name, ()))):
@@ -62,18 +65,17 @@ def _filled(
     processes: int,
     channels: Sequence[int],
     places: Sequence[tuple[bool, ...]],
-    whole: Sequence[tuple[int, tuple[bool, ...]]],
+    whole: Sequence[tuple[int, tuple[bool, ...], int]],
 ) -> Iterator[Part]:
     """Yield the part of each process in a snapshot that contains these transfers.
 
     Each entry of `places` tells whether the transfer is recorded as sent, as received, and as saved from its channel.
-    `whole` tells the same of all transfers of other channels.
+    `whole` tells the same of several transfers of other channels, which are the bits of its last number.
     """
     between = ends(processes)
     sent, received, saved = ([0] * processes for _ in range(3))
     ones = [(number, place, 1) for number, place in zip(channels, places, strict=True)]
-    wholes = [(number, place, 2**PER_CHANNEL - 1) for number, place in whole]
-    for number, (is_sent, is_received, is_saved), bits in [*ones, *wholes]:
+    for number, (is_sent, is_received, is_saved), bits in [*ones, *whole]:
         transfer = bits << number * PER_CHANNEL
         sent[between[number].sender] |= transfer * is_sent
         received[between[number].receiver] |= transfer * is_received
@@ -131,5 +133,6 @@ JUDGES = {
             "as many transfers have come as are gone",
             assembled=(("other transfers, with an equal sum", THREE, {"gone": (0, 3), "come": (1, 2), "done": (4,)}),),
         ),
+        variant("one has come twice", assembled=(("and the next one is gone", TWO, {"twice": (1,)}),)),
     ),
 }

@@ -1,4 +1,4 @@
 # misconception: an order has one call
-# says: they differ in: call
+# says: answered 'orders/1/1', and so did
 def key_of_call(row):
     return f"{row['topic']}/{row['partition']}/{row['offset']}"

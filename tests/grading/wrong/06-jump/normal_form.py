@@ -1,0 +1,13 @@
+# misconception: words that look the same are the same
+# says: café
+import unicodedata
+
+
+def steady(seen):
+    last = {}
+    for word, count in seen:
+        same = unicodedata.normalize("NFC", word)
+        if count < last.get(same, count):
+            return False
+        last[same] = count
+    return True
