@@ -4,8 +4,9 @@ The wrong solutions in `tests/grading/wrong` are those that somebody thought of;
 Every change stands for a slip that a learner makes: a set for a list, a term that is left out, a loop that looks at the
 first few or the last few only, one too many or too few, a condition that is turned around, operands in the wrong order,
 an answer that is always the same. It also stands for values that are taken for equal although they are not: cut,
-folded, trimmed, divided with a remainder, glued together, added up, or replaced by a hash. A change in a text, such as
-a doc string, is none.
+folded, trimmed, brought into a normal form, divided with a remainder, glued together, added up, or replaced by a hash
+or checksum. Others are the same object only by chance, or count as missing because they are 0. A change in a text, such
+as a doc string, is none.
 """
 
 import ast
@@ -21,6 +22,7 @@ _LOSSY = {
     "a cut value": (f"_[:{WINDOW}]", f"_[-{WINDOW}:]"),
     "a folded value": ("_.lower()",),
     "a trimmed value": ("_.strip()",),
+    "a normal form": ("__import__('unicodedata').normalize('NFC', _)",),
     "a remainder": ("_ % 10", "_ % 100"),
     "a salted hash": ("hash(str(_))",),
 }
@@ -28,6 +30,7 @@ _LOSSY = {
 _DIGESTS = {
     "a salted hash": ("hash(str(_))", "str(hash(str(_)))"),
     "a short digest": ("__import__('hashlib').md5(str(_).encode()).hexdigest()[:4]",),
+    "a checksum": ("str(__import__('zlib').crc32(str(_).encode()))",),
 }
 """The same for a whole result, such as a key."""
 _COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -197,6 +200,16 @@ def _compare(node: ast.Compare) -> Iterator[Edit]:
         yield from _put_into(
             {"equal sums": (sums,), "equal sets": ("set(_) == set(__)",)}, node.left, *node.comparators
         )
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.NotEq) and not _is_vocabulary(node):
+        is_same = ast.Is() if isinstance(node.ops[0], ast.Eq) else ast.IsNot()
+        yield "the same object", ast.Compare(node.left, [is_same], node.comparators)
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        glued = "str(_) in ''.join(map(str, __))"
+        for change, found in _put_into({"found in glued text": (glued,)}, node.left, *node.comparators):
+            assert isinstance(found, ast.expr)
+            yield change, found if isinstance(node.ops[0], ast.In) else _not(found)
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot) and _is_none(node.comparators[0]):
+        yield "0 is nothing", _not(node.left) if isinstance(node.ops[0], ast.Is) else node.left
     for place, operator in enumerate(node.ops):
         for other in _COMPARED.get(type(operator), ()):
             operators = [*node.ops]
@@ -204,6 +217,10 @@ def _compare(node: ast.Compare) -> Iterator[Edit]:
             yield ("another comparison", ast.Compare(node.left, operators, node.comparators))
     for constant in (True, False):
         yield "a condition is always so", ast.Constant(constant)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _binary(node: ast.BinOp) -> Iterator[Edit]:
