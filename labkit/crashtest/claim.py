@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from labkit.core.judge import Guarantee, satisfies
+from labkit.core.judge import Guarantee, Outcome, satisfies
 from labkit.crashtest.verdict import Coverage, Group, Summary
 from labkit.view.signs import LOOKS, Look
 
@@ -54,6 +54,8 @@ class Claim:
     at_best: Guarantee
     """The guarantee that holds if the runs that were not made would show no further violation."""
     coverage: Coverage
+    is_stuck: bool = False
+    """Whether a run never recovered. The guarantee concerns the rows until then, so it never stands alone."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -61,6 +63,9 @@ class Claim:
         return self.at_best if self.strength is Strength.COMPLETE else Guarantee.UNKNOWN
 
     def __str__(self) -> str:
+        return f"stuck after a crash; of its rows: {self._of_rows()}" if self.is_stuck else self._of_rows()
+
+    def _of_rows(self) -> str:
         if self.strength is Strength.SAMPLED:
             return f"not refuted ({self.coverage.extent})"
         if self.strength is Strength.REFUTED:
@@ -70,6 +75,8 @@ class Claim:
     @property
     def look(self) -> Look:
         """The sign and colours of the claim. Only exactly-once without a qualifier has those of a correct result."""
+        if self.is_stuck:
+            return LOOKS[Guarantee.NONE]
         if self.strength is Strength.SAMPLED:
             return SAMPLED
         return LOOKS[self.at_best if self.strength is Strength.REFUTED else self.guarantee]
@@ -90,7 +97,7 @@ class Claim:
 def claim(summary: Summary) -> Claim:
     """Return the claim that a test with these results may make."""
     at_best, coverage = summary.at_best(), summary.coverage
-    return Claim(_strength(summary, at_best), at_best, coverage)
+    return Claim(_strength(summary, at_best), at_best, coverage, summary.axes["stuck"] is Outcome.VIOLATED)
 
 
 def _strength(summary: Summary, at_best: Guarantee) -> Strength:

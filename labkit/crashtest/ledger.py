@@ -71,6 +71,8 @@ class Ledger:
         # One run with nothing wrong is no guarantee, so it is not called exactly-once.
         is_right = result.guarantee is Guarantee.EXACTLY_ONCE and not violated
         word = "not run" if result.skipped else "nothing wrong" if is_right else result.guarantee
+        if result.stuck:
+            word, violated = "stuck", ""
         self.tell("done", f"{word}{f' ({violated})' if violated else ''}: {result.title}")
         return result
 

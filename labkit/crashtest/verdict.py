@@ -93,7 +93,7 @@ class Result:
         if self.unknown:
             reasons.append(f"unknown: {self.unknown}")
         elif self.verdict is not None:
-            reasons.append(self.verdict.because)
+            reasons.append(f"{'of the rows until then: ' if self.stuck else ''}{self.verdict.because}")
         return "; ".join(reasons)
 
     def verdict_notes(self) -> list[tuple[str, str]]:

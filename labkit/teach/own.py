@@ -241,6 +241,8 @@ class Tested:
 
 def _tone(claim: "Claim") -> str:
     """Return the colour class of the box that shows a claim: `GOOD` only for exactly-once without a qualification."""
+    if claim.is_stuck:
+        return BAD
     if claim.guarantee is Guarantee.EXACTLY_ONCE:
         return GOOD
     return DIM if claim.at_best is Guarantee.EXACTLY_ONCE else BAD

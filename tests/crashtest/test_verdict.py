@@ -17,6 +17,7 @@ from labkit.crashtest.samples import Sample, history
 from labkit.crashtest.settings import Settings
 from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
+from labkit.view.signs import LOOKS
 
 ROWS = generate(2, per_batch=4)
 A, B = ([Seen(**row) for row in batch.rows] for batch in ROWS.batches)
@@ -115,6 +116,7 @@ def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
     said = summary([stuck])
     assert said.guarantee is Guarantee.EXACTLY_ONCE
     assert "fails again and again (IntegrityError)" in stuck.because
+    assert "of the rows until then: exactly-once" in stuck.because
 
 
 def test_a_claim_is_qualified_unless_everything_was_tried() -> None:
@@ -235,6 +237,9 @@ def test_a_stuck_job_whose_store_nobody_can_read_is_stuck_all_the_same(tmp_path:
     made = report(bad, tmp_path)
     assert made.claim.strength is Strength.UNKNOWN
     assert made.axes["stuck"] == "violated"
+    assert str(made.claim).startswith("stuck after a crash; of its rows: ")
+    assert made.text().splitlines()[2].split() == ["guarantee", *str(made.claim).split()]
+    assert made.claim.look == LOOKS[Guarantee.NONE]
     assert made.code(Goal.NOT_REFUTED) == 1
     assert "(ValueError); unknown: the reader raised" in made.text()
 
