@@ -203,6 +203,15 @@ def test_what_is_so_already_stays_with_its_rights(place: Path) -> None:
         assert program.stat().st_mode == made.st_mode
 
 
+def test_a_command_that_makes_the_watched_folder_is_told_what_to_do(place: Path) -> None:
+    place.rmdir()
+    with recording([place]) as journal:
+        command = [sys.executable, "-I", "-S", "-c", f"import os; os.mkdir({str(place)!r})"]
+        journal.watch(command, folder=place.parent, environment=os.environ, output=place.with_name("output"))
+        (said,) = journal.not_modelled()
+    assert said == "a watched folder that the command itself makes or removes (let --reset keep it, empty)"
+
+
 def test_what_is_not_modelled_is_named(place: Path) -> None:
     program = """
     import mmap

@@ -226,6 +226,8 @@ class Disk:
 
     def _entry(self, path: str, node: Node | None) -> Entry:
         parent, name = PurePosixPath(path).parent, PurePosixPath(path).name
+        if Path(path) in self.roots:
+            raise NotModelled("a watched folder that the command itself makes or removes (let --reset keep it, empty)")
         folder = self.node(str(parent))
         if not isinstance(folder, Folder):
             raise NotModelled("a folder that no recorded system call created")
