@@ -23,7 +23,7 @@ players = Players()
 for name in MODELS:
     trace = str(make(name, {}).name) + "~" + str(make(name, {}).version) + "~~"
     ask = lambda message: json.loads(players.answer(json.dumps({"player": name, **message})))
-    [answer] = ask({"start": {"trace": trace, "watch": "", "beside": None, "at": 0}})
+    [answer] = ask({"start": {"trace": trace, "watch": "", "beside": None, "at": 0, "done": []}})
     story = answer["shown"]["story"]
     [news] = ask({"message": {"do": story["acts"][story["steps"][0]["e"][0]][0], "at": 0}})
     assert news["at"] == 1, news

@@ -16,6 +16,7 @@ from labkit.core.words import nearest
 from labkit.sim.model import Action, Model
 from labkit.sim.parameters import Parameter, Values, settle
 from labkit.sim.rules import RuleModel
+from labkit.sim.tasks import Task
 from labkit.sim.walk import Replay, Trace
 
 ModelT = TypeVar("ModelT", bound=Model[Any])
@@ -114,6 +115,8 @@ class Blueprint(Generic[ModelT, ScriptT]):
 
     If not, nobody can tell how long such a row has waited.
     """
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    """Small tasks that a player offers a reader, in order of difficulty."""
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
         """Return the model with these parameters and defaults for the others. Raises `InvalidInput`."""

@@ -36,8 +36,7 @@ class Explorer(anywidget.AnyWidget):
 
     def do(self, action: str) -> None:
         """Take a possible action, as a click on it does. Raises `InvalidAction` if it is impossible now."""
-        self.session.do(action)
-        self._presenter.tell("")
+        self._presenter.tell(self._presenter.do(action))
 
     def go(self, step: int) -> None:
         """Go to step `step` of the run. Raises `InvalidAction` if there is no such step."""

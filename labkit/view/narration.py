@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from labkit.sim.model import Action, Model, Mood, Property
 from labkit.sim.rules import Event
-from labkit.sim.trace import Replay, Trace
+from labkit.sim.trace import Replay, Trace, blueprint
 from labkit.view import spacetime
 from labkit.view.layout import Layout, layout
 from labkit.view.scene import Drawing, Place, Scene, draw
@@ -85,6 +85,19 @@ class Story:
     def trace(self) -> Trace:
         """The run as a trace, from which it can be replayed."""
         return Trace.of(self.model, self.actions)
+
+    def fulfilled(self, step: int) -> list[str]:
+        """Return the names of the simulator's tasks that the run has fulfilled at a step."""
+        verdicts = zip(self.model.properties(), self.verdicts[step], strict=True)
+        outcomes = {claim.name: verdict.outcome for claim, verdict in verdicts}
+        _, _, steps = str(Trace.of(self.model, self.actions[:step])).partition("~~")
+        return [
+            name
+            for name, task in blueprint(self.model.name).tasks.items()
+            if task.fits(self.model.values, steps)
+            and all(outcomes.get(claim) == BROKEN for claim in task.violated)
+            and all(outcomes.get(claim) == HOLDS for claim in task.holds)
+        ]
 
     @property
     def title(self) -> str:

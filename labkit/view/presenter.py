@@ -4,7 +4,7 @@ A notebook's widget and a page without a kernel have different ways to carry mes
 same front end (`static/stepper.js`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from labkit.core.errors import LabError
@@ -29,10 +29,14 @@ class Presenter:
 
     A player that opens asks for everything; after that it receives the changes of each choice. A version number tells a
     player whether it missed a message; then it asks for everything again.
+
+    `done` names tasks that were done before. Only a step that the reader takes completes a task; opening a run and a
+    jump do not. A task that is done stays done, also after an undo.
     """
 
-    def __init__(self, session: Session, send: Callable[[dict[str, object]], None]) -> None:
+    def __init__(self, session: Session, send: Callable[[dict[str, object]], None], done: Iterable[str] = ()) -> None:
         self.session = session
+        self._done = dict.fromkeys(done)
         self._send = send
         self._updates = StoryUpdates(session.story)
         self._version = 0
@@ -40,7 +44,7 @@ class Presenter:
         self._model = ""
         self._beside: tuple[Story | None, int] = None, 0
         self._verbs: Mapping[str, Callable[[Message], str | None]] = {
-            "do": self._do,
+            "do": lambda message: self.do(str(message["do"]), int(message["at"])),
             "undo": lambda _: session.undo(),
             "redo": lambda _: session.redo(),
             "scenario": lambda message: session.scenario(str(message["scenario"])),
@@ -68,8 +72,19 @@ class Presenter:
             notice = str(error)
         self.tell(notice)
 
-    def _do(self, message: Message) -> None:
-        self.session.do(str(message["do"]), int(message["at"]))
+    def do(self, action: str, at: int | None = None) -> str:
+        """Take an action for the reader at the current step, or at step `at`.
+
+        Returns a sentence on the tasks that are done now, or an empty text. Raises `InvalidAction` if the action is
+        impossible there.
+        """
+        session = self.session
+        session.do(action, at)
+        tasks = blueprint(session.trace.model).tasks
+        names = {name: _task(session.trace.model, name) for name in session.story.fulfilled(session.at)}
+        new = [name for name, full in names.items() if full not in self._done]
+        self._done |= dict.fromkeys(names.values())
+        return f"Done: {' '.join(tasks[name].sentence for name in new)}" if new else ""
 
     def _choose(self, message: Message) -> None:
         self.session.go(int(message["at"]))
@@ -153,7 +168,7 @@ class Presenter:
         return self._updates
 
     def _around(self) -> dict[str, object]:
-        return {"at": self.session.at, "notice": self._notice}
+        return {"at": self.session.at, "notice": self._notice, "done": list(self._done)}
 
     def _compared(self) -> dict[str, object]:
         session = self.session
@@ -164,14 +179,19 @@ class Presenter:
 
 
 def choices(model: str) -> dict[str, object]:
-    """Return what a reader can choose in a simulator, as plain data: scenarios, parameters, formats, and the keys."""
+    """Return what a reader can choose in a simulator, as plain data: scenarios, parameters, tasks, formats, keys."""
     shown = blueprint(model)
     return {
         "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},
         "parameters": [_handle(name, parameter) for name, parameter in shown.parameters.items()],
+        "tasks": {_task(model, name): task.sentence for name, task in shown.tasks.items()},
         "formats": list(FORMATS),
         "fault_keys": {key: event.value for key, event in FAULT_KEYS.items()},
     }
+
+
+def _task(model: str, name: str) -> str:
+    return f"{model}.{name}"
 
 
 def _handle(name: str, parameter: Parameter) -> dict[str, object]:

@@ -24,8 +24,9 @@ class Players:
     def answer(self, text: str) -> str:
         """Return the answers to one message of the page, a list of plain data as JSON.
 
-        `start` opens a player: the trace that it shows, its step, what to watch for, and perhaps the trace beside it.
-        Its answer is everything that the player shows, or the sentence of an error, after which nothing has changed.
+        `start` opens a player: the trace that it shows, its step, what to watch for, the tasks that are done, and
+        perhaps the trace beside it. Its answer is everything that the player shows, or the sentence of an error, after
+        which nothing has changed.
         """
         message = json.loads(text)
         self._answers = []
@@ -46,7 +47,7 @@ class Players:
         except LabError as error:
             self._answers.append({"refused": str(error)})
             return
-        self._presenters[player] = Presenter(session, self._send)
+        self._presenters[player] = Presenter(session, self._send, map(str, start["done"]))
         self._answers.append({"shown": self._presenters[player].everything()})
 
     def _send(self, message: dict[str, object]) -> None:

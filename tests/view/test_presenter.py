@@ -29,7 +29,7 @@ class Page:
 
     def __init__(self, trace: str, beside: str | None = None, at: int = 0) -> None:
         self.players = Players()
-        self.heard = self.ask({"start": {"trace": trace, "watch": "it", "beside": beside, "at": at}})
+        self.heard = self.ask({"start": {"trace": trace, "watch": "it", "beside": beside, "at": at, "done": []}})
 
     def ask(self, message: dict) -> list[dict]:
         whole = message if "start" in message else {"message": message}

@@ -69,7 +69,7 @@ export function mount(root, story, live = null) {
   const table = el("details", { class: "lk-table" }, el("summary", {}, "all steps as a table"));
   const scene = el("div", { class: "lk-scene" }, stage, live ? live.handles : "");
   const menu = el("div", { class: "lk-menu", role: "group", "aria-label": "what can happen to this", hidden: true });
-  const parts = [title, watch, say, scene, menu, left, strip, claims, controls, chips, status, tools, help, legend, table];
+  const parts = [title, watch, live ? live.tasks : "", say, scene, menu, left, strip, claims, controls, chips, status, tools, help, legend, table];
   root.append(...parts);
   if (live) {
     tools.prepend(...live.tools(button));
@@ -372,8 +372,8 @@ function renew(shown, news) {
     story.acts.push(...acts);
     Object.assign(story, now);
   }
-  const { at, notice, version } = news;
-  Object.assign(shown, { at, notice, version });
+  const { at, notice, done, version } = news;
+  Object.assign(shown, { at, notice, done, version });
   if ("choices" in news) shown.choices = news.choices;
   if ("beside" in news) Object.assign(shown, { beside: news.beside, said: news.said });
 }
@@ -404,8 +404,18 @@ function render({ model, el: root }) {
   };
   const keyOf = (event) => Object.entries(choices().fault_keys).find(([, kind]) => kind === event)?.[0];
   const handles = el("details", { class: "lk-handles", open: root.clientWidth > 900 });
+  const tasks = el("ul", { class: "lk-tasks", "aria-label": "tasks" });
+  const fillTasks = () => {
+    const { done } = model.get("shown"), all = Object.entries(choices().tasks);
+    tasks.hidden = !all.length;
+    tasks.replaceChildren(...all.map(([name, sentence]) => {
+      const is = done.includes(name);
+      return el("li", { class: is ? "lk-done" : false }, el("b", { role: "img", "aria-label": is ? "done" : "open" }, is ? "✓" : "○"), ` ${sentence}`);
+    }));
+  };
   const fill = () => {
     const { scenarios, parameters, formats } = choices(), { values } = model.get("shown").story;
+    fillTasks();
     const now = JSON.stringify([scenarios, parameters]);
     if (now !== filled) refill(scenarios, parameters, formats);
     filled = now;
@@ -437,7 +447,7 @@ function render({ model, el: root }) {
   const live = {
     act: (action, step) => send({ do: action, at: step }),
     jump: (action, step) => send({ jump: action, at: step }),
-    keyOf, handles,
+    keyOf, handles, tasks,
     link: model.get("link"),
     ladder: (trace) => (climbing && ladder?.of === trace ? ladder : null),
     moved: (step, trace) => { if (climbing && ladder?.of !== trace) look(step); },

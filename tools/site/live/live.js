@@ -43,7 +43,7 @@ class Model {
   constructor(shown, choices) {
     this.player = players.push(this) - 1;
     const [story, beside] = shown.pair ?? [shown, null];
-    this.shown = { story, beside, said: shown.said ?? "", at: story.at ?? 0, notice: "", version: 0, choices: choices(story) };
+    this.shown = { story, beside, said: shown.said ?? "", at: story.at ?? 0, notice: "", done: [], version: 0, choices: choices(story) };
     this.handlers = {};
     this.known = this.asked = this.starting = false;
   }
@@ -67,8 +67,8 @@ class Model {
       return fail(String(error));
     }
     if (!this.known) {
-      const { story, beside, at } = this.shown;
-      this.post({ start: { trace: traceOf(story), watch: story.watch, beside: beside && traceOf(beside), at } });
+      const { story, beside, at, done } = this.shown;
+      this.post({ start: { trace: traceOf(story), watch: story.watch, beside: beside && traceOf(beside), at, done } });
       this.known = this.starting = true;
     }
     this.post({ message });
@@ -98,7 +98,7 @@ const traceOf = (story) => story.head + story.steps.slice(1).map((step) => step.
 const modelOf = (trace) => trace.split("~")[0];
 const address = (trace) => `${new URL(`${modelOf(trace)}.html`, PAGES)}#${trace}`;
 
-const NOTHING = { scenarios: {}, parameters: [], formats: [], fault_keys: {} };
+const NOTHING = { scenarios: {}, parameters: [], tasks: {}, formats: [], fault_keys: {} };
 let models = {};
 
 function opened() {

@@ -7,6 +7,7 @@ from labkit.sim.model import Action
 from labkit.sim.models.barriers.claims import cost
 from labkit.sim.models.barriers.model import READS, Barriers
 from labkit.sim.models.barriers.state import PARAMETERS, VERSION
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT", "play"]
@@ -76,4 +77,5 @@ BLUEPRINT = Blueprint(
         "counts": "the counts that the running job holds",
         "visible": "how many rows of each word readers see",
     },
+    tasks=tasks_of(__name__),
 )

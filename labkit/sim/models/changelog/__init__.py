@@ -4,6 +4,7 @@ from labkit.sim.blueprint import Blueprint, go_on, play, scenarios_of
 from labkit.sim.model import Action
 from labkit.sim.models.changelog.model import Changelog
 from labkit.sim.models.changelog.state import PARAMETERS, VERSION
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
@@ -26,4 +27,5 @@ BLUEPRINT = Blueprint(
     Changelog,
     play_with_the_consumer_first,
     scenarios_of(__name__),
+    tasks=tasks_of(__name__),
 )

@@ -6,6 +6,7 @@ from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.delivery.claims import Judge, executions, waited
 from labkit.sim.models.delivery.model import Delivery
 from labkit.sim.models.delivery.state import PARAMETERS, VERSION
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
@@ -35,4 +36,5 @@ BLUEPRINT = Blueprint(
         "executions": "how often each process worked on each record",
         "waiting_steps": "steps for which each process had something that it must be able to send again",
     },
+    tasks=tasks_of(__name__),
 )

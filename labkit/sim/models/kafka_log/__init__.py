@@ -7,6 +7,7 @@ from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.kafka_log.claims import Judge
 from labkit.sim.models.kafka_log.model import KafkaLog
 from labkit.sim.models.kafka_log.state import PARAMETERS, VERSION
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
@@ -44,4 +45,5 @@ BLUEPRINT = Blueprint(
     facts,
     history=history,
     expected=expected,
+    tasks=tasks_of(__name__),
 )

@@ -7,6 +7,7 @@ from labkit.sim.blueprint import Blueprint, Fact, play_to_the_end, scenarios_of
 from labkit.sim.models.orders.claims import Judge
 from labkit.sim.models.orders.model import Orders
 from labkit.sim.models.orders.state import PARAMETERS, VERSION
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
@@ -37,4 +38,5 @@ BLUEPRINT = Blueprint(
     _facts,
     {},
     _history,
+    tasks=tasks_of(__name__),
 )

@@ -6,6 +6,7 @@ from labkit.sim.blueprint import Blueprint, Fact, scenarios_of
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import cues, due, history, play, tells_when_written, verdict
 from labkit.sim.models.pipeline.state import PARAMETERS, VERSION
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
@@ -28,4 +29,5 @@ BLUEPRINT = Blueprint(
     history=history,
     expected=due,
     tells_when_written=tells_when_written,
+    tasks=tasks_of(__name__),
 )

@@ -6,6 +6,7 @@ from labkit.sim.blueprint import Blueprint, Fact, play, scenarios_of
 from labkit.sim.models.snapshot.claims import moment, paused, stood_still
 from labkit.sim.models.snapshot.model import Bank
 from labkit.sim.models.snapshot.state import AMOUNT, PARAMETERS, VERSION, in_channels
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT"]
@@ -40,4 +41,5 @@ BLUEPRINT = Blueprint(
         "stood_still_steps": "steps for which everybody stood still",
         "moment": "the step after which the bank was as the last snapshot says",
     },
+    tasks=tasks_of(__name__),
 )

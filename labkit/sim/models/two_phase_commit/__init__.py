@@ -7,6 +7,7 @@ from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
 from labkit.sim.models.two_phase_commit.state import PARAMETERS, VERSION, blocked
 from labkit.sim.models.two_phase_commit.textbook import Textbook
 from labkit.sim.parameters import Values
+from labkit.sim.tasks import tasks_of
 from labkit.sim.walk import Replay
 
 __all__ = ["BLUEPRINT", "facts"]
@@ -34,4 +35,5 @@ BLUEPRINT = Blueprint(
     scenarios_of(__name__),
     facts,
     {"blocked_steps": "steps in doubt with locks held, by participant"},
+    tasks=tasks_of(__name__),
 )
