@@ -7,11 +7,13 @@ nothing.
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from bench.browser import chromium
+from bench.firefox import Tab, find_firefox, firefox
 from bench.live import CHOOSE
 from bench.rows import Rows, median, percentile, spread
 from bench.static_site import served
@@ -23,7 +25,13 @@ MOST_MB, MOST_SECONDS, MOST_MS = 8.0, 5.0, 50.0
 
 SIMULATORS = {"two_phase_commit": r"^(start|read|hear|inquire)", "barriers": r"^(?!crash)", "pipeline": r"^(?!crash)"}
 """The simulators that are measured, each with a pattern of the actions that are chosen."""
+LONGER = {
+    "barriers": "barriers~1~words.hello-world-hello-world-hello-world~~",
+    "pipeline": "pipeline~1~words.hello-world-hello-world-hello-world~records_per_batch.1~~",
+}
+"""Where the page's own run has fewer steps than are measured: a run to go on with."""
 
+_LIVE = "document.querySelector('[data-lk-live]')"
 _FIRST = """async (pattern) => {
   const wanted = new RegExp(pattern), place = document.querySelector(".lk-place"), before = place.textContent;
   const chips = [...document.querySelectorAll("button.lk-chip")];
@@ -33,42 +41,87 @@ _FIRST = """async (pattern) => {
   while (place.textContent === before) await new Promise((done) => setTimeout(done, 5));
   return (performance.now() - begun) / 1000;
 }"""
+_GO_ON = """async (trace) => {
+  location.hash = trace;
+  const place = document.querySelector(".lk-place");
+  while (place.textContent !== "step 0 of 0") await new Promise((done) => setTimeout(done, 5));
+}"""
+
+
+class _Tab(Protocol):
+    """What is measured in: a tab of a browser with nothing in its cache."""
+
+    @property
+    def asked(self) -> list[str]: ...
+    def open(self, address: str) -> None: ...
+    def wait_for(self, condition: str) -> None: ...
+    def evaluate(self, function: str, argument: object, /) -> Any: ...
+    def close(self) -> None: ...
+
+
+class _ChromiumTab:
+    def __init__(self, browser: Any) -> None:
+        self._context = browser.new_context(viewport={"width": 1280, "height": 1200})
+        self._page, self.asked = self._context.new_page(), list[str]()
+        self._page.on("request", lambda request: self.asked.append(request.url))
+        self.open, self.evaluate, self.close = self._page.goto, self._page.evaluate, self._context.close
+
+    def wait_for(self, condition: str) -> None:
+        self._page.wait_for_function(condition)
 
 
 def measure(rounds: int) -> Rows:
-    """For some simulators the seconds to the first step, its megabytes, and milliseconds a step. Raises
-    `ServiceUnavailable`.
+    """For some simulators the seconds to the first step, its megabytes, and milliseconds a step.
+
+    In Chromium, and in Firefox if it is installed. Raises `ServiceUnavailable`.
     """
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(ROOT / "tools" / "build_site.py"), "--simulators", "--out", folder]
         if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
             raise ServiceUnavailable("the live pages could not be built; the line above says why.")
-        with served(Path(folder)) as address, chromium() as browser:
-            return [_measured(browser, address, Path(folder), name, rounds) for name in SIMULATORS]
+        with served(Path(folder)) as address:
+            pages = _Pages(address, Path(folder), rounds)
+            with chromium() as browser:
+                rows = [pages.measured("Chromium", lambda: _ChromiumTab(browser), name) for name in SIMULATORS]
+            if find_firefox():
+                with firefox() as other:
+                    rows += [pages.measured("Firefox", lambda: Tab(other), name) for name in SIMULATORS]
+            return rows
 
 
-def _measured(browser: Any, address: str, folder: Path, name: str, rounds: int) -> dict[str, Any]:
-    first, steps, sizes, foreign = [], [], [], 0
-    for _ in range(rounds):
-        context = browser.new_context(viewport={"width": 1280, "height": 1200})
-        page, asked = context.new_page(), list[str]()
-        page.on("request", lambda request, asked=asked: asked.append(request.url))
-        page.goto(f"{address}simulators/{name}.html")
-        page.wait_for_selector("[data-lk-live]")
-        first.append(page.evaluate(_FIRST, SIMULATORS[name]))
-        steps += page.evaluate(CHOOSE, [SIMULATORS[name], CHOICES])
-        own = {url for url in asked if url.startswith(address)}
-        foreign += sum(not url.startswith((address, "data:", "blob:")) for url in asked)
-        sizes.append(sum((folder / urlsplit(url).path.removeprefix("/")).stat().st_size for url in own) / 1e6)
-        context.close()
-    begun, step, megabytes = median(first, 1), median(steps, 0), max(sizes)
-    return {
-        "simulator": name,
-        "s to first step": begun,
-        "spread": spread(first, 1),
-        "MB": round(megabytes, 2),
-        "other hosts": foreign,
-        "ms a step": round(step),
-        "ms p95": round(percentile(steps, 95, 0)),
-        "held": megabytes <= MOST_MB and begun <= MOST_SECONDS and step <= MOST_MS and not foreign,
-    }
+class _Pages(NamedTuple):
+    address: str
+    folder: Path
+    rounds: int
+
+    def measured(self, browser: str, tab: Callable[[], _Tab], name: str) -> dict[str, Any]:
+        first, after, steps, sizes, foreign = [], [], [], [], 0
+        for _ in range(self.rounds):
+            page = tab()
+            page.open(f"{self.address}simulators/{name}.html")
+            page.wait_for(_LIVE)
+            first.append(page.evaluate(_FIRST, SIMULATORS[name]))
+            # The browser is still busy with what it has loaded.
+            after += page.evaluate(f"(given) => ({CHOOSE})(given)", [SIMULATORS[name], 1])
+            if name in LONGER:
+                page.evaluate(_GO_ON, LONGER[name])
+            steps += page.evaluate(f"(given) => ({CHOOSE})(given)", [SIMULATORS[name], CHOICES])
+            own = {url for url in page.asked if url.startswith(self.address)}
+            foreign += sum(not url.startswith((self.address, "data:", "blob:")) for url in page.asked)
+            files = (self.folder / urlsplit(url).path.removeprefix("/") for url in own)
+            sizes.append(sum(each.stat().st_size for each in files) / 1e6)
+            page.close()
+        begun, slowest, megabytes = median(first, 1), percentile(steps, 95, 0), max(sizes)
+        return {
+            "simulator": name,
+            "browser": browser,
+            "s to first step": begun,
+            "spread": spread(first, 1),
+            "MB": round(megabytes, 2),
+            "other hosts": foreign,
+            "ms of the next": spread(after, 0),
+            "steps": len(steps),
+            "ms a step": round(median(steps, 0)),
+            "ms p95": round(slowest),
+            "held": megabytes <= MOST_MB and begun <= MOST_SECONDS and slowest <= MOST_MS and not foreign,
+        }

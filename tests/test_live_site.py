@@ -14,9 +14,12 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from bench.firefox import Tab as FirefoxTab
+from bench.firefox import firefox
 from bench.static_site import served
 from labkit.core.errors import ServiceUnavailable
 from labkit.sim.models import MODELS
+from labkit.sim.scenarios import find
 from labkit.teach.export import export
 from labkit.view.live import page_of
 from labkit.view.session import Session
@@ -121,12 +124,13 @@ def tab(chrome: "Browser", site: Site, script: str = "", **options: Any) -> Iter
 def desk(chrome: "Browser", site: Site) -> Iterator[Tab]:
     """The page of two-phase commit, in a window that may store nothing; most tests go on with what is loaded there."""
     with tab(chrome, site, NO_STORAGE) as opened:
+        opened.open("simulators/two_phase_commit.html")
         yield opened
         assert opened.said == []
 
 
 def test_the_first_click_on_a_process_loads_python_and_crashes_it(desk: Tab) -> None:
-    page = desk.open("simulators/two_phase_commit.html")
+    page = desk.page
     assert not any("pyodide" in url for url in desk.asked)
     page.keyboard.press("Tab")
     desk.slot("coordinator").click()
@@ -173,6 +177,8 @@ def copied(opened: Tab, button: str) -> str:
 
 
 def test_a_link_opens_its_run_and_a_wrong_one_is_a_sentence(desk: Tab) -> None:
+    desk.page.evaluate(f"location.hash = '{START}.lose_outward-0'")
+    desk.at("2 of 2")
     link = copied(desk, "copy an address")
     address, _, trace = link.partition("#")
     assert address == desk.site + "simulators/two_phase_commit.html"
@@ -230,6 +236,49 @@ def test_a_worker_that_fails_loses_nothing_and_the_next_choice_loads_it_again(ch
         opened.slot("participant 1").click()
         page.locator(".lk-say", has_text="Participant 1 dies").wait_for()
         opened.at("3 of 3")
+
+
+def test_a_task_is_ticked_by_the_readers_step_and_undo_leaves_it(desk: Tab) -> None:
+    page = desk.page
+    run, _, last = str(find("two_phase_commit.coordinator_gone").trace).rpartition(".")
+    page.evaluate(f"location.hash = '{run}.{last}'")
+    desk.at("8 of 8")
+    tasks = page.get_by_role("list", name="tasks")
+    assert tasks.get_by_role("listitem").count() == 3
+    assert tasks.get_by_role("img", name="done").count() == 0  # a run by a link is not the reader's
+    page.get_by_role("button", name="step back").click()
+    page.locator("button.lk-chip", has_text="inquire(1)").click()
+    tasks.get_by_role("img", name="done").wait_for()
+    assert desk.status == "Done: Let a participant hold its lock for ever."  # its role is read out
+    page.get_by_role("button", name="undo the last").click()
+    page.locator(".lk-status:empty").wait_for(state="attached")
+    assert tasks.get_by_role("img", name="done").count() == 1
+
+
+PLACE = "document.querySelector('.lk-place').textContent === '{}'"
+ARROW_RIGHT = "\ue014"
+"""The right arrow as WebDriver writes it."""
+
+
+def test_firefox_takes_a_first_step_opens_a_link_and_obeys_the_keyboard(site: Site) -> None:
+    try:
+        with firefox() as browser:
+            page = FirefoxTab(browser)
+            page.open(f"{site.address}simulators/two_phase_commit.html")
+            page.wait_for("document.querySelector('[data-lk-live]')")
+            page.click("document.querySelector('button.lk-chip')")
+            page.wait_for(PLACE.format("step 1 of 11"))
+            page.evaluate("(trace) => { location.hash = trace; }", f"{START}.read-0")
+            page.wait_for(PLACE.format("step 2 of 2"))
+            page.evaluate("() => document.querySelector(\"[role=group][tabindex='0']\").focus()")
+            page.press("z")
+            page.wait_for(PLACE.format("step 1 of 11"))
+            page.press(ARROW_RIGHT)
+            page.wait_for(PLACE.format("step 2 of 11"))
+            assert [url for url in page.asked if not url.startswith((site.address, "data:", "blob:"))] == []
+            page.close()
+    except ServiceUnavailable as missing:
+        pytest.skip(str(missing))
 
 
 def test_without_webassembly_a_sentence_and_the_steps_remain(chrome: "Browser", site: Site) -> None:

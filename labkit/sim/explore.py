@@ -301,6 +301,27 @@ class Search(Generic[StateT]):
         return Trace.of(self.model, steps[::-1])
 
 
+def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) -> Trace | None:
+    """Return a shortest run to a state in which a "sometimes" claim that is never reached comes nearest to holding.
+
+    That is a state that the claim is about (`where`); if there is none, or the claim is about all states, it is the end
+    of a run. None if the search finds neither in `max_states` states.
+    """
+    claim = next(each for each in model.properties() if each.name == name)
+
+    def is_end(state: StateT) -> bool:
+        return not model.actions(state)
+
+    for is_near in (is_end,) if claim.where is None else (claim.where, is_end):
+        search = Search(model, max_states)
+        while search.level:
+            for state in map(search.packer.unpack, search.level):
+                if is_near(state):
+                    return search.trace_to(state)
+            search.advance()
+    return None
+
+
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:

@@ -14,7 +14,7 @@ from labkit.core.exposure import Exposure
 from labkit.core.judge import Guarantee, Outcome, Verdict
 from labkit.core.verdict import guarantee
 from labkit.core.words import nearest, sentence
-from labkit.sim.explore import Exploration, violations
+from labkit.sim.explore import Exploration, nearest_to, violations
 from labkit.sim.parameters import chosen
 from labkit.sim.readers import ReaderAccount, reader_account
 from labkit.sim.scenarios import Fact, facts, say
@@ -177,14 +177,27 @@ class Search:
     def counterexample(self, claim: str | None = None) -> Trace:
         """Return a shortest run that breaks a claim (the first broken one by default), to pass to `lab.show`.
 
-        Raises `InvalidInput` if no schedule breaks the claim.
+        For a claim that was never reached, return a shortest run to the state nearest to it: one that the claim is
+        about, or the end of a run. Raises `InvalidInput` if no schedule breaks the claim.
         """
+        if claim in self.exploration.never_reached:
+            return self._near(claim)
         by_name = {violation.property: violation.trace for violation in self.exploration.violations}
         if not by_name:
             raise InvalidInput("No schedule breaks a claim, so there is no counterexample to show.")
         if claim is not None and claim not in by_name:
             raise InvalidInput(f"No broken claim is called {claim!r}; {nearest(claim, list(by_name))}")
         return by_name[claim] if claim else next(iter(by_name.values()))
+
+    def _near(self, claim: str) -> Trace:
+        model = make(self.exploration.model, self.exploration.parameters)
+        near = nearest_to(model, claim, self.exploration.unique_states)
+        if near is None:
+            raise InvalidInput(
+                f"{claim} was never reached, and no schedule that was searched comes near it or to an end; give more "
+                "max_states."
+            )
+        return near
 
     def __str__(self) -> str:
         """Return the number of states, whether these are all, and each broken claim with its number of steps."""
@@ -274,11 +287,19 @@ def _card_of_search(search: Search) -> Card:
     never = [f"never reached: {name}" for name in search.exploration.never_reached]
     call = f"search = {search.call}"
     shown = [f'lab.show(search.counterexample("{each.property}"))' for each in violations[:MOST_CLAIMS]]
+    shown += [f'lab.explorer(str(search.counterexample("{name}")))' for name in search.exploration.never_reached]
+    see = (
+        "See a shortest run that breaks it"
+        if violations
+        else "See the state nearest to it"
+        if never
+        else "Search again"
+    )
     return Card(
         word,
         table(("broken", "steps", "because"), rows) if rows else para("No schedule breaks a claim."),
         *([items(never)] if never else []),
-        fold("See a shortest run that breaks it" if violations else "Search again", code("\n".join([call, *shown]))),
+        fold(see, code("\n".join([call, *shown]))),
         title=f"Every schedule of {search.exploration.model}",
         tone=tone,
         under=states,

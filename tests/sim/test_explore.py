@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from labkit.sim.explore import Search, explore, walk
+from labkit.sim.explore import Search, explore, nearest_to, walk
 from labkit.sim.model import Action, Durable, Model, Mood, Property, Volatile, crash, declared
 from labkit.sim.trace import make
 
@@ -64,6 +64,21 @@ def test_every_state_is_counted_once_and_counterexamples_are_shortest():
     }
     assert found.violations[0].because == "the counters are 5 and 0."
     assert found.never_reached == ("far",)
+
+
+def test_the_state_nearest_to_a_claim_is_one_that_it_is_about_or_an_end():
+    class Late(Counters):
+        def properties(self) -> Sequence[Property[Pair]]:
+            far = super().properties()[1]
+            about_three = far._replace(name="three", where=lambda state: state.left == 3)
+            about_none = far._replace(name="none", where=lambda state: state.left > 9)
+            return far, about_three, about_none
+
+    model = Late({"limit": 4})
+    assert explore(model).never_reached == ("far", "three", "none")
+    lengths = {name: len(nearest_to(model, name).actions) for name in ("far", "three", "none")}
+    assert lengths == {"far": 8, "three": 3, "none": 8}
+    assert nearest_to(model, "far", max_states=5) is None
 
 
 def test_limits_end_a_search_and_say_so():

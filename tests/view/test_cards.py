@@ -328,6 +328,16 @@ def test_a_search_says_states_and_what_is_broken() -> None:
     assert "No schedule breaks a claim." in html
 
 
+def test_a_claim_that_was_never_reached_opens_at_the_state_nearest_to_it() -> None:
+    search = lab.explore("delivery", processes=2, records=1, max_states=60)
+    assert search.exploration.never_reached == ("recovers",)
+    assert 'lab.explorer(str(search.counterexample("recovers")))' in text_of(shown(search)[0])
+    opened = lab.explorer(str(search.counterexample("recovers"))).session
+    assert (opened.at, opened.enabled) == (5, ["crash(0)", "crash(1)"])
+    with pytest.raises(InvalidInput, match=r"recovers was never reached, .*; give more max_states"):
+        lab.explore("pipeline", max_states=30).counterexample("recovers")
+
+
 def test_a_search_that_was_stopped_claims_nothing() -> None:
     html, plain = shown(lab.explore("snapshot", max_states=10))
     assert '<p class="lkc-word dim">unknown</p>' in html

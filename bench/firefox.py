@@ -1,0 +1,157 @@
+"""The system's Firefox, headless, driven over its own WebDriver BiDi: no driver and no patched build is needed.
+
+Playwright drives a stock Firefox only with commands that the extended support release does not know yet.
+"""
+
+import itertools
+import json
+import queue
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from websocket import WebSocket, create_connection
+
+from labkit.core.errors import ServiceUnavailable
+
+PATIENCE = 120.0
+"""Seconds that Firefox may take to start, and for each answer."""
+
+_LISTENS = "WebDriver BiDi listening on "
+_NAMES = ("firefox-esr", "firefox")
+
+
+def find_firefox() -> Path | None:
+    """Return the path of the system's Firefox; None if it is not installed."""
+    paths = (shutil.which(name) for name in _NAMES)
+    return next((Path(path) for path in paths if path), None)
+
+
+class Tab:
+    """A tab with nothing in its cache, and the addresses that its page asked for."""
+
+    def __init__(self, firefox: "Firefox") -> None:
+        self._firefox = firefox
+        self._container = firefox.ask("browser.createUserContext")["userContext"]
+        self.id = firefox.ask("browsingContext.create", type="tab", userContext=self._container)["context"]
+        firefox.ask("browsingContext.setViewport", context=self.id, viewport={"width": 1280, "height": 1200})
+        firefox.ask("session.subscribe", events=["network.beforeRequestSent"], contexts=[self.id])
+
+    @property
+    def asked(self) -> list[str]:
+        """The addresses that the page has asked for so far."""
+        return [each["request"]["url"] for each in self._firefox.events if each["context"] == self.id]
+
+    def open(self, address: str) -> None:
+        """Load a page, and return when it has loaded."""
+        self._firefox.ask("browsingContext.navigate", context=self.id, url=address, wait="complete")
+
+    def evaluate(self, function: str, *arguments: object) -> Any:
+        """Call a function of JavaScript with plain data, and return its result or that of its promise.
+
+        Raises `RuntimeError` with the text of an exception.
+        """
+        call = f"(async () => JSON.stringify(await ({function})(...{json.dumps(arguments)})) ?? 'null')()"
+        target = {"context": self.id}
+        answer = self._firefox.ask("script.evaluate", expression=call, target=target, awaitPromise=True)
+        if answer["type"] == "exception":
+            raise RuntimeError(answer["exceptionDetails"]["text"])
+        return json.loads(answer["result"]["value"])
+
+    def wait_for(self, condition: str) -> None:
+        """Return when an expression of JavaScript is true. Raises `RuntimeError` if it is not after `PATIENCE`."""
+        self.evaluate(
+            f"""async (most) => {{
+              for (const begun = performance.now(); !({condition}); await new Promise((done) => setTimeout(done, 20)))
+                if (performance.now() - begun > most) throw new Error("still not: " + {json.dumps(condition)});
+            }}""",
+            PATIENCE * 1_000,
+        )
+
+    def click(self, expression: str) -> None:
+        """Click with the mouse into the middle of an element, given as an expression of JavaScript."""
+        target = {"context": self.id}
+        found = self._firefox.ask("script.evaluate", expression=expression, target=target, awaitPromise=False)
+        element = {"type": "element", "element": {"sharedId": found["result"]["sharedId"]}}
+        actions = [{"type": "pointerMove", "x": 0, "y": 0, "origin": element}]
+        actions += [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
+        self._perform({"type": "pointer", "id": "mouse", "actions": actions})
+
+    def press(self, key: str) -> None:
+        """Press and release a key, given as the character that stands for it."""
+        self._perform(
+            {"type": "key", "id": "keys", "actions": [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]}
+        )
+
+    def close(self) -> None:
+        """Close the tab, and forget its cache."""
+        self._firefox.ask("browser.removeUserContext", userContext=self._container)
+
+    def _perform(self, actions: dict[str, Any]) -> None:
+        self._firefox.ask("input.performActions", context=self.id, actions=[actions])
+
+
+class Firefox:
+    """A running Firefox."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._numbers = itertools.count(1)
+        self.events: list[dict[str, Any]] = []
+        """What Firefox has told without being asked, of the kinds that a tab has subscribed to."""
+        self.version = str(self.ask("session.new", capabilities={})["capabilities"]["browserVersion"])
+
+    def ask(self, method: str, **parameters: object) -> dict[str, Any]:
+        """Carry out a command of WebDriver BiDi and return its result. Raises `RuntimeError` if it fails."""
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while (answer := json.loads(self._socket.recv())).get("id") != number:
+            if answer.get("type") == "event":
+                self.events.append(answer["params"])
+        if answer["type"] == "error":
+            raise RuntimeError(f"{method}: {answer['error']}: {answer['message']}")
+        result: dict[str, Any] = answer["result"]
+        return result
+
+
+@contextmanager
+def firefox() -> Iterator[Firefox]:
+    """A Firefox with an empty profile. Raises `ServiceUnavailable` where it is missing or does not start."""
+    program = find_firefox()
+    if program is None:
+        raise ServiceUnavailable("no firefox on PATH: install the system's firefox-esr package.")
+    with tempfile.TemporaryDirectory(prefix="labkit-firefox-", ignore_cleanup_errors=True) as profile:
+        options = ["--headless", "--no-remote", "--remote-debugging-port", "0", "--profile", profile]
+        process = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        try:
+            socket = create_connection(f"{_address(process.stderr)}/session", timeout=PATIENCE, suppress_origin=True)
+            browser = Firefox(socket)
+            yield browser
+            browser.ask("browser.close")
+            process.wait(PATIENCE)
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+
+
+def _address(errors: IO[str]) -> str:
+    """Return the address at which Firefox listens, which it writes to its standard error; read that until it ends."""
+    found: queue.Queue[str] = queue.Queue()
+
+    def read() -> None:
+        for line in errors:
+            if _LISTENS in line:
+                found.put(line.partition(_LISTENS)[2].strip())
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        return found.get(timeout=PATIENCE)
+    except queue.Empty:
+        raise ServiceUnavailable(f"firefox did not start within {PATIENCE:.0f} s.") from None
