@@ -5,15 +5,14 @@ Playwright drives a stock Firefox only with commands that the extended support r
 
 import itertools
 import json
-import queue
 import shutil
 import subprocess
 import tempfile
-import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from websocket import WebSocket, create_connection
 
@@ -22,7 +21,6 @@ from labkit.core.errors import ServiceUnavailable
 PATIENCE = 120.0
 """Seconds that Firefox may take to start, and for each answer."""
 
-_LISTENS = "WebDriver BiDi listening on "
 _NAMES = ("firefox-esr", "firefox")
 
 
@@ -127,31 +125,24 @@ def firefox() -> Iterator[Firefox]:
         raise ServiceUnavailable("no firefox on PATH: install the system's firefox-esr package.")
     with tempfile.TemporaryDirectory(prefix="labkit-firefox-", ignore_cleanup_errors=True) as profile:
         options = ["--headless", "--no-remote", "--remote-debugging-port", "0", "--profile", profile]
-        process = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        assert process.stderr is not None
+        process = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            socket = create_connection(f"{_address(process.stderr)}/session", timeout=PATIENCE, suppress_origin=True)
-            browser = Firefox(socket)
+            address = _address(process, Path(profile))
+            browser = Firefox(create_connection(address, timeout=PATIENCE, suppress_origin=True))
             yield browser
             browser.ask("browser.close")
             process.wait(PATIENCE)
         finally:
             process.kill()
             process.wait()
-            process.stderr.close()
 
 
-def _address(errors: IO[str]) -> str:
-    """Return the address at which Firefox listens, which it writes to its standard error; read that until it ends."""
-    found: queue.Queue[str] = queue.Queue()
-
-    def read() -> None:
-        for line in errors:
-            if _LISTENS in line:
-                found.put(line.partition(_LISTENS)[2].strip())
-
-    threading.Thread(target=read, daemon=True).start()
-    try:
-        return found.get(timeout=PATIENCE)
-    except queue.Empty:
-        raise ServiceUnavailable(f"firefox did not start within {PATIENCE:.0f} s.") from None
+def _address(process: subprocess.Popen[bytes], profile: Path) -> str:
+    """Return the address at which Firefox listens, which it writes into its profile."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with suppress(FileNotFoundError, json.JSONDecodeError):
+            written = json.loads((profile / "WebDriverBiDiServer.json").read_text(encoding="utf-8"))
+            return f"ws://{written['ws_host']}:{written['ws_port']}/session"
+        time.sleep(0.05)
+    raise ServiceUnavailable(f"firefox ended at once, or did not start within {PATIENCE:.0f} s.")

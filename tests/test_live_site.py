@@ -215,6 +215,8 @@ def test_parameters_are_inputs_and_the_futures_lead_to_a_broken_claim(desk: Tab)
 
 
 def test_what_is_downloaded_is_what_python_exports(desk: Tab) -> None:
+    desk.page.evaluate(f"location.hash = '{START}.read-1'")
+    desk.page.locator(".lk-say", has_text=re.compile("^2. Participant 1")).wait_for()
     trace = copied(desk, "copy the trace")
     for to in ("mermaid", "plantuml", "shiviz", "svg"):
         with desk.page.expect_download() as download:

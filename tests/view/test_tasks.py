@@ -15,7 +15,7 @@ from labkit.sim.scenarios import find
 from labkit.sim.tasks import Task
 from labkit.sim.trace import Trace, make, replay
 from labkit.sim.walk import Replay
-from labkit.view.narration import HOLDS, Story
+from labkit.view.narration import BROKEN, HOLDS, Story
 from labkit.view.presenter import Presenter, choices
 from labkit.view.session import Session
 from labkit.view.worker import Players
@@ -191,3 +191,10 @@ def test_a_crash_at_another_place_does_not_count(name: str, parameters: Mapping[
     claims = zip(model.properties(), story.verdicts[-1], strict=True)
     assert {claim.name for claim, verdict in claims if verdict.outcome == HOLDS} >= set(TASKS[name].holds)
     assert name.partition(".")[2] not in story.fulfilled(len(story.actions))
+
+
+def test_a_rule_that_is_left_out_does_not_count_where_the_task_says_so():
+    story = Story(replay(find("delivery.noted_too_late").trace))
+    claims = zip(story.model.properties(), story.verdicts[-1], strict=True)
+    assert "no_duplicate" in {claim.name for claim, verdict in claims if verdict.outcome == BROKEN}
+    assert story.fulfilled(len(story.actions)) == []
