@@ -39,6 +39,7 @@ def explorer(what: str, **parameters: object) -> "Explorer":
 
     Click a process or a message of the picture to let it fail, or choose a button below it. The parameters are inputs
     beside the picture, and *all futures* shows for each possible action whether the schedules after it can go wrong.
+    The tasks above the picture tick themselves off when a step of yours fulfils them.
 
     `what` is a simulator by name, with its parameters, or a named run or a trace to start from. Raises `InvalidInput`
     for an unknown name or parameter.

@@ -110,6 +110,12 @@ def test_the_learner_chooses_branches_undoes_and_is_told_what_cannot_be(lab):
     root.locator(".lk-status", has_text="this is not a trace, and there is no scenario 'nonsense';").wait_for()
     root.get_by_label("scenario", exact=True).select_option("coordinator_gone")
     root.locator(".lk-watch", has_text="never returns").wait_for()
+    root.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    root.locator("button.lk-taken").click()
+    root.locator(".lk-status", has_text="Done: Let a participant hold its lock").wait_for()
+    assert root.get_by_role("list", name="tasks").get_by_role("img", name="done").count() == 1
     root.get_by_role("button", name="copy the trace").click()
     assert root.locator(".lk-trace[readonly]").input_value().startswith("two_phase_commit~1~")
     assert cells(page) == before
