@@ -1,26 +1,27 @@
 """What counts as an equal state of a pipeline's files, on real files."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from labkit.crashtest.blackbox import states
-from labkit.crashtest.blackbox.effects import Namer
-from labkit.crashtest.blackbox.states import Comparison, State, WatchedFiles
+from labkit.crashtest.blackbox.effects import Effect, Namer
+from labkit.crashtest.blackbox.states import Comparison, RunFiles, State
+from labkit.host.syscalls.calls import Call, CallKind
 
 
-def looked(folder: Path, files: WatchedFiles | None = None) -> State:
-    state = (files or watched(folder)).look(Namer([folder]))
-    assert state is not None
-    return state
+class Files:
+    """A folder whose files are followed in a run, from before the first change."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._files = folder, RunFiles([folder])
 
-def watched(folder: Path) -> WatchedFiles:
-    """The files of a folder, of which nothing was there before the first run."""
-    files = WatchedFiles([folder], folder / "apart")
-    files.base = {}
-    return files
+    def look(self, kind: CallKind, path: str, target: str = "") -> State:
+        """The state just before an effect on files of the folder."""
+        paths = [str(self._folder / each) if each else "" for each in (path, target)]
+        effect = Effect(Call(1, 9, 9, kind, str(kind), *paths, 0, 0.0), path, 1)
+        return self._files.look(effect, Namer([self._folder]))
 
 
 CHANGES = {
@@ -37,36 +38,53 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_state_differs_by_all_that_a_program_may_ask_of_a_file(tmp_path: Path, change: str) -> None:
-    file, files = tmp_path / "a", watched(tmp_path)
+    file, files = tmp_path / "a", Files(tmp_path)
+    assert files.look(CallKind.CREATE, "a") == {}
     file.write_text("1\n")
-    before = looked(tmp_path, files)
-    assert before == looked(tmp_path, files) == looked(tmp_path)
+    before = files.look(CallKind.RENAME, "a", "b")
+    assert before == files.look(CallKind.MKDIR, "c") == files.look(CallKind.SYNC, ".") != {}
     CHANGES[change](file)
-    comparison = Comparison({})
-    assert comparison.key(looked(tmp_path, files)) != comparison.key(before)
-    assert looked(tmp_path, files) == looked(tmp_path)
+    comparison = Comparison()
+    assert comparison.key(files.look(CallKind.EXIT, "")) != comparison.key(before)
 
 
-def test_ids_in_names_caches_and_the_test_s_own_folder_are_not_compared(tmp_path: Path) -> None:
+def test_a_copy_is_no_second_name(tmp_path: Path) -> None:
+    """Who writes to one of two names writes to the other as well."""
+    seen = []
+    for number, make in enumerate((shutil.copy, os.link)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        files = Files(folder)
+        files.look(CallKind.LINK, "a", "b")
+        (folder / "a").touch()
+        make(folder / "a", folder / "b")
+        seen.append(files.look(CallKind.EXIT, ""))
+    assert seen[0].keys() == seen[1].keys() == {"a", "b"}
+    assert seen[0] != seen[1]
+
+
+def test_what_a_folder_holds_moves_with_it(tmp_path: Path) -> None:
+    files, stage = Files(tmp_path), tmp_path / "stage"
+    stage.mkdir()
+    (stage / "a").write_text("1\n")
+    assert files.look(CallKind.RENAME, "stage", "v") == {}
+    stage.rename(tmp_path / "v")
+    assert set(files.look(CallKind.EXIT, "")) == {"stage", "stage/a", "v", "v/a"}
+
+
+def test_ids_in_names_caches_and_the_name_of_the_folder_are_not_compared(tmp_path: Path) -> None:
     seen = []
     for name in ("tmpabcdefgh", "tmp12345678"):
-        (tmp_path / name).write_text("x")
-        for folder in ("apart", "__pycache__"):
-            (tmp_path / folder).mkdir(exist_ok=True)
-            (tmp_path / folder / name).touch()
-        seen.append(looked(tmp_path))
-        (tmp_path / name).unlink()
-    assert seen[0] == seen[1] != looked(tmp_path)
-
-
-def test_a_state_is_kept_as_the_difference_from_the_files_before_the_first_run(tmp_path: Path) -> None:
-    (tmp_path / "input").touch()
-    files = WatchedFiles([tmp_path], tmp_path / "apart")
-    assert looked(tmp_path, files) == looked(tmp_path, files) == {}
-    (tmp_path / "input").unlink()
-    assert looked(tmp_path, files) == {"input": None}
-    (tmp_path / "a").touch()
-    assert set(looked(tmp_path, files)) == {"input", "a"}
+        folder = tmp_path / f"copy of {name}"
+        (folder / "__pycache__").mkdir(parents=True)
+        files = Files(folder)
+        files.look(CallKind.CREATE, name)
+        files.look(CallKind.CREATE, "__pycache__/a")
+        (folder / name).write_text(f"{folder}/{'x' * 9}")
+        (folder / "__pycache__" / "a").touch()
+        seen.append(files.look(CallKind.EXIT, ""))
+    assert seen[0] == seen[1]
+    assert len(seen[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -81,11 +99,12 @@ def test_a_state_is_kept_as_the_difference_from_the_files_before_the_first_run(t
 def test_contents_that_differ_by_chance_are_compared_as_far_as_they_agree(
     tmp_path: Path, one: str, other: str, third: str, is_equal: bool
 ) -> None:
-    taken = []
+    taken, files = [], Files(tmp_path)
+    files.look(CallKind.CREATE, "a")
     for text in (one, other, third):
         (tmp_path / "a").write_text(text)
-        taken.append(looked(tmp_path))
-    comparison = Comparison({})
+        taken.append(files.look(CallKind.EXIT, ""))
+    comparison = Comparison()
     assert comparison.key(taken[0]) != comparison.key(taken[1])
     longest = {"write a #1": taken[0], "exit": taken[0]}
     assert comparison.learn([longest, {"write a #1": taken[1]}, {"write b #1": {}}]) == [taken[0], taken[0]]
@@ -93,13 +112,3 @@ def test_contents_that_differ_by_chance_are_compared_as_far_as_they_agree(
     assert (comparison.key(taken[2]) == comparison.key(taken[0])) is is_equal
     assert comparison.blurred() == ([] if "1764" in one else ["a"])
     assert comparison.key(taken[2], left_out={"a"}) == frozenset()
-
-
-def test_too_many_files_have_no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(states, "MOST_FILES", 3)
-    for number in range(5):
-        (tmp_path / f"f-{number}").touch()
-    files = WatchedFiles([tmp_path], tmp_path / "apart")
-    assert files.look(Namer([tmp_path])) is None
-    assert files.too_many
-    assert files.base is None

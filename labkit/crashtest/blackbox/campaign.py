@@ -61,7 +61,7 @@ from labkit.crashtest.blackbox.report import late_notes, outage_notes, pipeline_
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.seeing import log_notes
 from labkit.crashtest.blackbox.settings import PipelineSettings, pipeline_settings
-from labkit.crashtest.blackbox.states import MOST_FILES, Comparison
+from labkit.crashtest.blackbox.states import Comparison
 from labkit.crashtest.blackbox.story import Line, because, in_their_rows, lines, text
 from labkit.crashtest.harness.leftovers import MARK, own_folder
 from labkit.crashtest.harness.reader import ReaderFailed
@@ -235,8 +235,8 @@ class Campaign:
         starts = {at: start for at, run in self.crashed.items() if (start := harness.recovery_of(run)) is not None}
         found = {at: start.effects for at, start in starts.items()}
         states = None
-        if harness.files.base is not None and starts:
-            self.comparison = comparison = Comparison(harness.files.base)
+        if starts and not self.settings.unwatchable:
+            self.comparison = comparison = Comparison()
             known = comparison.learn([run.starts[0].states for run in self.crashed.values()])
             known += [state for start in starts.values() for state in islice(start.states.values(), 1)]
             key = partial(comparison.key, left_out=self._last)
@@ -247,9 +247,7 @@ class Campaign:
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 
     def _notes_on_states(self) -> list[str]:
-        """Return notes on what limits the choice of second crashes by the state of the files."""
-        if self.harness.files.too_many:
-            return [f"there are more than {MOST_FILES} files, so no second crash was chosen by their state (--watch)"]
+        """Return a note on the files that could not be compared when second crashes were chosen, or an empty list."""
         blurred = self.comparison.blurred() if self.comparison else []
         more = f" and {len(blurred) - 3} more" if len(blurred) > 3 else ""
         said = "differ(s) from run to run, so second crashes were chosen without regard to what it holds"

@@ -19,7 +19,7 @@ from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import EXIT, Point, cuts
 from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
-from labkit.crashtest.blackbox.states import State, WatchedFiles
+from labkit.crashtest.blackbox.states import RunFiles, State
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
 
@@ -128,7 +128,7 @@ class Execution:
         note: Note | None = None,
         lines: Lines | None = None,
         begin: Watch | None = None,
-        files: WatchedFiles | None = None,
+        files: RunFiles | None = None,
     ) -> None:
         self._files = files
         self._states: dict[str, State] = {}
@@ -186,8 +186,8 @@ class Execution:
             self._silence.note(before, call.seconds)
         if self._ask is not None and self._ask(effect) is False:
             return Answer.GO_ON
-        if self._files is not None and (state := self._files.look(self._namer)) is not None:
-            self._states[effect.name] = state
+        if self._files is not None:
+            self._states[effect.name] = self._files.look(effect, self._namer)
         if self._at is not None and effect.name == self._at.effect:
             return Answer.KILL
         self._effects.append(effect)

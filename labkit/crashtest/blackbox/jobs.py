@@ -172,6 +172,7 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
         f"{run.id}{STATE}{state.extreme}",
         f"{run.title}: {state.sentence.rstrip('.')}",
         run.folder / f"state-{number}",
+        run.files,
         starts=list(run.starts),
         crashes=list(run.crashes),
         unknown=blind,

@@ -33,7 +33,7 @@ from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.blackbox.power_cut import Journal, recording
 from labkit.crashtest.blackbox.reading import HelperCommands, ending, last_words
 from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
-from labkit.crashtest.blackbox.states import WatchedFiles
+from labkit.crashtest.blackbox.states import RunFiles
 from labkit.crashtest.harness.leftovers import MARK, end, marked_processes
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
@@ -90,6 +90,8 @@ class PipelineRun:
     id: str
     title: str
     folder: Path
+    files: RunFiles
+    """The files that the run has changed."""
     starts: list[Start] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     crashes: list[dict[str, Any]] = field(default_factory=list)
@@ -148,7 +150,6 @@ class Harness:
         self.outside = Outside(settings.watched, settings.ignored)
         self.patience = Patience()
         self.lines = Lines()
-        self.files = WatchedFiles(settings.watched, folder.parent)
         self.reads_first = False
         """Whether each run begins with a reading, because a reader may make the store when it is first called."""
         self.longer: list[Any] = []
@@ -164,7 +165,6 @@ class Harness:
         self.numbered, self.logs = other.numbered, other.logs
         self.patience = other.patience
         self.lines = other.lines
-        self.files.base, self.files.too_many = other.files.base, other.files.too_many
         self.reads_first = other.reads_first
         self.longer = other.longer
 
@@ -182,12 +182,12 @@ class Harness:
         """
         self._count += 1
         begun = time.monotonic()
-        run = PipelineRun(name, title, self.folder / f"{self._count:03}")
+        run = PipelineRun(
+            name, title, self.folder / f"{self._count:03}", RunFiles([self.settings.folder, *self.settings.watched])
+        )
         run.folder.mkdir(parents=True)
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")
         self.helpers.begin()
-        if self.files.base is None and not self.settings.unwatchable:
-            self.files.look(self.namer())
         if self.reads_first:
             with suppress(ReaderFailed, InvalidInput):
                 self.helpers.read()
@@ -230,7 +230,7 @@ class Harness:
                 lines=self.lines.of_another_start() if run.starts else self.lines,
                 begin=watch or self.starter(is_first=not run.starts, exits=exits),
                 # In the run without a crash labkit must not read files, because it observes who reads them.
-                files=self.files if self.files.base is not None and ask is None else None,
+                files=run.files if ask is None and not self.settings.unwatchable else None,
             )
             start = execution.run({MARK: self.mark}, log)
             changes.whole = start.over in (Over.ENDED, Over.COMPLETE)

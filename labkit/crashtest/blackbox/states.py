@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
-from labkit.crashtest.blackbox.effects import Namer, mask
+from labkit.crashtest.blackbox.effects import Effect, Namer, mask
+from labkit.host.syscalls.calls import CallKind
 
-MOST_FILES = 2_000
-"""The largest number of files whose states are compared; they are listed before every effect."""
 MOST_TEXT = 65_536
 """The largest file in bytes whose text is compared with ids and times masked."""
-_CACHE = "__pycache__"
+_CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
 
 EXACT, MASKED, PRESENT, IGNORED = range(4)
@@ -36,79 +35,81 @@ class Content(NamedTuple):
     """A digest of its text with ids and times masked; of other files whether they are empty."""
     is_empty: bool
 
+
+class Change(NamedTuple):
+    """What a run has made of a file; None stands for no file."""
+
+    before: Content | None
+    now: Content | None
+
     def known(self, level: int) -> Hashable:
-        """Return what is compared of the file at a level."""
-        return (self.exact, self.masked, self.is_empty)[level]
+        """Return what is compared of the file at a level; None if it is as before the run."""
+        before, now = (level < IGNORED and each and each[level] for each in self)
+        return None if before == now else (now,)
 
 
-State = Mapping[str, Content | None]
-"""The files that differ from those at the beginning of the test, by masked path; None for one that is not there."""
+State = Mapping[str, Change]
+"""The files that differ from those before the run, by masked path."""
 
 
-class WatchedFiles:
-    """Reads the watched folders of one harness before each effect; only files that have changed are read again."""
+class RunFiles:
+    """Follows the files that one run changes: before an effect, the pipeline is held, so nothing else changes them."""
 
-    def __init__(self, folders: Sequence[Path], apart: Path) -> None:
-        """Prepare to read these folders, but not `apart`, the test's own folder."""
-        self._folders, self._apart = folders, str(apart)
-        self.base: State | None = None
-        """The files before the first run, at the first look; other states are kept as differences from it."""
-        self._known: dict[str, tuple[tuple[int, ...], Content]] = {}
-        self.too_many = False
-        """Whether there are too many files to compare, so that there are no states."""
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Prepare to follow the files of a run; `folders` are left out of contents, since copies of them differ."""
+        self._folders = [bytes(each) for each in folders]
+        self._before: dict[str, Content | None] = {}
+        self._moved: set[str] = set()
+        self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
-    def look(self, namer: Namer) -> State | None:
-        """Return the state of the files while the pipeline is held; None if there are too many."""
-        there = None if self.too_many else self._all(namer)
-        if there is None or self.base is None:
-            self.base = there
-            return there and {}
-        base = self.base
-        changed: dict[str, Content | None] = {path: each for path, each in there.items() if base.get(path) != each}
-        return changed | {path: None for path in base if path not in there}
-
-    def _all(self, namer: Namer) -> dict[str, Content] | None:
-        contents: dict[str, list[Content]] = {}
-        for number, path in enumerate(self._files()):
-            if number > MOST_FILES:
-                self.too_many = True
-                return None
+    def look(self, effect: Effect, namer: Namer) -> State:
+        """Return the state just before an effect, and follow the files that the effect changes from now on."""
+        call = effect.call
+        for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
+            if effect.kind in (CallKind.RENAME, CallKind.LINK):
+                self._moved.add(path)
+            for each in self._below(path):
+                self._before.setdefault(each, self._content(each))
+        files = {*self._before, *(each for path in self._moved for each in self._below(path))}
+        changes: dict[str, list[Change]] = {}
+        for path in sorted(files):
+            change = Change(self._before.get(path), self._content(path))
             name = namer.file(path)
-            if name is not None and not is_rebuilt(path) and (content := self._content(path)) is not None:
-                contents.setdefault(name, []).append(content)
+            if change.before != change.now and name is not None and not is_rebuilt(path) and _CACHE not in path:
+                changes.setdefault(name, []).append(change)
         return {
-            f"{name} {turn}" if turn else name: content
-            for name, alike in contents.items()
-            for turn, content in enumerate(sorted(alike))
+            f"{name} {turn}" if turn else name: change
+            for name, alike in changes.items()
+            for turn, change in enumerate(sorted(alike, key=repr))
         }
 
-    def _files(self) -> Iterator[str]:
-        for folder in self._folders:
-            for place, folders, names in os.walk(folder):
-                folders[:] = [each for each in folders if each != _CACHE and f"{place}/{each}" != self._apart]
+    def _below(self, path: str) -> Iterator[str]:
+        yield path
+        if path in self._moved:
+            for place, folders, names in os.walk(path):
                 yield from (f"{place}/{name}" for name in (*folders, *names))
 
     def _content(self, path: str) -> Content | None:
-        """Return what is compared of a file; None if it went meanwhile, as a process that is not held may remove it."""
+        """Return what is compared of a file as it is now; a file that has not changed is not read again."""
         with suppress(OSError):
             state = os.lstat(path)
             times = state.st_mtime_ns, state.st_ctime_ns
             signature = (state.st_ino, state.st_mode, state.st_nlink, state.st_size, *times)
-            if path not in self._known or self._known[path][0] != signature:
-                self._known[path] = signature, self._read(path, state)
-            return self._known[path][1]
+            if path not in self._read or self._read[path][0] != signature:
+                self._read[path] = signature, self._new_content(path, state)
+            return self._read[path][1]
         return None
 
-    def _read(self, path: str, state: os.stat_result) -> Content:
+    def _new_content(self, path: str, state: os.stat_result) -> Content:
         body = b""
+        kind = [str(state.st_mode)]
         if stat.S_ISLNK(state.st_mode):
             body = bytes(Path(path).readlink())
         elif stat.S_ISREG(state.st_mode):
             body = Path(path).read_bytes()
-        for folder in self._folders:  # runs side by side differ in the folder
-            body = body.replace(bytes(folder), b"")
-        names = state.st_nlink if stat.S_ISREG(state.st_mode) else 0
-        kind = [str(state.st_mode), str(names)]
+            kind.append(str(state.st_nlink))
+        for folder in self._folders:
+            body = body.replace(folder, b"")
         if state.st_mtime_ns % _SECOND == 0 and not stat.S_ISDIR(state.st_mode):
             kind.append(str(state.st_mtime_ns))
         with suppress(OSError):
@@ -117,7 +118,7 @@ class WatchedFiles:
         if len(body) <= MOST_TEXT:
             with suppress(UnicodeDecodeError):
                 masked = _digest(mask(body.decode()).encode())
-        return Content(_digest(body, *kind), masked or bytes(not body), not body)
+        return Content(_digest(body, *kind), masked or bytes([not body]), not body)
 
 
 def _digest(body: bytes, *more: str) -> bytes:
@@ -125,10 +126,9 @@ def _digest(body: bytes, *more: str) -> bytes:
 
 
 class Comparison:
-    """Compares states, and learns from two runs that did the same how far each file agrees from run to run."""
+    """Compares states, and learns from runs that did the same how far each file agrees from run to run."""
 
-    def __init__(self, base: State) -> None:
-        self._base = base
+    def __init__(self) -> None:
         self._levels: dict[str, int] = {}
 
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
@@ -151,8 +151,8 @@ class Comparison:
         return frozenset(
             (path, part)
             for path in state
-            if not (path in left_out or mask(path) in left_out)
-            if (part := self._part(path, state)) != self._part(path, self._base)
+            if path not in left_out and mask(path) not in left_out
+            if (part := self._part(path, state)) is not None
         )
 
     def blurred(self) -> list[str]:
@@ -160,6 +160,4 @@ class Comparison:
         return sorted(path for path, level in self._levels.items() if level >= PRESENT)
 
     def _part(self, path: str, state: State) -> Hashable:
-        level = self._levels.get(path, EXACT)
-        content = state[path] if path in state else self._base.get(path)
-        return None if level == IGNORED else "absent" if content is None else content.known(level)
+        return state[path].known(self._levels.get(path, EXACT)) if path in state else None
