@@ -63,7 +63,7 @@ class Extent(NamedTuple):
 
 
 QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, large=2, seconds=170.0)
-WHOLE = Extent(points=60, pairs=8, directed=60, grown=60, loops=3, outages=12, large=4, seconds=900.0)
+WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, large=4, seconds=900.0)
 
 
 class Point(NamedTuple):

@@ -8,17 +8,18 @@ from run to run are compared as far as they agree.
 import hashlib
 import os
 import stat
+from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from labkit.crashtest.blackbox.durability import is_rebuilt
-from labkit.crashtest.blackbox.effects import Effect, Namer, mask
+from labkit.crashtest.blackbox.effects import Effect, Namer, family, mask, without_number
 from labkit.host.syscalls.calls import CallKind
 
-MOST_TEXT = 65_536
-"""The largest file in bytes whose text is compared with ids and times masked."""
+MOST_MASKED = 262_144
+"""The largest file in bytes that is compared with ids and times masked; of others only whether they are empty."""
 _CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
 
@@ -32,7 +33,7 @@ class Content(NamedTuple):
     exact: bytes
     """A digest of its bytes, kind, mode, number of names, extended attributes, and of a time that somebody set."""
     masked: bytes
-    """A digest of its text with ids and times masked; of other files whether they are empty."""
+    """A digest of its bytes with ids and times masked; of a large file whether it is empty."""
     is_empty: bool
 
 
@@ -78,7 +79,7 @@ class RunFiles:
             if change.before != change.now and name is not None and not is_rebuilt(path) and _CACHE not in path:
                 changes.setdefault(name, []).append(change)
         return {
-            f"{name} {turn}" if turn else name: change
+            f"{name} #{turn}" if turn else name: change
             for name, alike in changes.items()
             for turn, change in enumerate(sorted(alike, key=repr))
         }
@@ -114,11 +115,9 @@ class RunFiles:
             kind.append(str(state.st_mtime_ns))
         with suppress(OSError):
             kind += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
-        masked = b""
-        if len(body) <= MOST_TEXT:
-            with suppress(UnicodeDecodeError):
-                masked = _digest(mask(body.decode()).encode())
-        return Content(_digest(body, *kind), masked or bytes([not body]), not body)
+        # Latin-1 gives each byte a character: ids and times are ASCII, in a database's pages as well.
+        text = mask(body.decode("latin-1")) if len(body) <= MOST_MASKED else ""
+        return Content(_digest(body, *kind), _digest(text.encode(), str(not body)), not body)
 
 
 def _digest(body: bytes, *more: str) -> bytes:
@@ -129,7 +128,8 @@ class Comparison:
     """Compares states, and learns from runs that did the same how far each file agrees from run to run."""
 
     def __init__(self) -> None:
-        self._levels: dict[str, int] = {}
+        self._levels: Counter[str] = Counter()
+        """How far files are compared (`EXACT` unless they differ), by the family of their names."""
 
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
         """Lower the level of each file that differs between starts from nothing that did the same so far.
@@ -143,7 +143,7 @@ class Comparison:
                     break
                 for path in mine.keys() | theirs.keys():
                     while self._part(path, mine) != self._part(path, theirs):
-                        self._levels[path] = self._levels.get(path, EXACT) + 1
+                        self._levels[family(path)] += 1
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
@@ -151,7 +151,7 @@ class Comparison:
         return frozenset(
             (path, part)
             for path in state
-            if path not in left_out and mask(path) not in left_out
+            if without_number(path) not in left_out and mask(without_number(path)) not in left_out
             if (part := self._part(path, state)) is not None
         )
 
@@ -160,4 +160,4 @@ class Comparison:
         return sorted(path for path, level in self._levels.items() if level >= PRESENT)
 
     def _part(self, path: str, state: State) -> Hashable:
-        return state[path].known(self._levels.get(path, EXACT)) if path in state else None
+        return state[path].known(self._levels[family(path)]) if path in state else None
