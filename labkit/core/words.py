@@ -58,8 +58,9 @@ def telling_line(text: str) -> str:
     """Return the line of a program's output that best explains its failure; empty if there is no output.
 
     It is the first unindented line that mentions an error (source lines in a traceback are indented), or else the last
-    line that is no warning.
+    line that is no warning, or else the last line.
     """
-    lines = [line.rstrip() for line in text.splitlines() if line.strip() and not _WARNING.search(line)]
+    every = [line.rstrip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in every if not _WARNING.search(line)]
     errors = (line for line in lines if _ERROR.search(line) and not line[0].isspace())
-    return next(errors, lines[-1].strip() if lines else "")
+    return next(errors, [*every, *lines][-1].strip() if every else "")

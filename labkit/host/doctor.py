@@ -248,8 +248,8 @@ def _system_calls() -> Finding:
         "system calls",
         not why,
         why.rstrip(".") or "can be watched",
-        "needed for `labkit effects` and `labkit crashtest --command`; without it --eyes kernel kills only between "
-        "lines of Python",
+        "needed for `labkit effects` and `labkit crashtest --command`; without it the test of a sink kills only "
+        "between lines of Python",
         required=False,
     )
 

@@ -1,5 +1,6 @@
 """What the doctor finds on a good machine, and what it says about each thing that can be missing."""
 
+import re
 import shutil
 import socket
 import sys
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from labkit.core.errors import ServiceUnavailable
+from labkit.crashtest.configured import OPTIONS
 from labkit.host import doctor
 from labkit.host.doctor import Finding, examine, exit_code
 from labkit.host.java import Java
@@ -125,3 +127,11 @@ def test_system_calls_that_cannot_be_watched_are_told_and_hinder_nobody(
     assert (found.ok, found.required) == (False, False)
     assert found.detail == "This container forbids seccomp"
     assert "labkit effects" in found.remedy
+
+
+def test_no_remedy_names_an_option_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "supported", lambda: "this kernel is too old.")
+    flags = {each.flag for each in OPTIONS.values()}
+    named = re.findall(r"--[a-z-]+", finding("system calls", tmp_path).remedy)
+    assert set(named) <= flags
+    assert named
