@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from labkit.core.errors import InvalidInput, LabError
+from labkit.core.errors import LabError
 from labkit.host.doctor import MEMORY_NEEDED
 from labkit.host.fast_start import fast_start
 from labkit.host.java import find_java
@@ -134,7 +134,7 @@ class WarmDrivers:
         with self._changed:
             self._used = time.monotonic()
             self._wanted = True
-            if self._keeper is None:
+            if self._keeper is None or not self._keeper.is_alive():
                 self._keeper = threading.Thread(target=self._keep, name="labkit warm drivers", daemon=True)
                 self._keeper.start()
             self._changed.notify()
@@ -188,7 +188,7 @@ class WarmDrivers:
                         driver.warm_up()
             except _Unneeded:
                 continue
-            except InvalidInput:  # of LABKIT_TURNS; the next run tells it
+            except (LabError, OSError):  # of LABKIT_TURNS, or of a full disk; the next run tells it and tries again
                 self.end()
             is_idle = time.monotonic() - self._used > self._idle
             if is_idle or psutil.virtual_memory().available < LEAST_FREE or (driver is not None and driver.error):

@@ -130,6 +130,20 @@ def test_they_end_when_memory_is_short_and_none_starts(
     until(lambda: pool._keeper is None, "the end of their keeper")
 
 
+def test_a_driver_that_could_not_be_started_does_not_stop_later_ones(
+    pool: WarmDrivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise OSError(28, "No space left on device")
+
+    usual = warm_drivers.WarmDriver
+    monkeypatch.setattr(warm_drivers, "WarmDriver", fails)
+    pool.want()
+    until(lambda: pool._keeper is None, "the end of the keeper")
+    monkeypatch.setattr(warm_drivers, "WarmDriver", usual)
+    warm(pool)
+
+
 def test_none_starts_while_a_run_needs_the_processor(
     pool: WarmDrivers, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
