@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from datetime import date
 from datetime import time as time_of_day
 from decimal import Decimal
+from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -191,16 +192,22 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return a row with any columns as plain data. Raises `TypeError` for what is neither text nor a number."""
+    """Return a row with any columns as plain data, in which 1.0 has become 1, as the same number.
+
+    Raises `TypeError` for what is neither text nor a number.
+    """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
         return {str(name): value(part) for name, part in row.items()}
     if isinstance(row, tuple | list):
         return [value(part) for part in row]
-    if row is None or isinstance(row, bool | int | str):
+    if row is None or isinstance(row, bool | str):
         return row
-    if isinstance(row, float):
-        return int(row) if row.is_integer() else row
+    if isinstance(row, Integral) or (isinstance(row, Decimal) and row.is_finite() and row == row.to_integral_value()):
+        return int(row)
+    if isinstance(row, Real):  # NumPy's as well
+        number = float(row)
+        return int(number) if number.is_integer() else number
     if isinstance(row, Decimal | date | time_of_day | UUID):
         return str(row)
     raise TypeError(f"a value of type {type(row).__name__} is neither text nor a number")
