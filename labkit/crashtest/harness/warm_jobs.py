@@ -70,16 +70,9 @@ class WarmJob:
         path.write_bytes(wire.encode(order))
         path.rename(self._place / GO)
 
-    def log_to(self, output: Path) -> None:
-        """Let the file `output` be the session's log, whose inode tells the watcher what is the job's own output."""
-        output.unlink(missing_ok=True)
-        os.link(self.log, output)
-
     def end_log(self, output: Path) -> None:
-        """Leave the log so far in the file `output`, and begin a new one."""
-        copied = output.with_name(f"{output.name}.copy")
-        shutil.copyfile(self.log, copied)
-        copied.replace(output)
+        """Leave the log so far in the file `output`, which may be in another file system, and begin a new one."""
+        shutil.copyfile(self.log, output)
         os.truncate(self.log, 0)
 
     def is_done(self) -> bool:
@@ -136,14 +129,13 @@ class WarmJobs:
         try:
             job.await_ready()
             self._fill(self._most, folder, environment)
-            job.log_to(output)
             run = job.ahead.watch(decide, tick, begin=lambda: job.go(order), is_done=job.is_done, contents=contents)
             keeps = job.ahead.is_alive
             if keeps:
-                job.end_log(output)
                 self._kept = job
             return run
         finally:
+            job.end_log(output)
             if not keeps:
                 job.close()
 
