@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from labkit.core.errors import InvalidInput
 from labkit.crashtest.batch_expectation import BatchExpectation, expect_batches
 from labkit.crashtest.blackbox.campaign import Campaign, pipeline_campaign
 from labkit.crashtest.blackbox.effects import Effect
@@ -183,8 +184,9 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         quick=wanted.quick,
         only=wanted.only,
         since=wanted.since,
-        # A shorter one than the usual is the user's own.
-        limit=wanted.limit if wanted.limit < USUAL_LIMIT else max(wanted.limit, START_SECONDS),
+        # Any other than the usual one is the user's own.
+        limit=START_SECONDS if wanted.limit == USUAL_LIMIT else wanted.limit,
+        parallel=1,  # all runs share the user's one store
         seconds=wanted.seconds,
         sink=wanted,
     )
@@ -194,6 +196,16 @@ def _rows(wanted: Settings) -> Rows:
     if wanted.rows is not None:
         return read_rows(wanted.rows, wanted.batches)
     return generate(wanted.batches)
+
+
+def _check_apart(place: Path, watched: Sequence[Path]) -> None:
+    """Raise `InvalidInput` if the test's own folder lies in a watched one, where all that Spark writes would count."""
+    for folder in watched:
+        if place.is_relative_to(folder.resolve()):
+            raise InvalidInput(
+                f"{folder}: this watched folder contains {place.parent}, the folder for temporary files, in which the "
+                "test itself writes; start the test in another folder, or let TMPDIR name one elsewhere."
+            )
 
 
 def _words(job: Path) -> str:
@@ -213,6 +225,7 @@ def kernel_campaign(
     with ExitStack() as stack:
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
         place = stack.enter_context(own_folder()).resolve()
+        _check_apart(place, (Path.cwd(), *wanted.watched))
         java = java_for_spark()
         adapter = wanted.adapter or examine(wanted.subject)
         jars = wanted.spark.resolved(java).jars

@@ -24,7 +24,8 @@ from labkit.crashtest.blackbox.jobs import NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, QUICK, WHOLE, Point, choose
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun, counted
 from labkit.crashtest.blackbox.seeing import Glance, showing
-from labkit.crashtest.harness.plain_job import PlainJob, Query
+from labkit.crashtest.blackbox.story import ALONE
+from labkit.crashtest.harness.plain_job import DAEMON, PlainJob, Query
 from labkit.crashtest.jobs import NEVER_REACHED, Job
 from labkit.crashtest.rows import LARGE, Rows, generate, generate_large
 from labkit.crashtest.verdict import DEMANDED, VARIANTS, Group
@@ -33,6 +34,9 @@ from labkit.host.syscalls.calls import CallKind
 
 COMMIT = "rename checkpoint/commits/<n> #"
 """The beginning of the name of the effect by which Spark decides that a batch is over."""
+
+NO_TASK = "pyspark.sql."
+"""The beginning of the module of a worker that works for the driver, such as one in which a data source commits."""
 
 NEW_INPUT_TITLE = "new rows after the recovery from a crash"
 
@@ -63,7 +67,7 @@ class SinkVariants(Further):
             jobs.append(_variant("other_rows", self._other_rows))
         if not self.by_lines:
             jobs.append(Job(NEW_INPUT, NEW_INPUT_TITLE, Group.IDENTITY, self._new_input))
-        dying = of_tasks(healthy.effects, healthy.run.last.watched.root)
+        dying = of_tasks(healthy.effects)
         if dying:
             title = f"a task dies alone, before {dying[-1].name}, and is tried again"
             jobs.append(Job("retry", title, Group.RETRY, partial(_kill_one, name=dying[-1].name)))
@@ -187,24 +191,28 @@ def _variant(name: str, perform: Callable[[Harness, PipelineRun], None]) -> Job:
     return Job(name, VARIANTS[name], Group.IDENTITY if name in DEMANDED else Group.CONDITION, perform)
 
 
-def of_tasks(effects: Sequence[Effect], root: int) -> list[Effect]:
-    """Return the effects that Python makes in other processes than the command's own, as Spark's workers do.
+def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
+    """Return the effects of the workers in which Spark runs tasks in Python; a worker has its daemon's command line.
 
     Without those of a worker in which a data source commits: Spark does not try that again, so the query fails.
     """
-    others = [each for each in effects if each.line and each.call.process != root]
-    committing = {each.call.process for each in others if each.line and each.line.function in ("commit", "abort")}
-    return [each for each in others if each.call.process not in committing and each.kind is not CallKind.SYNC]
+    return [each for each in effects if _is_task_s(each.call.words) and each.kind is not CallKind.SYNC]
+
+
+def _is_task_s(words: Sequence[str]) -> bool:
+    return DAEMON in words and not words[-1].startswith(NO_TASK)
 
 
 def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
     """Kill only the process that is about to make the effect with this name; its engine tries the work again."""
     killed: list[int] = []
+    times: list[float] = []
 
     def ask(effect: Effect) -> bool:
         if effect.name != name or killed:
             return True
         killed.append(effect.call.process)
+        times.append(time.time())
         os.kill(effect.call.process, signal.SIGKILL)
         _await_death(effect.call.process)
         return False
@@ -212,7 +220,7 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
     start = harness.start(run, ask=ask)
     if not killed:
         raise JobFailed(f"{NEVER_REACHED}: {harness.ending_of(start)}")
-    run.crashes.append({"point": name, "signal": 9, "killed": killed, "at": start.watched.began})
+    run.crashes.append({"point": name, "signal": 9, "killed": killed, "at": times[0], ALONE: True})
     if harness.failed(start):
         run.stuck = harness.ending_of(start)
     harness.settle()

@@ -53,6 +53,14 @@ def is_python(process: int) -> bool:
     return program.name.startswith(("python", "pypy"))
 
 
+def command_line(process: int) -> tuple[str, ...]:
+    """Return the command line of a process; empty if it cannot be read."""
+    try:
+        return tuple(Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1])
+    except OSError:
+        return ()
+
+
 def line_of(thread: int, process: int) -> Line | None:
     """Return the innermost line of the user's code at which a thread of a Python process stands.
 

@@ -1,6 +1,7 @@
 """A sink in a plain job that is killed at its system calls: what the JVM does is cut, too."""
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from sink_texts import APPEND
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import judge
 from labkit.core.records import History
+from labkit.crashtest.blackbox.copies import how_many
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.reading import HelperCommands
+from labkit.crashtest.blackbox.runs import PipelineRun
+from labkit.crashtest.blackbox.story import ALONE, lines, text
 from labkit.crashtest.harness.plain_job import PlainJob
 from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.rows import generate
@@ -58,6 +62,25 @@ def test_the_job_is_written_down_and_repeated_by_the_user_s_own_words(file: Path
     assert made.command("rename a #1") == (
         f"labkit crashtest {file}:start --watch {tmp_path / 'elsewhere'} --only 'rename a #1' --batches 2"
     )
+
+
+def test_only_the_usual_limit_is_raised_for_spark_and_no_run_is_made_beside_another(file: Path, tmp_path: Path) -> None:
+    limits = {}
+    for limit in (20, 30, 40):
+        made = as_pipeline(settings(f"{file}:start", limit=limit), Adapter.STREAM, (), tmp_path / str(limit))
+        limits[limit] = made.limit
+        assert how_many(made) == 1
+    assert limits == {20: 20, 30: 120, 40: 40}
+
+
+def test_a_folder_that_contains_the_temporary_one_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint would have another name there, and everything that Spark writes would count."""
+    place = file.parent / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    with pytest.raises(InvalidInput, match="let TMPDIR name one elsewhere"), kernel_campaign(settings(f"{file}:start")):
+        pass
+    assert list(place.iterdir()) == []
 
 
 @pytest.mark.usefixtures("java")
@@ -254,20 +277,29 @@ def test_a_large_batch_counts_as_tried_only_if_one_was_run() -> None:
     assert "batches of more than 3000 rows" in pipeline.untested([*runs, Result("l", "l", Group.LARGE, right)])
 
 
-def test_a_worker_that_commits_is_no_task() -> None:
-    def effect(number: int, process: int, function: str) -> Effect:
-        line = Line("job.py", number, function) if function else None
-        call = Call(number, process, process, CallKind.WRITE, "write", f"/f{number}", "", 1, 0.0, line=line)
+def test_a_worker_of_spark_is_known_without_a_line_and_one_that_commits_is_no_task() -> None:
+    """A task may have no line of the user's, as where the sink is an installed module, or a function `commit`."""
+
+    def effect(number: int, *words: str) -> Effect:
+        call = Call(number, 1, 1, CallKind.WRITE, "write", f"/f{number}", "", 1, 0.0, words=words)
         return Effect(call, f"f{number}", 1)
 
+    daemon = ("python3", "-m", "pyspark.daemon")
     made = [
-        effect(1, 10, "run"),
-        effect(2, 11, "write"),
-        effect(3, 12, "commit"),
-        effect(4, 12, "rename"),
-        effect(5, 13, ""),
+        effect(1, "python3", "-m", "labkit.crashtest.harness.plain_job", "run", "job.json"),
+        effect(2, *daemon, "pyspark.worker"),
+        effect(3, *daemon, "pyspark.sql.worker.python_streaming_sink_runner"),
+        effect(4),
     ]
-    assert [each.where for each in of_tasks(made, 10)] == ["f2"]
+    assert [each.where for each in of_tasks(made)] == ["f2"]
+
+
+def test_a_task_that_died_alone_is_told_as_that() -> None:
+    run = PipelineRun("retry", "a task dies alone", Path())
+    run.crashes.append({"point": "write rows #1", "signal": 9, "killed": [7], "at": 12.0, ALONE: True})
+    assert text(lines(run)) == ("   0.00 s  engine  SIGKILL to one process alone before write rows #1",)
+    run.crashes[0].pop(ALONE)
+    assert "every process of the pipeline" in text(lines(run))[0]
 
 
 def test_a_point_is_also_known_by_its_line() -> None:

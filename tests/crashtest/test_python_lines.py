@@ -119,6 +119,7 @@ def test_a_start_behind_a_crash_has_lines_of_its_own(tmp_path: Path) -> None:
     effect = Effect(call, "out", 1)
     starts = [known, known, known.of_another_start(), known]
     assert [str(each.added(effect, tmp_path).line) for each in starts] == [f"job.py:{n} in put" for n in (1, 1, 2, 1)]
+    assert known.added(effect, tmp_path).call.words == tuple(sys.orig_argv)
 
 
 def test_a_series_of_writes_is_read_once_per_beginning(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labkit.crashtest.blackbox.effects import Effect
-from labkit.host.python_line import Line, can_read, is_python, line_of
+from labkit.host.python_line import Line, can_read, command_line, is_python, line_of
 from labkit.host.syscalls.calls import CallKind
 
 MISSING = "the lines of Python at which these effects happen are not shown: pip install 'labkit[lines]'"
@@ -55,11 +55,14 @@ class Lines:
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return an effect with its line. Its call must be held by the kernel at the moment.
+        """Return an effect with its line and the command line of its process, if that is Python.
 
-        The path of a file in `folder`, in which the command runs, is relative to it, as copies of the folder need it.
+        Its call must be held by the kernel at the moment. The path of a file in `folder`, in which the command runs, is
+        relative to it, as copies of the folder need it.
         """
-        return replace(effect, call=replace(effect.call, line=self._line(effect, folder)))
+        process = effect.call.process
+        words = command_line(process) if is_python(process) else ()
+        return replace(effect, call=replace(effect.call, line=self._line(effect, folder), words=words))
 
     def _line(self, effect: Effect, folder: Path) -> Line | None:
         call = effect.call

@@ -19,6 +19,10 @@ FIRST, LAST = 4, 8
 """The number of effects of a start that a timeline shows from its beginning and from its end."""
 
 
+ALONE = "alone"
+"""The key of a crash's evidence that says that only one process was killed."""
+
+
 class Line(NamedTuple):
     """One event of a run: who did it (`engine`, `sink` or `reader`), when (`at`, a Unix time), and what it was."""
 
@@ -62,7 +66,8 @@ def said(effect: Effect) -> str:
 def _crashes(run: PipelineRun) -> Iterator[Line]:
     for crash in run.crashes:
         where = crash["point"] if crash["point"].startswith(WITHIN) else f"before {crash['point']}"
-        words = f"SIGKILL to every process of the pipeline {where}"
+        whom = "one process alone" if ALONE in crash else "every process of the pipeline"
+        words = f"SIGKILL to {whom} {where}"
         yield Line(crash["at"], "engine", words, Event.CRASH)
 
 

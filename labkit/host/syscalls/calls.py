@@ -66,6 +66,8 @@ class Call:
     """Whether a WRITE is durable when it returns, by O_SYNC or O_DSYNC of the file or RWF_DSYNC of the call."""
     line: Line | None = None
     """The line of the user's Python that makes the call; None if there is none, or if nobody has read it."""
+    words: tuple[str, ...] = ()
+    """The command line of the process, if that is Python and somebody has read it; otherwise empty."""
 
 
 class Answer(Enum):
