@@ -56,11 +56,10 @@ def crashtest(
     """
     typed = typed_options(context, OPTIONS.values(), words)
     configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
+    if dry:
+        _check_dry([*typed, *(["out"] if out else []), *(["junit"] if junit else [])])
     wanted, demand = requested(configuration, typed), demanded(configuration, typed)
-    if out is not None and out.exists():
-        raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
-    if junit is not None:
-        _check_junit(junit, out)
+    _check_files(junit, out)
     from labkit.crashtest.campaigns import campaign_of
     from labkit.crashtest.claim import Strength
     from labkit.crashtest.verdict import LINES
@@ -101,8 +100,21 @@ def _lines(points: Sequence[Mapping[str, str]]) -> str:
     return "\n".join(f"{each['id']:<{wide}}  {each['line']}".rstrip() for each in points)
 
 
-def _check_junit(junit: Path, out: Path | None) -> None:
-    """Raise `InvalidInput` if the file could not be written after the test, unless the test creates its folder."""
+def _check_dry(given: Sequence[str]) -> None:
+    """Raise `InvalidInput` for options, by keyword, of which a list of the points would say nothing."""
+    if useless := [each for each in ("out", "junit", "only", "expect", "also") if each in given]:
+        raise InvalidInput(f"--dry only lists the points, so --{useless[0]} has no effect; leave one of the two out.")
+
+
+def _check_files(junit: Path | None, out: Path | None) -> None:
+    """Raise `InvalidInput` if the folder `out` exists, or if the file `junit` could not be written after the test.
+
+    The file may lie in the folder, which the test makes.
+    """
+    if out is not None and out.exists():
+        raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
+    if junit is None:
+        return
     folder = junit.absolute().parent
     if junit.is_dir():
         raise InvalidInput(f"--junit {junit}: this is a folder, but the report is a file; name a file.")

@@ -89,7 +89,7 @@ class CrashTests:
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Perform the run without a crash, and add a pytest test for each crash point that it shows."""
-        from labkit.core.errors import LabError
+        from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.claim import Goal
         from labkit.crashtest.configured import configured, demanded, requested
@@ -99,6 +99,8 @@ class CrashTests:
                 configured(Path(self._config.rootpath) / "pyproject.toml"),
                 _command_line(self._config),
             )
+            if int(options.get("parallel") or 1) > 1:
+                raise InvalidInput("--crashtest-parallel: pytest makes one run at a time; leave this option out.")
             demand = demanded(configuration, options)
             goal, also = demand.expect or Goal.NOT_REFUTED, demand.also
             wanted = requested(configuration, options)
@@ -139,12 +141,15 @@ class CrashTests:
 
         doubts = [each for each in running.results if each is not first]
         tests = [results("healthy", lambda: [first]), results("seeing", lambda: doubts)]
+        jobs = running.jobs()
+        running.plan(jobs)
         if only:
-            tests += [runs(name, partial(iter, jobs)) for name, jobs in only.items()]
+            tests += [runs(name, partial(iter, several)) for name, several in only.items()]
         else:
-            tests += [runs(job.id, partial(iter, [job])) for job in running.jobs()]
-            tests.append(runs("second-crashes", running.second_crashes))
+            tests += [runs(job.id, partial(iter, [job])) for job in jobs]
+            tests.append(runs("second-crashes", lambda: running.allowed(running.second_crashes())))
             tests.append(runs("other-points", lambda: chain.from_iterable(running.rest())))
+            tests += [runs(job.id, partial(iter, [job])) for job in running.outages()]
         tests.append(runs("last-runs", running.last_jobs))
         return [*tests, item(_CLAIM, _compare_claim, running, goal, also)]
 

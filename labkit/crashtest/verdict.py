@@ -89,7 +89,8 @@ class Result:
     @property
     def because(self) -> str:
         """The reason for the guarantee of this run, in a sentence."""
-        reasons = [f"stuck: after the crash the job fails again and again ({self.stuck})"] if self.stuck else []
+        when = "after the crash the job fails again and again" if self.evidence else "the job fails without a crash"
+        reasons = [f"stuck: {when} ({self.stuck})"] if self.stuck else []
         if self.unknown:
             reasons.append(f"unknown: {self.unknown}")
         elif self.verdict is not None:

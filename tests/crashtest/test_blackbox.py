@@ -1,7 +1,9 @@
 """The parts of a test of a pipeline: names, places, what is seen, why it is weak. Nothing is started."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +12,8 @@ from labkit.core.errors import InvalidInput
 from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
 from labkit.crashtest.blackbox import runs
-from labkit.crashtest.blackbox.campaign import Campaign
-from labkit.crashtest.blackbox.diagnosis import diagnose
+from labkit.crashtest.blackbox.campaign import Campaign, Further
+from labkit.crashtest.blackbox.diagnosis import AFTER, FLUSH, FORGIVE, MARKER, OVERWRITE, PLAIN, diagnose
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.execution import Silence
 from labkit.crashtest.blackbox.expectation import expect
@@ -21,6 +23,7 @@ from labkit.crashtest.blackbox.seeing import Belongs, Glance, blind_spots, doubt
 from labkit.crashtest.blackbox.settings import pipeline_settings
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.ledger import silent
+from labkit.crashtest.report import Recipe
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
 from labkit.host.file_reads import FileReads
 from labkit.host.syscalls.calls import Call, CallKind
@@ -202,6 +205,32 @@ def test_the_diagnosis_names_the_effects_between_which_a_crash_does_harm() -> No
     assert code == "marker before the data"
     assert found(("a", GOOD), ("b", TWICE), (EXIT, TWICE))[0] == "replay not recognised"
     assert found(("a", GOOD), (EXIT, GOOD)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "harm", "crashed", "code", "recipe"),
+    [
+        ("healthy", Group.HEALTHY, {"seen": TWICE}, False, "wrong without a crash", PLAIN),
+        ("healthy", Group.HEALTHY, {"seen": FEWER}, False, "wrong without a crash", FLUSH),
+        ("large", Group.LARGE, {"seen": TWICE}, False, "wrong without a crash", PLAIN),
+        ("large", Group.LARGE, {"stuck": "it ended with exit code 1"}, False, "wrong without a crash", PLAIN),
+        ("large.x", Group.LARGE, {"seen": TWICE}, True, "parts commit separately", MARKER),
+        ("large.x", Group.LARGE, {"stuck": "it ended with exit code 1"}, True, "stuck on the replay", FORGIVE),
+        ("retry", Group.RETRY, {"seen": TWICE}, True, "attempts", OVERWRITE),
+        ("retry", Group.RETRY, {"seen": FEWER}, True, "attempts", AFTER),
+        ("retry", Group.RETRY, {"stuck": "it ended with exit code 1"}, True, "stuck on the replay", FORGIVE),
+    ],
+)
+def test_the_diagnosis_names_no_cause_that_the_run_did_not_have(
+    name: str, group: Group, harm: dict[str, Any], crashed: bool, code: str, recipe: Recipe
+) -> None:
+    bad = replace(result(name, *harm.get("seen", GOOD)), group=group, stuck=harm.get("stuck", ""))
+    bad = replace(bad, evidence=[{"point": "x"}] if crashed else [])
+    diagnosis = diagnose(summarise([bad], Coverage(1, 0, 1, 1)), {})
+    assert diagnosis is not None
+    assert (diagnosis.code, diagnosis.recipe) == (code, recipe)
+    assert ("first attempt remain" in diagnosis.why) == (recipe is OVERWRITE)
+    assert ("in parts" in diagnosis.why) == (recipe is MARKER)
 
 
 def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
@@ -393,3 +422,46 @@ def test_a_row_that_is_replaced_by_design_was_not_read_too_early(
     late = running._judged(job, run).verdict
     assert late is not None
     assert late.guarantee == "none"
+
+
+@pytest.mark.parametrize(
+    ("first", "early"), [({"day": 1, "sum": 3, "n": 1}, ()), ({"day": 1, "sum": 5, "n": 2}, (-1,)), ({"day": 2}, (1,))]
+)
+def test_rows_that_new_input_replaces_were_right_before_it(
+    tmp_path: Path, first: dict[str, int], early: tuple[int, ...]
+) -> None:
+    """A row that no run without a crash has is wrong all the same, and so is one that goes although it stays due."""
+    usual = [{"day": 1, "sum": 3, "n": 1}]
+    longer = [{"day": 1, "sum": 7, "n": 2}, {"day": 2}]
+    readings = [runs.Reading(0.0, 1, (first,), "crash 1"), runs.Reading(1.0, 1, (), "end")]
+    run = runs.PipelineRun("x", "x", tmp_path, readings=[*readings, runs.Reading(2.0, 2, tuple(longer), "end")])
+    nobody: Any = None
+    running = Campaign(pipeline_settings("true", read_command="cat"), nobody, silent)
+    running._healthy = Healthy(run, (), expect(usual, usual), (), frozenset(), False, ())
+    run.expectation, run.grown = expect(longer, longer), 2
+    verdict = running._judged(Job("x", "x", Group.IDENTITY), run).verdict
+    assert verdict is not None
+    assert (verdict.aborted_read, verdict.guarantee) == (early, "exactly-once")
+
+
+def test_a_command_without_effects_has_no_second_instance_and_a_large_batch_without_time_is_a_skip(
+    tmp_path: Path,
+) -> None:
+    """As a command that never ends and writes elsewhere; its doubt must be said."""
+
+    class Large(Further):
+        def last_jobs(self) -> Iterator[Job]:
+            yield Job("large", "a large batch", Group.LARGE)
+
+    run = runs.PipelineRun("x", "x", tmp_path)
+    harness: Any = SimpleNamespace(
+        endless=True, longer=[], logs=frozenset(), outside=SimpleNamespace(states={}), settings=None
+    )
+    running = Campaign(pipeline_settings("true", read_command="cat", seconds=1), harness, silent)
+    running._healthy = Healthy(run, (), expect([1], [1]), ("no effect",), frozenset(), False, ())
+    running.points = {each.name: each for each in points(())}
+    assert [job.id for job in running.jobs()] == [EXIT]
+    running.further, running.ledger.budget = Large(), -1.0
+    [result] = running.run_all(running.last_jobs())
+    assert (result.id, result.skipped) == ("large", True)
+    assert running.ledger.planned == 1

@@ -112,10 +112,11 @@ def test_a_condition_is_no_part_of_the_guarantee() -> None:
 
 
 def test_a_job_that_is_stuck_is_not_what_was_expected() -> None:
-    stuck = Result("x", "x", Group.CRASH, verdict=judged(GOOD), stuck="IntegrityError")
+    stuck = Result("x", "x", Group.CRASH, verdict=judged(GOOD), stuck="IntegrityError", evidence=[{"point": "x"}])
     said = summary([stuck])
     assert said.guarantee is Guarantee.EXACTLY_ONCE
-    assert "fails again and again (IntegrityError)" in stuck.because
+    assert "after the crash the job fails again and again (IntegrityError)" in stuck.because
+    assert "the job fails without a crash (IntegrityError)" in replace(stuck, evidence=()).because
     assert "of the rows until then: exactly-once" in stuck.because
 
 

@@ -10,7 +10,7 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 import difflib
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose
+from labkit.crashtest.blackbox.expectation import Expectation
+from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
     POWER,
@@ -72,6 +74,7 @@ from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.guarding import GuardLate
 from labkit.host.syscalls.support import supported
 
 LONGER = "the rows that are due after --more are those of two runs without a crash, which may both be wrong"
@@ -193,7 +196,8 @@ class Campaign:
             grown = list(map(grown_input_job, telling(self._seen.effects, self._seen.showing, self._last)))
             self.grown = frozenset(job.id for job in grown)
             jobs += grown[: self.most.grown]
-        jobs.append(two_instances_job(self._first_showing()))
+        if self._seen.effects:  # an endless command whose effects are all elsewhere has none
+            jobs.append(two_instances_job(self._first_showing()))
         if self.settings.checkpoint is not None:
             jobs.append(older_checkpoint_job(self._seen.effects))
         return [*jobs, *self.further.jobs(self._seen)]
@@ -282,7 +286,7 @@ class Campaign:
 
     def last_jobs(self) -> Iterator[Job]:
         """Yield the jobs that depend on all earlier runs; the last one reports state outside of the watched folders."""
-        if not (self.settings.only or self.settings.since or self.ledger.is_over()):
+        if not self.settings.is_selection:
             yield from self.further.last_jobs()
         if self.harness.outside.states:
             yield Job("outside", "what the pipeline keeps outside of the watched folders", Group.SEEING)
@@ -371,25 +375,38 @@ class Campaign:
 
         again: list[tuple[Job, FinishedRun | None]] = []
         with ThreadPoolExecutor(len(self._copies)) as pool:
+            futures = [pool.submit(make, job) for job in jobs]
             try:
-                for job, run in zip(jobs, pool.map(make, jobs), strict=True):
+                for job, future in zip(jobs, futures, strict=True):
+                    run = future.result()
                     if again or run is None or not run.is_clear:
                         again.append((job, run))
                     else:
-                        self.ledger.planned += 1
-                        self._keep(run)
+                        self._keep_planned(run)
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for each in self._copies:
                     each.beside.stop.set()
+                self._keep_ended(futures)
                 raise
         self.harness.add_findings(self._copies)
         for job, run in again:
             if run is None or not run.is_clear:
                 self.run(job)
             else:
-                self.ledger.planned += 1
-                self._keep(run)
+                self._keep_planned(run)
+
+    def _keep_ended(self, futures: Sequence[Future[FinishedRun | None]]) -> None:
+        """Keep the results of parallel runs that had ended when the test was stopped."""
+        kept = {each.id for each in self.results}
+        ended = [each for each in futures if each.done() and not each.cancelled() and each.exception() is None]
+        for run in (each.result() for each in ended):
+            if run is not None and run.is_clear and run.job.id not in kept:
+                self._keep_planned(run)
+
+    def _keep_planned(self, run: FinishedRun) -> None:
+        self.ledger.planned += 1
+        self._keep(run)
 
     def _judged(self, job: Job, run: PipelineRun) -> Result:
         story = lines(run)
@@ -412,11 +429,11 @@ class Campaign:
             Sample(
                 each.at,
                 each.start,
-                expectation.seen(each.values),
+                expectation.seen(each.values if number >= run.grown else self._unchanged(each.values, expectation)),
                 each.moment,
                 self._unfinished(run) if each.moment == FIRST_CRASH else (),
             )
-            for each in run.readings
+            for number, each in enumerate(run.readings)
         ]
         if self._seen.replaces and expectation.history_shape is Shape.ROWS:
             samples = samples[-1:]  # what it replaces by design was not read too early
@@ -428,6 +445,11 @@ class Campaign:
         message = because(verdict, expectation.by_offset, len(due))
         explanation = in_their_rows(explanation, expectation.by_offset)
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
+
+    def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
+        """Return the rows of a reading before new input without those that this input replaces, as it does counts."""
+        replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
+        return [row for row in values if row_text(row) not in replaced]
 
     def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
         """Return the batches for which durable work was left at the first crash of a run."""
@@ -441,26 +463,32 @@ class Campaign:
         if not first.violated:
             jobs = self.jobs()
             only = self.settings.only
-            more = self.most.pairs + self.most.directed + len(self.outages())
-            runs = sum(1 + (THEN in name) for name in only) or len(jobs) + more
-            self.ledger.total = 1 + runs
-            self._allow(runs, first.seconds)
-            with self._beside(runs):
+            with self._beside(self.plan(jobs)):
                 for several in self._wanted(jobs):
-                    runs = self.ledger.planned + len(several)
-                    self.ledger.total = max(self.ledger.total, 1 + runs)
-                    self._allow(runs, first.seconds)
-                    self.run_all(several)
+                    self.run_all(self.allowed(several))
                 for several in self.rest():
                     self.run_all(several)
             self.run_all(self.outages() if not only else ())
             self.run_all(self.last_jobs())
         return self.report()
 
-    def _allow(self, runs: int, seconds: float) -> None:
-        """Raise the budget, unless the user gave one, to what these runs need, of `seconds` each without a crash."""
+    def plan(self, jobs: Sequence[Job]) -> int:
+        """Allow the time for the whole test, of which `jobs` are known, and return the estimated number of its runs."""
+        more = self.most.pairs + self.most.directed + len(self.outages())
+        runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
+        self._allow(runs)
+        return runs
+
+    def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Return jobs that come next, after allowing the time for them."""
+        self._allow(self.ledger.planned + len(jobs))
+        return jobs
+
+    def _allow(self, runs: int) -> None:
+        """Expect so many runs, and raise the budget, unless the user gave one, to what they need."""
+        self.ledger.total = max(self.ledger.total, 1 + runs)
         if not self.settings.seconds:
-            self.ledger.budget = max(self.ledger.budget, 2 * STARTS * seconds * runs)
+            self.ledger.budget = max(self.ledger.budget, 2 * STARTS * self._seen.run.seconds * runs)
 
     @contextmanager
     def _beside(self, runs: int) -> Iterator[None]:
@@ -473,8 +501,8 @@ class Campaign:
                 try:
                     self._copies = stack.enter_context(context)
                     message = f"{count} runs at a time, each in a copy of this folder"
-                except Shared as why:
-                    message = f"one run at a time: {why}"
+                except (Shared, ReaderFailed, GuardLate) as why:
+                    message = f"one run at a time: {str(why).rstrip('.')}"
                 self.ledger.tell("done", message)
             self.ledger.side_by_side = max(1, len(self._copies))
             yield
@@ -490,8 +518,8 @@ class Campaign:
                 yield [job]
 
     def rest(self) -> Iterator[Sequence[Job]]:
-        """Yield jobs for the crash points, and then for the directed pairs, that were not chosen, as long as there is
-        time.
+        """Yield jobs for what was not chosen, as long as there is time: the crash points, the directed pairs, and then
+        the other pairs up to the number of `--pairs`.
 
         With `--quick`, `--since` or `--only` it yields nothing.
         """
@@ -501,8 +529,11 @@ class Campaign:
         points_left = [single_job(point) for name, point in self.points.items() if name not in tried]
         yield from self._while_time(points_left)
         jobs = self.second_crashes(every=True)
-        tried = {each.id for each in self.results}
+        tried = {each.id for each in self.results if each.group is Group.PAIR}
         yield from self._while_time([job for job in jobs if job.id in self.directed - tried])
+        left = self.most.pairs - len(tried - self.directed)
+        others = [job for job in jobs if job.id not in self.directed | tried]
+        yield from self._while_time(others[: max(left, 0)])
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
         """Yield groups of jobs until the test's time is over; each group has as many jobs as can run in parallel."""
@@ -642,7 +673,7 @@ def pipeline_campaign(
 
 
 def _empty(helpers: HelperCommands) -> None:
-    with suppress(ReaderFailed, InvalidInput, JobFailed):
+    with suppress(ReaderFailed, InvalidInput, JobFailed, GuardLate):
         helpers.reset()
 
 

@@ -33,6 +33,12 @@ FORGIVE = Recipe(
     "Let the next start find what the last one left: skip it, overwrite it or clean up first, and fail at nothing.",
     "notebooks/01_guarantees.ipynb",
 )
+PLAIN = Recipe(
+    "right without a crash first",
+    "Let one plain run write each row once: look for rows that are chosen or written twice, for writes that overtake "
+    "each other, and for an input that is computed anew for each output.",
+    "notebooks/01_guarantees.ipynb",
+)
 
 
 SYNC = Recipe(
@@ -87,12 +93,17 @@ def diagnose(
         return None
     axis = weakest.violated[0]
     if weakest.group is Group.HEALTHY:
-        return Diagnosis("wrong without a crash", f"without any crash {weakest.because}", FORGIVE)
+        return _uncrashed(axis, f"without any crash {weakest.because}")
     tried = [each for each in summary.results if each.id in points and not each.unknown]
     violating = [each for each in tried if each.rows_of(axis)]
     if not violating:
         return _alone(weakest, axis)
     return _between(axis, stretch(tried, axis, points), violating, decides)
+
+
+def _uncrashed(axis: str, happened: str) -> Diagnosis:
+    """Return the diagnosis of harm without a crash, so that no advice about crashes would help."""
+    return Diagnosis("wrong without a crash", happened, FLUSH if axis == "lost" else PLAIN)
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
@@ -115,15 +126,26 @@ def _alone(weakest: Result, axis: str) -> Diagnosis:
     match weakest.group:
         case Group.POWER:
             return Diagnosis("not synced", happened, SYNC)
-        case Group.LARGE:
-            why = f"a large batch is written in parts that become durable one by one: {what}"
-            return Diagnosis("parts commit separately", why, MARKER)
-        case Group.RETRY:
-            why = f"a task that dies runs again, and the effects of its first attempt remain: {what}"
-            return Diagnosis("attempts", why, OVERWRITE)
+        case Group.LARGE if not weakest.evidence:
+            return _uncrashed(axis, happened)
+        case Group.LARGE | Group.RETRY:
+            return _in_a_batch(weakest, axis, happened)
         case Group.PAIR:
             return _recovery(what, axis)
     return _another_start(weakest, axis, happened)
+
+
+def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
+    """Return the diagnosis of harm by a crash in a large batch, or by a task that died alone."""
+    if axis == "stuck":
+        return Diagnosis("stuck on the replay", happened, FORGIVE)
+    if weakest.group is Group.LARGE:
+        why = f"a large batch is written in parts that become durable one by one: {weakest.title}"
+        return Diagnosis("parts commit separately", why, MARKER)
+    if axis == "lost":
+        return Diagnosis("attempts", f"a task that dies runs again, and rows are missing: {happened}", AFTER)
+    why = f"a task that dies runs again, and the effects of its first attempt remain: {weakest.title}"
+    return Diagnosis("attempts", why, OVERWRITE)
 
 
 def _recovery(what: str, axis: str) -> Diagnosis:

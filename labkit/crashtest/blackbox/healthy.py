@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labkit.core.errors import InvalidInput, JobFailed
+from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.crashtest.blackbox.effects import Effect, unordered
 from labkit.crashtest.blackbox.execution import Over, Start
 from labkit.crashtest.blackbox.expectation import Expectation, some
@@ -128,7 +128,8 @@ class Glances:
 def healthy(harness: Harness) -> Healthy:
     """Perform the run without a crash, and return its findings.
 
-    Raises `InvalidInput` if the pipeline or the reader fails even there, and `JobFailed` if it could not be started.
+    Raises `InvalidInput` if the pipeline or the reader fails even there, and `ServiceUnavailable` if the pipeline could
+    not be started here, as on a machine that is too busy.
     """
     expected = harness.helpers.expected()
     usual, made = _empty_store(harness)
@@ -144,8 +145,7 @@ def healthy(harness: Harness) -> Healthy:
         _read(harness, run)
         effects = _named_again(harness, start)
         harness.logs = logs(effects, reads)
-    if run.unknown and not run.starts:
-        raise JobFailed(run.unknown)
+    _check_started(run)
     _check_watched(harness)
     if run.unknown:
         raise InvalidInput(f"{_reader(harness)}: {run.unknown.rstrip('.')}.")
@@ -239,7 +239,8 @@ def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> 
     watched = harness.settings.watched
     belongs = Belongs(watched, (*harness.settings.ignored, BYTECODE))
     changed = [path for path, state in _files(watched).items() if before.get(path) != state]
-    made = sorted(Path(path).name for path in changed if belongs(path))
+    own = harness.folder.parent  # what labkit keeps of the reader's output, say
+    made = sorted(Path(path).name for path in changed if belongs(path) and not Path(path).is_relative_to(own))
     if not made:
         return []
     remedy = "let the reader return no rows where there is no store"
@@ -261,6 +262,12 @@ def _check(harness: Harness, start: Start) -> None:
     if start.over is Over.STALLED:
         needed = "one that never ends needs --expected, so that its end is known by its rows"
         raise InvalidInput(f"{said}; {'rows that are due were still missing then' if harness.wanted else needed}.")
+
+
+def _check_started(run: PipelineRun) -> None:
+    """Raise `ServiceUnavailable` if not even the first start of a run came about, which says nothing of the rows."""
+    if run.unknown and not run.starts:
+        raise ServiceUnavailable(run.unknown)
 
 
 def _check_watched(harness: Harness) -> None:
@@ -308,6 +315,7 @@ def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | N
         start = harness.start(again)
         _check(harness, start)
         _read(harness, again)
+    _check_started(again)
     if again.unknown or counted(again.values) != counted(values):
         raise InvalidInput(
             "--expected: two runs without a crash left different rows, so labkit does not know which are right; let "

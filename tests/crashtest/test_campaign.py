@@ -1,0 +1,180 @@
+"""The order of the runs of a test, and what becomes of a run that cannot begin. No pipeline is started."""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from labkit.cli import execute
+from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavailable
+from labkit.core.words import telling_line
+from labkit.crashtest.blackbox.campaign import Campaign, FinishedRun
+from labkit.crashtest.blackbox.healthy import _check_started, _made_by_reader
+from labkit.crashtest.blackbox.points import Point
+from labkit.crashtest.blackbox.runs import Harness, PipelineRun
+from labkit.crashtest.blackbox.settings import pipeline_settings
+from labkit.crashtest.harness.plain_job import READY
+from labkit.crashtest.harness.warm_jobs import WarmJob, WarmJobs
+from labkit.crashtest.jobs import Job
+from labkit.crashtest.ledger import silent
+from labkit.crashtest.plugin import CrashTests
+from labkit.crashtest.verdict import Group, Result
+from labkit.host.syscalls.calls import WatchedRun
+from labkit.host.syscalls.guarding import GuardLate
+
+
+def campaign(**more: Any) -> Campaign:
+    nobody: Any = SimpleNamespace(outside=SimpleNamespace(states={}))
+    return Campaign(pipeline_settings("true", read_command="cat", **more), nobody, silent)
+
+
+def test_pytest_plans_the_runs_of_a_whole_test_and_tries_the_power_cuts_too(request: pytest.FixtureRequest) -> None:
+    planned: list[Sequence[Job]] = []
+    job, outage = Job("exit", "exit", Group.CRASH), Job("power cut exit", "the power fails", Group.POWER)
+    running: Any = SimpleNamespace(results=[], jobs=lambda: [job], outages=lambda: [outage], plan=planned.append)
+    running.second_crashes = running.rest = running.last_jobs = list
+    first, goal = Result("healthy", "no crash", Group.HEALTHY), SimpleNamespace(guarantee=None)
+    tests = CrashTests._tests(request.session, running=running, first=first, only={}, goal=goal, also=())
+    assert planned == [[job]]
+    names = [each.name.removeprefix("crashtest[").removesuffix("]") for each in tests]
+    assert names[2:-2] == ["exit", "second-crashes", "other-points", "power cut exit"]
+
+
+def test_the_time_for_the_planned_runs_is_allowed_unless_the_user_gave_some(tmp_path: Path) -> None:
+    jobs = [Job(f"{number}", "", Group.CRASH) for number in range(90)]
+    budgets = []
+    for seconds in (0, 30):
+        running = campaign(seconds=seconds)
+        run: Any = PipelineRun("healthy", "", tmp_path, seconds=10.0)
+        running._healthy = SimpleNamespace(run=run)  # type: ignore[assignment]
+        assert running.plan(jobs) > 90
+        assert running.allowed(jobs) == jobs
+        budgets.append(running.ledger.budget)
+    assert budgets[0] > 90 * 10.0
+    assert budgets[1] == 30
+
+
+def test_what_had_ended_when_parallel_runs_were_stopped_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stop(BaseException):
+        pass
+
+    def made(job: Job, _copy: Harness) -> FinishedRun:
+        if job.id == "5":
+            raise Stop
+        is_late = "too busy" if job.id in ("0", "3") else ""  # repeated alone, so the others wait for it
+        return FinishedRun(job, PipelineRun(job.id, "", tmp_path), Result(job.id, "", job.group, unknown=is_late))
+
+    running, stopped = campaign(), []
+    settings = SimpleNamespace(folder=tmp_path)
+    beside = SimpleNamespace(stop=SimpleNamespace(set=lambda: stopped.append(True)))
+    running._copies = [SimpleNamespace(settings=settings, beside=beside)]  # type: ignore[list-item]
+    monkeypatch.setattr(running, "_finished_run", made)
+    with pytest.raises(Stop):
+        running.run_all([Job(f"{number}", "", Group.CRASH) for number in range(8)])
+    assert [each.id for each in running.results][:3] == ["1", "2", "4"]
+    assert running.ledger.planned == len(running.results)
+    assert stopped
+
+
+def test_all_pairs_that_the_user_asks_for_are_tried_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the first sixty points there are more pairs than those of which the first sample was taken."""
+    running = campaign(pairs=4)
+    jobs = [Job(name, "", Group.PAIR) for name in ("directed", "a", "b", "c", "d", "e")]
+    running.directed = frozenset({"directed"})
+    running.ledger.results = [Result(name, "", Group.PAIR) for name in ("a", "b")]
+
+    def second_crashes(*, every: bool = False) -> list[Job]:
+        return jobs if every else []
+
+    monkeypatch.setattr(running, "second_crashes", second_crashes)
+    assert [job.id for several in running.rest() for job in several] == ["directed", "c", "d"]
+    running.most = running.most._replace(pairs=1)
+    assert [job.id for several in running.rest() for job in several] == ["directed"]
+
+
+def harness(tmp_path: Path, begin: Any) -> Harness:
+    helpers: Any = SimpleNamespace(begin=begin)
+    settings = pipeline_settings("true", read_command="cat", watch=[str(tmp_path)])
+    return Harness(settings, helpers, tmp_path / "out" / "runs", "mark")
+
+
+@pytest.mark.parametrize("error", [InvalidInput("server busy"), GuardLate("server busy"), JobFailed("server busy")])
+def test_a_run_whose_reset_fails_is_unknown_and_costs_no_other(tmp_path: Path, error: LabError) -> None:
+    def fails() -> None:
+        raise error
+
+    broken = harness(tmp_path, fails)
+    with pytest.raises(type(error), match="server busy"), broken.run("healthy", "no crash"):
+        pytest.fail("nothing may start")
+    nothing: Any = ()
+    broken.expectation = nothing
+    with broken.run("x", "x") as run:
+        broken.crash(run, Point("x", 1))
+    assert run.unknown == "server busy"
+    assert (run.starts, run.crashes) == ([], [])
+
+
+def test_a_job_that_does_not_start_here_is_no_weak_sink(tmp_path: Path) -> None:
+    run = PipelineRun("healthy", "no crash", tmp_path, unknown="Spark could not be started for the sink")
+    with pytest.raises(ServiceUnavailable, match="could not be started"):
+        _check_started(run)
+
+
+def test_what_labkit_keeps_of_a_reader_is_not_what_the_reader_writes(tmp_path: Path) -> None:
+    own = harness(tmp_path, lambda: None)
+    own.folder.mkdir(parents=True)
+    (own.folder.parent / "read-command.errors").touch()
+    assert _made_by_reader(own, {}) == []
+    (tmp_path / "rows.db").touch()
+    assert "rows.db" in _made_by_reader(own, {})[0]
+
+
+def test_the_log_of_a_warm_session_may_go_to_another_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def watch(*_: object, **__: object) -> WatchedRun:
+        job.log.write_text("the job's own words")
+        return WatchedRun(0, None, None, 0)
+
+    monkeypatch.setattr(os, "link", link)
+    job, place = object.__new__(WarmJob), tmp_path / "job-1"
+    place.mkdir()
+    (place / READY).touch()
+    job._place, job.log, job._mark = place, place / "log.txt", "no process has this mark"
+    ahead: Any = SimpleNamespace(watch=watch, is_alive=False, close=lambda: None)
+    job.ahead = ahead
+    jobs = WarmJobs(tmp_path / "job.json", tmp_path / "warm", 0)
+    jobs._waiting.append(job)
+    output = tmp_path / "start-1.log"
+    output.touch()
+    starter: Any = jobs.starter(is_first=True, exits=True)
+    starter(["sh", "-c", "run job.json"], folder=tmp_path, environment={}, output=output, decide=None)
+    assert output.read_text() == "the job's own words"
+    assert not place.exists()
+
+
+def test_a_list_of_the_points_takes_no_option_of_a_whole_test(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["crashtest", "--command", "true", "--read-command", "true", "--dry"]
+    given = {"--out": "kept", "--junit": "junit.xml", "--only": "exit", "--expect": "not-refuted", "--also": "lost"}
+    for option, word in given.items():
+        assert execute([*words, option, word]) == 64
+        assert f"--dry only lists the points, so {option} has no effect" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_program_that_only_warned_said_something() -> None:
+    assert telling_line("WARNING: low memory\nWARNING: cannot open the database, giving up\n").endswith("giving up")
+    assert telling_line("ready\nWARNING: low memory\n") == "ready"
+    assert telling_line("\n") == ""
