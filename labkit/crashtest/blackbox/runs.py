@@ -213,8 +213,6 @@ class Harness:
             if self.expectation is None:
                 raise
             run.unknown = str(error)
-        if self.files.base is None and not self.settings.unwatchable:
-            self.files.look(self.namer())
 
     def _sweep(self) -> None:
         """Kill processes of a run that outlived both their start of the pipeline and the process that guards it."""
