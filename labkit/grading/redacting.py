@@ -15,7 +15,9 @@ HIDDEN = "\N{HORIZONTAL ELLIPSIS}"
 """What a page shows in place of the hidden beginning of a path, or of a line of a table of mounts."""
 _MOUNTS = re.compile(
     # /proc/self/mountinfo, /proc/self/mountstats and /proc/self/mounts; a message may spell a line's end as \n.
-    r"\d+ \d+ \d+:\d+ /[^\\\n]*|device \S+ mounted on /[^\\\n]*|[^\s\\]+ /[^\s\\]* [\w.]+ r[wo],[^\\\n]*"
+    # A match begins only where a number or word does, because otherwise a long word would take quadratic time.
+    r"(?<!\d)\d+ \d+ \d+:\d+ /[^\\\n]*|device \S+ mounted on /[^\\\n]*|"
+    r"(?<![^\s\\])[^\s\\]+ /[^\s\\]* [\w.]+ r[wo],[^\\\n]*"
 )
 
 
