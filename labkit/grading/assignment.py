@@ -37,7 +37,7 @@ def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = 
             f"--deadline {deadline[:40]}: this is not a date and time; write it as 2027-01-31T18:00."
         ) from None
     notebooks = dict.fromkeys(each.notebook for each in course.exercises.values() if each.notebook in named)
-    return Plan(tuple(notebooks), title, moment)
+    return Plan(tuple(notebooks), title.encode("utf-8", "backslashreplace").decode(), moment)
 
 
 def write(folder: Path, assignment: Plan, course: Course) -> Path:
@@ -55,7 +55,9 @@ def _file(assignment: Plan, course: Course) -> str:
         "[assignment]",
     ]
     if assignment.title:
-        lines.append(f"title = {json.dumps(assignment.title)}")
+        # A basic string of TOML is one of JSON, except that it has no half surrogate pairs and escapes DEL.
+        title = json.dumps(assignment.title, ensure_ascii=False).replace("\x7f", "\\u007f")
+        lines.append(f"title = {title}")
     if assignment.deadline is not None:
         lines.append(f"deadline = {assignment.deadline.isoformat()}")
     lines.append("exercises = [  # with their points; delete a line, and the exercise does not count")

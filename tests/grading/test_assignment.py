@@ -66,9 +66,10 @@ def test_a_mistake_is_one_sentence_with_the_remedy(section: str, says: str, tmp_
 
 def test_what_release_writes_is_what_grade_reads(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# The lab\n")
-    plan = assignment.plan(["06", COMMIT], COURSE, 'Sheet "5"\nand more', "2027-01-31T18:00")
+    title = 'Sheet "5"\nand\x7f \\u \N{GRINNING FACE} more'
+    plan = assignment.plan(["06", COMMIT], COURSE, f"{title}\udc80", "2027-01-31T18:00")
     found = rules.read(assignment.write(tmp_path, plan, COURSE), COURSE)
-    assert found.title == 'Sheet "5"\nand more'
+    assert found.title == f"{title}\\udc80"
     assert found.asked == tuple(name for name, each in COURSE.exercises.items() if each.notebook in {COMMIT, SINKS})
     assert found.deadline == datetime(2027, 1, 31, 18).astimezone()
     shown = (tmp_path / "README.md").read_text()
