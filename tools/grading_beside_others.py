@@ -13,7 +13,6 @@ import csv
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -219,7 +218,9 @@ def main() -> None:
     parser.add_argument("--otter", type=Path, help="The folder bin of an environment with otter-grader.")
     parser.add_argument("--only", choices=[*TOOLS], help="Grade with this tool alone.")
     given = parser.parse_args()
-    shutil.rmtree(given.folder, ignore_errors=True)
+    if given.folder.exists() and not (given.folder.is_dir() and not any(given.folder.iterdir())):
+        print(f"{given.folder}: there is something already; name a new folder.", file=sys.stderr)
+        sys.exit(64)
     graded, times = {}, {}
     for name, grade in TOOLS.items():
         programs = vars(given).get(name)

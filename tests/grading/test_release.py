@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import exercise_sources
+import grading_beside_others
 import pytest
 
 from labkit import __version__
@@ -108,6 +109,17 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InvalidInput, match="not empty"):
         release(tmp_path)
+
+
+def test_the_comparison_of_graders_keeps_what_is_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    monkeypatch.setattr(sys, "argv", ["grading_beside_others.py", str(tmp_path), "--only", "otter"])
+    with pytest.raises(SystemExit) as ended:
+        grading_beside_others.main()
+    assert ended.value.code == 64
+    assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 @pytest.mark.parametrize("command", [["grade", "x", "--out", "y"], ["release", "z"]])
