@@ -111,9 +111,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
         release(tmp_path)
 
 
-def test_the_comparison_of_graders_keeps_what_is_in_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_comparison_of_graders_keeps_what_is_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     monkeypatch.setattr(sys, "argv", ["grading_beside_others.py", str(tmp_path), "--only", "otter"])
     with pytest.raises(SystemExit) as ended:

@@ -25,6 +25,11 @@ def key_of_call(row):
     return str(hash((row["topic"], row["partition"], row["offset"], row["call"])))
 """,
 }
+MARKED = """
+MARK = "a"
+def key_of_call(row):
+    return MARK + str([row["topic"], row["partition"], row["offset"], row["call"]])
+"""
 DRAWN = """
 import uuid
 RUN = uuid.uuid4().hex
@@ -109,7 +114,12 @@ def test_what_does_not_run_in_another_process_is_no_finding(monkeypatch: pytest.
 
 
 def test_a_saved_notebook_is_checked_after_a_restart(tmp_path: Path) -> None:
-    path = hand_in(tmp_path, "ada", CALLS, submitted.marked("11-call", SALTED["11-call"]))
-    [found] = [each for each in checked(path) if each.name == "11-call"]
-    assert found.state == "failed"
-    assert "after a restart" in found.message
+    """A later cell gives another value to a name that the answer uses, and to the name of the answer."""
+    later = "MARK = 'b'\nfor key_of_call in MARK:\n    pass\n"
+    found = {}
+    for student, source in (("ada", SALTED["11-call"]), ("bob", MARKED)):
+        path = hand_in(tmp_path, student, CALLS, submitted.marked("11-call", source), later)
+        [found[student]] = [each for each in checked(path) if each.name == "11-call"]
+    assert found["ada"].state == "failed"
+    assert "after a restart" in found["ada"].message
+    assert (found["bob"].state, found["bob"].message) == ("passed", "")

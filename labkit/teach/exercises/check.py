@@ -177,11 +177,12 @@ def _keep_first(name: str, finding: Finding) -> None:
 
 
 def judged(
-    exercise: Exercise, namespace: Mapping[str, object], sources: Sequence[str] | None = None
+    exercise: Exercise, namespace: Mapping[str, object], sources: Sequence[str] | None = None, place: int = -1
 ) -> list[Finding] | None:
     """Return the findings of the public variants up to the first failure, or None if there is no answer yet.
 
-    With the `sources` of the cells that define it, a function that passes must also reply the same after a restart.
+    With the `sources` of the cells that have run, a function that passes must also reply the same after a restart;
+    `place` is the position of the cell that defines it.
     """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
@@ -194,7 +195,8 @@ def judged(
         findings.append(finding)
         if not finding.passed:
             break
-    if findings and findings[-1].passed and sources is not None and (sentence := restarted.changed(answer, sources)):
+    passed = bool(findings) and findings[-1].passed
+    if passed and sources is not None and (sentence := restarted.changed(answer, sources, place)):
         findings[-1] = Finding(False, sentence)
     return findings
 

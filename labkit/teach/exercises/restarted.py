@@ -27,16 +27,19 @@ SECONDS = 60.0
 """The number of seconds that the other process may take."""
 
 
-def changed(answer: InNotebook, sources: Sequence[str]) -> str:
+def changed(answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
     """Return a sentence on a reply of `answer` that is different after a restart, or an empty text.
 
-    `sources` are the cells that define the answer. The text is also empty if they do not run in another process.
+    `sources` are the cells to run, in this order, and `place` is the position of the one that defines the answer. The
+    text is also empty if they do not run in another process.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]
     if not asked:
         return ""
-    task = {"name": answer.name, "sources": list(sources), "questions": [question for question, _ in asked]}
+    first = list(sources[: place + 1 or None])
+    cells = [first, list(sources[len(first) :])]
+    task = {"name": answer.name, "sources": cells, "questions": [question for question, _ in asked]}
     environment = os.environ | {"PYTHONHASHSEED": str(1 + secrets.randbelow(2**32 - 1))}
     words = own_python("-m", "labkit.teach.exercises.restarted")
     try:
@@ -64,8 +67,14 @@ def main() -> None:
     os.dup2(2, 1)
     task = json.load(sys.stdin)
     namespace = fresh()
-    for source in task["sources"]:
+    first, later = task["sources"]
+    for source in first:
         execute(source, namespace)
+    kept = {name: value for name, value in namespace.items() if name == task["name"]}
+    for source in later:
+        execute(source, namespace)
+    # A later cell may use the answer's name for something else; names that the answer uses have their last value.
+    namespace |= kept
     answer = InNotebook(task["name"], namespace)
     with os.fdopen(channel, "w") as output:
         json.dump([_reply(answer, question) for question in task["questions"]], output)

@@ -19,7 +19,7 @@ import msgspec
 
 from labkit.core.errors import InvalidInput
 from labkit.host.processes.own_python import own_python
-from labkit.teach.exercises.alone import Alone, execute, fresh
+from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.cells import Selection, competition, named_exercise, select, troubles
 from labkit.teach.exercises.check import judged
 from labkit.teach.exercises.contract import Assignment
@@ -136,19 +136,18 @@ def check_all(path: Path) -> Iterator[Checked]:
         end = namespace.pop(exercise.answer, None)
         if exercise.name in given:
             namespace[exercise.answer] = given[exercise.name]
-        place = notebook.chosen.counts.get(exercise.name, -1)
-        order = sorted(failed, key=lambda each: (each == place, each))
-        yield _judged(exercise, notebook, Alone(namespace, [notebook.cells[each].source for each in order]), failed)
+        yield _judged(exercise, notebook, namespace, failed)
         namespace[exercise.answer] = end
 
 
-def _judged(exercise: Assignment, notebook: Opened, ran: Alone, failed: dict[int, str]) -> Checked:
+def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object], failed: dict[int, str]) -> Checked:
     place = notebook.chosen.counts.get(exercise.name)
     if place is None:
         return Checked(exercise.name, "not attempted")
-    if exercise.answer not in ran.namespace and failed[place]:
+    if exercise.answer not in namespace and failed[place]:
         return Checked(exercise.name, "failed", f"{failed[place]}.")
-    findings = judged(find(exercise.name), ran.namespace, ran.sources)
+    sources = [notebook.cells[each].source for each in failed]
+    findings = judged(find(exercise.name), namespace, sources, list(failed).index(place))
     if findings is None:
         return Checked(exercise.name, "not attempted")
     last = findings[-1]
