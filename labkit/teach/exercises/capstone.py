@@ -79,11 +79,11 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     """Return variants of the long name `name` that a sink confuses if it truncates or normalises names.
 
     Each variant has one difference: the case of a letter, the beginning, the end, the order of the letters or, if
-    `blanks` is true, a blank. The last variants differ only after their first 60 letters, or share a short digest;
-    `digested` is the key in `SAME_DIGESTS` that selects those.
+    `blanks` is true, a blank or a composed letter. The last variants differ only after their first 60 letters, or
+    share a short digest; `digested` is the key in `SAME_DIGESTS` that selects those.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
-    names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}"] if blanks else [])]
+    names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}", f"{name}-e\u0301"] if blanks else [])]
     names += [f"{name}-{'-'.join([name] * 3)}-{number}" for number in (1, 2)]
     return [*names, *(f"{digested}-{number}" for number in SAME_DIGESTS[digested])]
 
