@@ -90,7 +90,7 @@ class PipelineRun:
     id: str
     title: str
     folder: Path
-    files: RunFiles
+    files: RunFiles = field(default_factory=lambda: RunFiles([]))
     """The files that the run has changed."""
     starts: list[Start] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
