@@ -58,6 +58,14 @@ def test_the_time_for_the_planned_runs_is_allowed_unless_the_user_gave_some(tmp_
     assert budgets[1] == 30
 
 
+def test_the_number_of_runs_to_come_is_right_once_the_pairs_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = campaign(pairs=1000)
+    monkeypatch.setattr(running, "second_crashes", lambda: [Job("a then b", "", Group.PAIR)])
+    running.ledger.total, running.ledger.planned = 1017, 12
+    assert [len(several) for several in running._wanted([])] == [0, 1]
+    assert running.ledger.total == 1 + 12 + 1
+
+
 def test_what_had_ended_when_parallel_runs_were_stopped_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

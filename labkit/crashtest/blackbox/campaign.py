@@ -512,7 +512,10 @@ class Campaign:
         """Yield the jobs to run, or those of `--only`, in groups of jobs that do not depend on each other."""
         if not self.settings.only:
             yield jobs
-            yield self.second_crashes()
+            pairs = self.second_crashes()
+            # Until now their number was an estimate, as large as the user's --pairs.
+            self.ledger.total = 1 + self.ledger.planned + len(pairs) + len(self.outages())
+            yield pairs
         for several in [self.named(name, jobs) for name in self.settings.only]:
             for job in several:
                 yield [job]
