@@ -7,6 +7,7 @@ import needs no extra and loads nothing else. If an extra is missing, one senten
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from labkit.core.browser import IN_BROWSER, needs_installation
 from labkit.core.extras import missing_extra
 from labkit.teach.name_errors import install
 from labkit.teach.opened import warm_up
@@ -111,14 +112,18 @@ __all__ = sorted(_ELSEWHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a function of `lab` when it is first used. Raises `MissingExtra` if it needs an extra that is not
-    installed.
+    """Load a function of `lab` when it is first used.
+
+    Raises `MissingExtra` if it needs an extra that is not installed, and `NeedsInstallation` in a browser that cannot
+    have it.
     """
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=import_module(__name__))
     try:
         value = getattr(import_module(_ELSEWHERE[name]), _OTHER_NAMES.get(name, name))
-    except ModuleNotFoundError as error:
+    except ImportError as error:
+        if IN_BROWSER:
+            raise needs_installation(f"lab.{name}") from None
         if missing := missing_extra(error):
             raise missing from None
         raise

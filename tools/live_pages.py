@@ -92,7 +92,8 @@ def write_assets(out: Path, archive: Path) -> str:
     """
     own = {
         "live.js": (TEMPLATES / "live" / "live.js").read_bytes(),
-        "worker.js": (TEMPLATES / "live" / "worker.js")
+        "worker.js": (TEMPLATES / "live" / "worker.js").read_bytes(),
+        "python.js": (TEMPLATES / "live" / "python.js")
         .read_text(encoding="utf-8")
         .replace("PYODIDE/", f"{PYODIDE}/")
         .encode(),

@@ -22,6 +22,8 @@ from labkit.host.servers.kafka_jars import CONNECTOR
 
 ENVIRONMENTS = ENGINES / "environments"
 
+OTHERWISE = "connect this machine to the network once, or take a pipeline that needs none"
+
 SEAL = "installed"
 """The file that says that an environment is whole."""
 
@@ -70,7 +72,7 @@ def interpreter(environment: str) -> Path:
     if not (folder / SEAL).exists():
         with durable.locked(folder.parent):
             if not (folder / SEAL).exists():
-                _make(environment, folder)
+                make(_lock(environment), folder, OTHERWISE)
     return folder / "bin" / "python"
 
 
@@ -87,25 +89,29 @@ def environment_folder(environment: str) -> Path:
     return cache / "pipelines" / f"{environment}-{version}-{_digest(lock)}"
 
 
-def _make(environment: str, folder: Path) -> None:
-    """Makes it anew in its place, since an environment cannot be moved; the seal comes last."""
-    print(f"making the environment {environment} in {folder}", file=sys.stderr)
-    python, lock = str(folder / "bin" / "python"), str(_lock(environment))
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    steps = (
-        [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [*pip, "--no-deps", "--require-hashes", "-r", lock],
-    )
+def make(lock: Path, folder: Path, otherwise: str) -> None:
+    """Makes an environment anew in its place, since it cannot be moved; the seal comes last.
+
+    Raises `ServiceUnavailable`, with `otherwise` as the remedy.
+    """
+    print(f"making the environment {lock.stem} in {folder}", file=sys.stderr)
+    uv = [sys.executable, "-m", "uv", "--quiet", "--no-config"]
+    steps = [
+        [*uv, "venv", "--clear", "--python", sys.executable, str(folder)],
+        [*uv, "pip", "install", "--python", str(folder), "--no-deps", "--require-hashes", "-r", str(lock)],
+    ]
+    run(steps, folder, f"The environment {lock.stem} could not be installed", otherwise)
+    durable.replace(folder / SEAL, _digest(lock))
+
+
+def run(steps: list[list[str]], folder: Path, failed: str, otherwise: str) -> None:
+    """Runs the commands that fill a folder. If one fails, the folder goes, and it raises `ServiceUnavailable`."""
     for command in steps:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             shutil.rmtree(folder, ignore_errors=True)
             last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise ServiceUnavailable(
-                f"The environment {environment} could not be installed ({''.join(last)}): "
-                "connect this machine to the network once, or take a pipeline that needs none."
-            )
-    durable.replace(folder / SEAL, _digest(_lock(environment)))
+            raise ServiceUnavailable(f"{failed} ({''.join(last)}): {otherwise}.")
 
 
 def _lock(environment: str) -> Path:

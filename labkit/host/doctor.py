@@ -13,8 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-import psutil
-
 from labkit.core.errors import InvalidInput, LabError, ServiceUnavailable
 from labkit.core.extras import EXTRAS, is_installed, missing_extra
 from labkit.host.class_data import MEGABYTES, SECONDS, find_archive
@@ -144,6 +142,8 @@ def _pyspark() -> Finding:
 
 
 def _memory() -> Finding:
+    import psutil
+
     available = psutil.virtual_memory().available
     return _finding(
         "memory",
@@ -154,6 +154,8 @@ def _memory() -> Finding:
 
 
 def _standby() -> Finding:
+    import psutil
+
     available, needed = psutil.virtual_memory().available, 2 * MEMORY_NEEDED
     return _finding(
         "memory for a standby",

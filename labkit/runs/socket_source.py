@@ -8,8 +8,6 @@ import math
 import time
 from typing import TYPE_CHECKING
 
-import psutil
-
 from labkit.host import durable
 
 if TYPE_CHECKING:
@@ -40,6 +38,8 @@ class Plans:
         On a busy machine a query takes longer to start, as the driver itself did. So the time between two plans is at
         least three times the time from the start of this process to that of its Spark context.
         """
+        import psutil
+
         context = spark.sparkContext.startTime / 1000
         plans = cls(max(SHORTEST, math.ceil(3 * (context - psutil.Process().create_time()))))
         durable.replace(checkpoint.log / _FILE, str(plans.every))

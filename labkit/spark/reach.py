@@ -16,8 +16,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from labkit.core.errors import JobFailed
 from labkit.core.failpoints import IN_TASK, Crash, FailPoint, Reach
 from labkit.core.records import Observation
@@ -112,6 +110,8 @@ class Armed:
 
 def executor() -> int | None:
     """Return the process id of the nearest JVM among this process's ancestors (a task's executor), or None."""
+    import psutil  # here, since a browser loads this module, and has no psutil
+
     above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
     return next(above, None)
 

@@ -9,7 +9,7 @@ from labkit.core.verdict import Guarantee
 from labkit.core.words import columns, nearest
 from labkit.runs.outcome import Outcome
 from labkit.sim.scenarios import Fact
-from labkit.teach.hands_on.copying import CopyOutcome
+from labkit.teach.copied import CopyOutcome
 from labkit.teach.results import Search, Walk
 from labkit.view import verdict_parts
 from labkit.view.card import BAD, Card, Cell, bundle, table
@@ -114,9 +114,6 @@ def compare(
     Raises `InvalidInput` if there is no result, if a result has no name, if a value is not a result of a run or a
     search, or if a run lacks one of the facts.
     """
-    from labkit.runs.outcome import Outcome
-    from labkit.teach.hands_on import CopyOutcome
-
     chosen = {**_by_name(results), **named}
     if not chosen:
         raise InvalidInput(BY_NAME)

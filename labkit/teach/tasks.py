@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.arguments import takes
+from labkit.core.browser import IN_BROWSER, INSTALL
 
 if TYPE_CHECKING:
     from labkit.teach import own, own_history
@@ -107,6 +108,9 @@ def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_histo
     older editions are listed beside it. `after` is the number of the notebook. Takes about ten seconds. Raises
     `InvalidInput` if the file or the number cannot be used.
     """
+    if IN_BROWSER:
+        print(f"Your sink is tested by killing real processes, which a browser does not have: {INSTALL}.")
+        return None
     return import_module("labkit.teach.own_history").my_sink(sink, after) if _exercises() else None
 
 

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import psutil
-
 _PAUSE = 0.005
 """The seconds between two checks of which processes are still alive."""
 
@@ -23,6 +21,8 @@ def session_members(session: int) -> list[int]:
 
 
 def _members(session: int) -> Iterator[int]:
+    import psutil  # here, since modules that a browser loads import this one, and no browser has it
+
     for process in psutil.process_iter():
         try:
             # The session first, because it needs one system call while the state needs a file, and most processes

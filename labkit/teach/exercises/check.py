@@ -12,6 +12,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
+from labkit.core.browser import IN_BROWSER, INSTALL
 from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
 from labkit.teach.exercises import progress as notes
@@ -43,6 +44,15 @@ def check(name: str, *, strict: bool | None = None) -> None:
     `strict`, or with the environment variable LABKIT_STRICT, a failed or missing answer raises `NotPassed`. An unknown
     exercise raises `InvalidInput`.
     """
+    try:
+        _check(name, strict=strict)
+    except (ImportError, OSError):
+        if not IN_BROWSER:
+            raise
+        print(f"{name} is judged with real processes, which a browser does not have: {INSTALL}.")
+
+
+def _check(name: str, *, strict: bool | None) -> None:
     exercise = find(name)
     if _under_way:
         return
@@ -209,6 +219,8 @@ def _report_lines(exercise: Exercise, findings: list[Finding]) -> list[str]:
     if last.passed:
         hidden = exercise.kind not in (Kind.PREDICT, Kind.EXPLAIN)
         more = " Grading uses other variants." if hidden else ""
+        if IN_BROWSER and exercise.kind in (Kind.COMPLETE, Kind.INVARIANT):
+            more += " It also asks your function after a restart, which a browser cannot do."
         return [f"{head}{count} of {count} public checks passed.{more}", last.message]
     lines = [
         f"{head}check {len(findings)} of {count} failed ({exercise.public[len(findings) - 1].name}).",

@@ -7,12 +7,15 @@ The code called here can do whatever a notebook can do, so its results are never
 import json
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from labkit.core.browser import IN_BROWSER
 from labkit.core.errors import MissingSolution
 from labkit.teach.exercises.asking import shown
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, listed, plain
@@ -123,8 +126,13 @@ class TooLong(BaseException):
 def time_limit(seconds: float | None = None) -> Iterator[None]:
     """Raise `TooLong` inside the block after a number of seconds, `SECONDS` by default.
 
-    Signals reach only the main thread, so in any other thread there is no limit.
+    Signals reach only the main thread, so in any other thread there is no limit. A browser has no signals; there the
+    limit is checked before each line of Python.
     """
+    if IN_BROWSER:
+        with _line_limit(seconds or SECONDS):
+            yield
+        return
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -135,6 +143,24 @@ def time_limit(seconds: float | None = None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _line_limit(seconds: float) -> Iterator[None]:
+    """Raise `TooLong` before a line of Python in the block that begins after this number of seconds."""
+    end = time.monotonic() + seconds
+
+    def look(_frame: FrameType, _event: str, _argument: object) -> Any:
+        if time.monotonic() > end:
+            raise TooLong
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def _raise(_number: int, _frame: FrameType | None) -> None:

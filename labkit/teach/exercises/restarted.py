@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from labkit.core.browser import IN_BROWSER
 from labkit.core.errors import LabError
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.alone import execute, fresh
@@ -31,11 +32,11 @@ def changed(answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
     """Return a sentence on a reply of `answer` that is different after a restart, or an empty text.
 
     `sources` are the cells to run, in this order, and `place` is the position of the one that defines the answer. The
-    text is also empty if they do not run in another process.
+    text is also empty if they do not run in another process, and in a browser, which has no other.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]
-    if not asked:
+    if not asked or IN_BROWSER:
         return ""
     first = list(sources[: place + 1 or None])
     cells = [first, list(sources[len(first) :])]

@@ -10,13 +10,12 @@ of the stores themselves; no sink runs here.
 """
 
 from labkit.teach.hands_on.answers import ServerAnswer, said
-from labkit.teach.hands_on.copying import CopyOutcome, copy, ten_steps
+from labkit.teach.hands_on.copying import copy, ten_steps
 from labkit.teach.hands_on.kafka import Kafka, Topic, kafka
 from labkit.teach.hands_on.postgres import Postgres, Session, postgres
 from labkit.teach.hands_on.stopped import stopped_writers
 
 __all__ = [
-    "CopyOutcome",
     "Kafka",
     "Postgres",
     "ServerAnswer",

@@ -7,23 +7,22 @@ the decision, and the commit follows.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
-from labkit.core.judge import Verdict, judge
+from labkit.core.judge import judge
 from labkit.core.records import History, Observation, Reading, Record
-from labkit.core.words import columns, sentence
+from labkit.core.words import columns
 from labkit.host import durable
 from labkit.stores.contract import Handle
 from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
 from labkit.stores.kafka.writer import KafkaTransaction
+from labkit.teach.copied import CopyOutcome
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
-from labkit.view import verdict_parts
-from labkit.view.card import Card, para, table
+from labkit.view.card import Card, table
 
 Trusted = Literal["checkpoint", "group"]
 
@@ -103,34 +102,6 @@ class CopyJob:
         except FileNotFoundError:
             return 0, []
         return int(checkpoint["position"]), [Handle.parse(name) for name in checkpoint["decided"]]
-
-
-@dataclass(frozen=True)
-class CopyOutcome:
-    """The verdict on a copy that was interrupted and finished by a second run of the job."""
-
-    verdict: Verdict
-    started_at: int
-    """The offset at which the second run of the job began to read."""
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return _card(self)._repr_mimebundle_()
-
-
-def _card(copied: CopyOutcome) -> Card:
-    """Return a card with the verdict on a copy, and the offset at which the second run of the job began to read."""
-    verdict = copied.verdict
-    began = f"The second job began to read at offset {copied.started_at}."
-    counts = f"{verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}"
-    return Card(
-        verdict_parts.word(verdict.guarantee),
-        para(began),
-        para(sentence(verdict.because)),
-        title="A copy of a topic",
-        tone=verdict_parts.tone(verdict.guarantee),
-        under=counts,
-        plain=[f"copy of a topic: {verdict.guarantee}", f"  {counts}", f"  {began}", f"  {verdict_parts.why(verdict)}"],
-    )
 
 
 @takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')

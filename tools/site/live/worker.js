@@ -1,25 +1,12 @@
 // Runs Python and labkit's simulators for all players of a page; everything comes from the page's own host.
-import { loadPyodide } from "../PYODIDE/pyodide.mjs";
-
-const HERE = new URL(".", import.meta.url);
-const PYODIDE = new URL("../PYODIDE/", HERE).href;
-
-// Plain static servers compress nothing, so the largest file is stored compressed.
-const plain = self.fetch.bind(self);
-self.fetch = async (resource, options) => {
-  const address = String(resource.url ?? resource);
-  if (!address.endsWith(".wasm")) return plain(resource, options);
-  const stored = await plain(`${address}.deflated`, options);
-  if (!stored.ok) return stored;
-  return new Response(stored.body.pipeThrough(new DecompressionStream("gzip")), { headers: { "Content-Type": "application/wasm" } });
-};
+import { loadPyodide, plain } from "./python.js";
 
 async function begin() {
-  const packed = plain(new URL("labkit.zip", HERE)).then((answer) => {
+  const packed = plain(new URL("labkit.zip", import.meta.url)).then((answer) => {
     if (!answer.ok) throw new Error(`labkit.zip: ${answer.status}`);
     return answer.arrayBuffer();
   });
-  const python = await loadPyodide({ indexURL: PYODIDE });
+  const python = await loadPyodide();
   python.unpackArchive(await packed, "zip", { extractDir: "/labkit" });
   python.runPython("import sys; sys.path.insert(0, '/labkit')");
   return python.pyimport("labkit.view.worker").Players();
