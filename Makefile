@@ -13,7 +13,7 @@ PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site simulators docs stills clean doctor ci
+.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site simulators lite docs stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -73,17 +73,22 @@ site: install java ## run every notebook and write build/site, pages that need n
 simulators: install ## write the simulators as pages in which a browser runs them, build/site/simulators (half a minute; fetches Pyodide once, by npm)
 	@$(BIN)/python tools/build_site.py --simulators
 
+lite: install ## write the notebooks that a browser runs without an installation, build/site/lite (a minute; fetches JupyterLite once)
+	@$(BIN)/python tools/build_site.py --lite
+
 docs: install ## build the documentation into build/docs: offline, with search; a broken link fails
 	@$(BIN)/python tools/build_docs.py
 
 stills: install ## draw the README's pictures anew (docs/*.svg)
 	@$(BIN)/python tools/build_pictures.py --stills
 
-lock: install ## write requirements*.lock anew from pyproject.toml
+lock: install ## write every lock anew: requirements*.lock from pyproject.toml, the others from the .in files beside them
 	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
 	$(COMPILE) --group java -o requirements-java.lock
 	cd data/pipelines/engines/environments && for name in lakes recipes spark41; do $(COMPILE) --no-config $$name.in -o $$name.lock; done
 	cd data/pipelines/engines/environments && $(COMPILE) --no-config --no-deps flink.in -o flink.lock
+	cd tools/site/lite && $(COMPILE) --no-config site.in -o site.lock
+	cd tools/site/lite && $(COMPILE:3.11=3.14) --no-config --no-deps kernel.in -o kernel.lock
 
 COMPILE := $(CURDIR)/$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --custom-compile-command "make lock"
 

@@ -18,6 +18,7 @@ from html import escape
 from pathlib import Path
 
 import build_notebooks
+import lite_site
 import live_pages
 import nbformat
 from nbclient import NotebookClient
@@ -105,9 +106,12 @@ def exporter() -> HTMLExporter:
     return HTMLExporter(config=config)
 
 
-def page(notebook: NotebookNode, name: str, note: str = "", live: str = "") -> str:
-    """One page; links to other notebooks lead to their pages. `live` is the address of what makes its players live."""
-    resources = {"metadata": {"name": name}, "note": note, "live": live}
+def page(notebook: NotebookNode, name: str, note: str = "", live: str = "", run_here: str = "") -> str:
+    """One page; links to other notebooks lead to their pages.
+
+    `live` is the address of what makes its players live, `run_here` that of the notebook in JupyterLite.
+    """
+    resources = {"metadata": {"name": name}, "note": note, "live": live, "run_here": run_here}
     notebook.metadata["title"] = title(notebook)
     notebook.cells = [cell for cell in notebook.cells if build_notebooks.CHECKED not in build_notebooks.tags(cell)]
     html, _ = exporter().from_notebook_node(without_widgets(notebook), resources=resources)
@@ -125,19 +129,25 @@ def lead(notebook: NotebookNode) -> str:
     return re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`_]", r"\1", " ".join(paragraphs[0].split())) if paragraphs else ""
 
 
-def index(notebooks: dict[str, NotebookNode]) -> str:
-    """The list of all pages."""
+def index(notebooks: dict[str, NotebookNode], *, can_run: bool) -> str:
+    """The list of all pages, with the address at which each notebook runs in the browser."""
     entries = "".join(
-        f'<li><a href="{name}.html">{escape(title(each))}</a><p>{escape(lead(each))}</p></li>'
+        f'<li><a href="{name}.html">{escape(title(each))}</a>{_run_link(name) if can_run else ""}'
+        f"<p>{escape(lead(each))}</p></li>"
         for name, each in notebooks.items()
     )
     return (TEMPLATES / "index.html").read_text(encoding="utf-8").replace("<!-- notebooks -->", entries)
 
 
-def build(root: Path, out: Path, stored: set[str], archive: Path | None) -> list[str]:
+def _run_link(name: str) -> str:
+    return f' <a href="{lite_site.address(name)}">(run it here)</a>'
+
+
+def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: lite_site.Fetched | None) -> list[str]:
     """Writes all pages; gives a sentence for each notebook that could not be run and is shown as it is stored.
 
-    `archive` is Pyodide; without it no player is live.
+    `archive` is Pyodide; without it no player is live. `lite` are the parts of JupyterLite; without them no notebook
+    can be run in the browser.
     """
     failed = []
     shutil.rmtree(out, ignore_errors=True)
@@ -157,9 +167,12 @@ def build(root: Path, out: Path, stored: set[str], archive: Path | None) -> list
                 failed.append(f"{name}: a cell failed: {error.ename}: {error.evalue}")
                 notebook = asking(nbformat.reads(checked, as_version=4))
                 note = STORED
-        (out / f"{name}.html").write_text(page(notebook, name, note, live), encoding="utf-8")
+        run_here = lite_site.address(name) if lite else ""
+        (out / f"{name}.html").write_text(page(notebook, name, note, live, run_here), encoding="utf-8")
         notebooks[name] = notebook
-    (out / "index.html").write_text(index(notebooks), encoding="utf-8")
+    (out / "index.html").write_text(index(notebooks, can_run=bool(lite)), encoding="utf-8")
+    if lite:
+        lite_site.write(out, live, root / "notebooks", lite)
     return failed
 
 
@@ -181,9 +194,14 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--simulators", action="store_true", help="write only the simulators' pages (half a minute)")
     parser.add_argument(
+        "--lite",
+        action="store_true",
+        help="write only the notebooks that a browser runs, and the simulators' pages (a minute)",
+    )
+    parser.add_argument(
         "--not-live",
         action="store_true",
-        help="players that only step: for that, nothing is fetched from the npm registry",
+        help="players that only step, and no notebooks for a browser: for that, nothing is fetched from a registry",
     )
     parser.add_argument("--out", type=Path, help="the folder to write; default: build/site")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
@@ -193,20 +211,26 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"--stored {', '.join(sorted(unknown))}: there are {', '.join(sorted(known))}.", file=sys.stderr)
         return 64
     out = options.out or options.root / "build" / "site"
-    archive, missing = None, ""
+    archive, lite, missing = None, None, ""
     if not options.not_live:
         try:
             archive = live_pages.pyodide()
+            lite = None if options.simulators else lite_site.fetched()
         except ServiceUnavailable as error:
-            missing = f"{error}. Until then the pages' players can only be stepped through.\n"
+            without = "no notebook runs in the browser" if archive else "the pages' players can only be stepped through"
+            missing = f"{error}. Until then {without}.\n"
     failed = []
-    if options.simulators:
-        simulators(out, archive)
+    if options.simulators or options.lite:
+        live = simulators(out, archive)
+        if lite:
+            lite_site.write(out, live, options.root / "notebooks", lite)
         if not (out / "index.html").exists():
             (out / "index.html").write_text(FRONT, encoding="utf-8")
         print(f"to choose what happens, serve {out} and open simulators/: python3 -m http.server -d {out}")
+        if lite:
+            print(f"to run the notebooks, open {lite_site.FOLDER}/ there")
     else:
-        failed = build(options.root, out, set(options.stored), archive)
+        failed = build(options.root, out, set(options.stored), archive, lite)
         print(f"{len(known)} pages: open {out / 'index.html'}, or serve them: python3 -m http.server -d {out}")
     sys.stderr.writelines(f"{line}; its page shows what its source claims\n" for line in failed)
     sys.stderr.write(missing)

@@ -1,0 +1,173 @@
+"""The notebooks in JupyterLite: static files in which a browser runs the course without an installation.
+
+JupyterLite is JupyterLab without a server; its kernel is Pyodide in a worker of the browser. `tools/site/lite` names
+what is fetched from the package index, in pinned versions with checksums: `site.lock` for the environment that builds
+the site, `kernel.lock` for the wheels of the kernel. Both are kept in labkit's cache folder. Pyodide itself is the one
+of the live pages.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from email.parser import HeaderParser
+from pathlib import Path
+
+import live_pages
+import pipeline_environments
+
+from labkit.core.errors import ServiceUnavailable
+from labkit.host import durable
+from labkit.host.addresses import cache_folder
+from labkit.teach.jupyter import HERE as SETTINGS
+from labkit.teach.shipped import of_course
+
+ROOT = Path(__file__).parent.parent
+TEMPLATES = Path(__file__).parent / "site" / "lite"
+FOLDER = "lite"
+"""The folder of JupyterLite in the site."""
+PYTHON = "314"
+PLATFORM = "pyemscripten_2026_0_wasm32"
+"""Pyodide's version of Python, and the name that the package index has for its platform (PEP 783)."""
+KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+EXTENSIONS = "share/jupyter/labextensions"
+MOCKS = f"{EXTENSIONS}/@jupyterlite/pyodide-kernel-extension/static/pypi"
+"""The kernel's own wheels, which come with its extension of JupyterLab."""
+OTHERWISE = "connect this machine to the network once"
+
+
+class Fetched:
+    """What is fetched once: the environment that builds the site, and the kernel's wheels."""
+
+    def __init__(self, environment: Path, wheels: Path) -> None:
+        self.environment, self.wheels = environment, wheels
+
+
+def fetched() -> Fetched:
+    """What the site needs, from the cache; fetched where it is missing. Raises `ServiceUnavailable`."""
+    cache = cache_folder()
+    if cache is None:
+        raise ServiceUnavailable("The notebooks need a cache folder for JupyterLite; set XDG_CACHE_HOME.")
+    durable.make_folder(cache / "lite")
+    made = []
+    for lock, make in ((TEMPLATES / "site.lock", pipeline_environments.make), (TEMPLATES / "kernel.lock", _download)):
+        digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
+        folder = cache / "lite" / f"{lock.stem}-{sys.version_info.major}.{sys.version_info.minor}-{digest}"
+        with durable.locked(folder.parent):
+            if not (folder / pipeline_environments.SEAL).exists():
+                make(lock, folder, OTHERWISE)
+        made.append(folder)
+    return Fetched(*made)
+
+
+def _download(lock: Path, folder: Path, otherwise: str) -> None:
+    """Fetches the wheels of a lock for Pyodide's platform; the seal comes last. Raises `ServiceUnavailable`."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
+    target = ["--python-version", PYTHON, "--implementation", "cp", "--abi", f"cp{PYTHON}", "--abi", "none"]
+    platforms = ["--platform", PLATFORM, "--platform", "any", "--only-binary=:all:"]
+    pipeline_environments.run(
+        [[*pip, *target, *platforms, "--no-deps", "--require-hashes", "-r", str(lock), "-d", str(folder)]],
+        folder,
+        f"The wheels of {lock.name} could not be fetched",
+        otherwise,
+    )
+    durable.replace(folder / pipeline_environments.SEAL, "")
+
+
+def write(out: Path, live: str, notebooks: Path, parts: Fetched) -> None:
+    """Writes JupyterLite with the notebooks of a folder into `out/lite`.
+
+    `live` is the address of the live pages' module, from `out`; Pyodide's loader lies beside it.
+    """
+    site = out / FOLDER
+    shutil.rmtree(site, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as aside:
+        lite = Path(aside)
+        kernel = _write_kernel(
+            lite, f"{live.rpartition('/')[0]}/python.js", out / "live" / live_pages.PYODIDE / "pyodide-lock.json", parts
+        )
+        _write_settings(lite, kernel)
+        contents = lite / "files"
+        contents.mkdir()
+        for path in of_course(notebooks):
+            shutil.copy(path, contents)
+        command = [
+            *(str(parts.environment / "bin" / "jupyter-lite"), "build", "--lite-dir", aside, "--output-dir", str(site)),
+            *("--contents", str(contents), "--apps", "lab", "--no-sourcemaps", "--no-unused-shared-packages"),
+        ]
+        done = subprocess.run(command, cwd=aside, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ServiceUnavailable(f"JupyterLite could not be built: {done.stderr.strip()[-2000:]}")
+        shutil.copytree(kernel, site / kernel.relative_to(lite))
+
+
+def address(name: str) -> str:
+    """Where a notebook runs in the browser, from the site's folder."""
+    return f"{FOLDER}/lab/index.html?path={name}.ipynb"
+
+
+def _write_kernel(lite: Path, loader: str, empty: Path, parts: Fetched) -> Path:
+    """Writes the wheels with their list into a folder named after its content, and returns it.
+
+    `empty` is a list without packages, in Pyodide's format.
+
+    So a browser never mixes two builds from its cache.
+    """
+    new = lite / "kernel" / "new"
+    new.mkdir(parents=True)
+    for wheel in (*parts.wheels.glob("*.whl"), *(parts.environment / MOCKS).glob("*.whl")):
+        shutil.copy(wheel, new)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(new)]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    wheels = sorted(new.glob("*.whl"))
+    packages = {name: entry for name, entry in map(_entry, wheels) if entry["version"] != "3.6.999"}
+    listed = {**json.loads(empty.read_text(encoding="utf-8")), "packages": packages}
+    (new / "pyodide-lock.json").write_text(json.dumps(listed), encoding="utf-8")
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(new.iterdir()))).hexdigest()[:12]
+    module = (TEMPLATES / "pyodide.mjs").read_text(encoding="utf-8").replace("LOADER", f"../../../{loader}")
+    (new / "pyodide.mjs").write_text(module, encoding="utf-8")
+    return new.rename(new.parent / digest)
+
+
+def _entry(wheel: Path) -> tuple[str, dict[str, object]]:
+    """A wheel as Pyodide's list of packages describes it: by its name, and without what it depends on.
+
+    The kernel loads all of them at once.
+    """
+    with zipfile.ZipFile(wheel) as opened:
+        name = next(each for each in opened.namelist() if each.endswith(".dist-info/METADATA"))
+        said = HeaderParser().parsestr(opened.read(name).decode())
+    return said["Name"].lower().replace("_", "-"), {
+        "name": said["Name"],
+        "version": said["Version"],
+        "file_name": wheel.name,
+        "install_dir": "site",
+        "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        "package_type": "package",
+        "imports": [],
+        "depends": [],
+    }
+
+
+def _write_settings(lite: Path, kernel: Path) -> None:
+    """The settings of a learner's JupyterLab, and where the kernel finds its parts."""
+    packages = list(json.loads((kernel / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"])
+    page = json.loads((SETTINGS / "config/labconfig/page_config.json").read_text(encoding="utf-8"))
+    config = {
+        "appName": "labkit",
+        "exposeAppInBrowser": True,
+        "disabledExtensions": list(page["disabledExtensions"]),
+        "litePluginSettings": {
+            KERNEL: {
+                "pyodideUrl": f"./{kernel.relative_to(lite).as_posix()}/pyodide.mjs",
+                "disablePyPIFallback": True,
+                "loadPyodideOptions": {"packages": packages},
+            }
+        },
+    }
+    whole = {"jupyter-lite-schema-version": 0, "jupyter-config-data": config}
+    (lite / "jupyter-lite.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
+    shutil.copy(SETTINGS / "config/labconfig/default_setting_overrides.json", lite / "overrides.json")
