@@ -1,0 +1,170 @@
+"""The notebooks in a real browser without an installation: run to the end with all other hosts cut off, answered,
+checked, kept over a reload, downloaded and graded.
+"""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import build_notebooks
+import build_site
+import lite_site
+import live_pages
+import nbformat
+import pytest
+from lab_pages import OURS
+from outputs import said
+
+from bench.jupyter_driving import cells, raised, run_all, save
+from bench.static_site import served
+from labkit.core.errors import ServiceUnavailable
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Playwright
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+
+ROOT = Path(__file__).parent.parent
+NAME = "02_delivery"
+PATIENCE = 240_000
+READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
+IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+  .map((cell) => cell.cell_type === 'code' ? cell.getOutputs() : [])"""
+WRITE = """([number, source]) =>
+  window.jupyterapp.shell.currentWidget.content.widgets[number].model.sharedModel.setSource(source)"""
+RUN = """async (numbers) => {
+  const notebook = window.jupyterapp.shell.currentWidget.content;
+  for (const number of numbers) {
+    notebook.activeCellIndex = number;
+    notebook.deselectAll();
+    await window.jupyterapp.commands.execute("notebook:run-cell");
+  }
+}"""
+FILE = """async (path) =>
+  (await window.jupyterapp.serviceManager.contents.get(path, { content: true, format: "text" })).content"""
+SOLUTION = """# exercise 02-dedup
+def receive(id, table, memory):
+    return ["acknowledge"] if id in table else ["output and note", "acknowledge"]
+"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of static files with the site in it, and nothing else."""
+    folder = tmp_path_factory.mktemp("lite") / "site"
+    try:
+        parts = lite_site.fetched()
+        live = build_site.simulators(folder, live_pages.pyodide())
+    except ServiceUnavailable as missing:
+        pytest.skip(str(missing))
+    lite_site.write(folder, live, ROOT / "notebooks", parts)
+    with served(folder) as where:
+        yield where
+
+
+@pytest.fixture(scope="module")
+def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
+    """A browser without a profile, so that nothing is in its cache."""
+    browser = playwright.chromium.launch(
+        executable_path=chromium, args=["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    )
+    yield browser
+    browser.close()
+
+
+def opened(page: "Page", address: str) -> None:
+    page.goto(address + lite_site.address(NAME))
+    ready(page)
+
+
+def ready(page: "Page") -> None:
+    page.wait_for_function(READY)
+    page.wait_for_function(IDLE)
+
+
+def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
+    address: str, chrome: "Browser", tmp_path: Path
+) -> None:
+    context = chrome.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    # What is not this site's does not exist.
+    outside: list[str] = []
+    context.route(lambda url: not OURS.match(url), lambda route: (outside.append(route.request.url), route.abort()))
+    page = context.new_page()
+    opened(page, address)
+    run_all(page, PATIENCE / 1000)
+    assert raised(page) == []
+    assert len(as_claimed(page)) == 10
+
+    ask, dedup = place(page, 'lab.ask("02-again")'), place(page, "# exercise 02-dedup")
+    page.evaluate(RUN, [ask])
+    predict(page, "at-least-once")
+    page.evaluate(WRITE, [dedup, SOLUTION])
+    page.evaluate(RUN, [dedup, dedup + 1])
+    assert "public checks passed" in shown(page, dedup + 1)
+    assert "after a restart, which a browser cannot do" in shown(page, dedup + 1)
+    save(page)
+
+    page.reload()
+    ready(page)
+    assert cells(page)[dedup] == SOLUTION
+    assert "public checks passed" in shown(page, dedup + 1)
+    noted = json.loads(page.evaluate(FILE, "labkit-progress.json"))
+    assert (noted["02-dedup"]["state"], noted["02-dedup"]["points"]) == ("done", 4)
+    page.evaluate(RUN, [place(page, "from labkit import lab"), ask])
+    page.get_by_text("Noted: at-least-once.").first.wait_for()
+
+    with page.expect_download() as download:
+        page.evaluate("() => window.jupyterapp.commands.execute('docmanager:download')")
+    handed_in = tmp_path / "in" / "browser" / f"{NAME}.ipynb"
+    download.value.save_as(handed_in)
+    context.close()
+    assert outside == []
+    assert graded(tmp_path) == {"browser": ["4", "0", "4"], "jupyterlab": ["4", "0", "4"]}
+
+
+def as_claimed(page: "Page") -> list[str]:
+    """The outputs that a checked copy claims, each compared with it."""
+    _, text = build_notebooks.build(ROOT / "notebooks" / "src" / f"{NAME}.py")
+    claimed = {
+        cell.source: said(cell.outputs)
+        for cell in nbformat.reads(text, as_version=4).cells
+        if "nbval-check-output" in build_notebooks.tags(cell) and "check" not in build_notebooks.tags(cell)
+    }
+    pairs = zip(cells(page), page.evaluate(OUTPUTS), strict=True)
+    came = {source: said(outputs) for source, outputs in pairs if source in claimed}
+    assert came == claimed
+    return list(came)
+
+
+def place(page: "Page", begins: str) -> int:
+    return next(number for number, source in enumerate(cells(page)) if source.startswith(begins))
+
+
+def shown(page: "Page", number: int) -> str:
+    return json.dumps(page.evaluate(OUTPUTS)[number])
+
+
+def predict(page: "Page", option: str) -> None:
+    form = page.locator("form[data-lk-question='02-again']").first
+    form.get_by_text(option, exact=True).click()
+    form.locator("button[type=submit]").click()
+    page.get_by_text(f"Noted: {option}.").first.wait_for()
+
+
+def graded(folder: Path) -> dict[str, list[str]]:
+    """The points of the notebook from the browser, and of one with the same answer from JupyterLab."""
+    (folder / "in" / "jupyterlab").mkdir()
+    notebook = nbformat.read(ROOT / "notebooks" / f"{NAME}.ipynb", as_version=4)
+    next(cell for cell in notebook.cells if cell.source.startswith("# exercise 02-dedup")).source = SOLUTION
+    nbformat.write(notebook, folder / "in" / "jupyterlab" / f"{NAME}.ipynb")
+    command = [sys.executable, "-m", "labkit", "grade", folder / "in", "--out", folder / "out"]
+    subprocess.run(command, check=True, capture_output=True)
+    with (folder / "out" / "grades.csv").open(encoding="utf-8") as file:
+        return {row[0]: row[1:4] for row in list(csv.reader(file))[1:]}
