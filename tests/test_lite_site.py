@@ -63,7 +63,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         live = build_site.simulators(folder, live_pages.pyodide())
     except ServiceUnavailable as missing:
         pytest.skip(str(missing))
-    lite_site.write(folder, live, ROOT / "notebooks", parts)
+    lite_site.write(folder, live, ROOT, parts)
     with served(folder) as where:
         yield where
 

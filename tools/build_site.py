@@ -21,6 +21,7 @@ import build_notebooks
 import lite_site
 import live_pages
 import nbformat
+import recordings
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert.exporters import HTMLExporter
@@ -163,6 +164,7 @@ def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: l
             print(f"running {name}", flush=True)
             try:
                 notebook = run(notebook, root / "notebooks")
+                recordings.keep(root, name, notebook)
             except CellExecutionError as error:
                 failed.append(f"{name}: a cell failed: {error.ename}: {error.evalue}")
                 notebook = asking(nbformat.reads(checked, as_version=4))
@@ -172,7 +174,7 @@ def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: l
         notebooks[name] = notebook
     (out / "index.html").write_text(index(notebooks, can_run=bool(lite)), encoding="utf-8")
     if lite:
-        lite_site.write(out, live, root / "notebooks", lite)
+        lite_site.write(out, live, root, lite)
     return failed
 
 
@@ -223,7 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.simulators or options.lite:
         live = simulators(out, archive)
         if lite:
-            lite_site.write(out, live, options.root / "notebooks", lite)
+            lite_site.write(out, live, options.root, lite)
         if not (out / "index.html").exists():
             (out / "index.html").write_text(FRONT, encoding="utf-8")
         print(f"to choose what happens, serve {out} and open simulators/: python3 -m http.server -d {out}")

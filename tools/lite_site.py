@@ -18,11 +18,13 @@ from pathlib import Path
 
 import live_pages
 import pipeline_environments
+import recordings
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.host import durable
 from labkit.host.addresses import cache_folder
 from labkit.teach.jupyter import HERE as SETTINGS
+from labkit.teach.recordings import FILE as PLAYED
 from labkit.teach.shipped import of_course
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +38,8 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 EXTENSIONS = "share/jupyter/labextensions"
 MOCKS = f"{EXTENSIONS}/@jupyterlite/pyodide-kernel-extension/static/pypi"
 """The kernel's own wheels, which come with its extension of JupyterLab."""
+UNUSED = "widgetsnbextension-3"
+"""The kernel's mock for ipywidgets 7."""
 OTHERWISE = "connect this machine to the network once"
 
 
@@ -77,8 +81,8 @@ def _download(lock: Path, folder: Path, otherwise: str) -> None:
     durable.replace(folder / pipeline_environments.SEAL, "")
 
 
-def write(out: Path, live: str, notebooks: Path, parts: Fetched) -> None:
-    """Writes JupyterLite with the notebooks of a folder into `out/lite`.
+def write(out: Path, live: str, root: Path, parts: Fetched) -> None:
+    """Writes JupyterLite with the notebooks of a project into `out/lite`.
 
     `live` is the address of the live pages' module, from `out`; Pyodide's loader lies beside it.
     """
@@ -86,13 +90,13 @@ def write(out: Path, live: str, notebooks: Path, parts: Fetched) -> None:
     shutil.rmtree(site, ignore_errors=True)
     with tempfile.TemporaryDirectory() as aside:
         lite = Path(aside)
-        kernel = _write_kernel(
-            lite, f"{live.rpartition('/')[0]}/python.js", out / "live" / live_pages.PYODIDE / "pyodide-lock.json", parts
-        )
+        notebooks = of_course(root / "notebooks")
+        played = json.dumps(recordings.recordings(root, notebooks), ensure_ascii=False)
+        kernel = _write_kernel(lite, f"{live.rpartition('/')[0]}/python.js", _packages(out), parts, played)
         _write_settings(lite, kernel)
         contents = lite / "files"
         contents.mkdir()
-        for path in of_course(notebooks):
+        for path in notebooks:
             shutil.copy(path, contents)
         command = [
             *(str(parts.environment / "bin" / "jupyter-lite"), "build", "--lite-dir", aside, "--output-dir", str(site)),
@@ -109,23 +113,29 @@ def address(name: str) -> str:
     return f"{FOLDER}/lab/index.html?path={name}.ipynb"
 
 
-def _write_kernel(lite: Path, loader: str, empty: Path, parts: Fetched) -> Path:
+def _packages(out: Path) -> dict[str, object]:
+    """An empty list of packages in Pyodide's format."""
+    listed: dict[str, object] = json.loads((out / "live" / live_pages.PYODIDE / "pyodide-lock.json").read_text())
+    return listed
+
+
+def _write_kernel(lite: Path, loader: str, listed: dict[str, object], parts: Fetched, played: str) -> Path:
     """Writes the wheels with their list into a folder named after its content, and returns it.
 
-    `empty` is a list without packages, in Pyodide's format.
-
-    So a browser never mixes two builds from its cache.
+    So a browser never mixes two builds from its cache. `played` are the recordings, which labkit's wheel gets.
     """
     new = lite / "kernel" / "new"
     new.mkdir(parents=True)
-    for wheel in (*parts.wheels.glob("*.whl"), *(parts.environment / MOCKS).glob("*.whl")):
-        shutil.copy(wheel, new)
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(new)]
     subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
-    wheels = sorted(new.glob("*.whl"))
-    packages = {name: entry for name, entry in map(_entry, wheels) if entry["version"] != "3.6.999"}
-    listed = {**json.loads(empty.read_text(encoding="utf-8")), "packages": packages}
-    (new / "pyodide-lock.json").write_text(json.dumps(listed), encoding="utf-8")
+    (own,) = new.glob("*.whl")
+    with zipfile.ZipFile(own, "a", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr(zipfile.ZipInfo(f"labkit/teach/{PLAYED}"), played, zipfile.ZIP_DEFLATED)
+    for each in (*parts.wheels.glob("*.whl"), *(parts.environment / MOCKS).glob("*.whl")):
+        if not each.name.startswith(UNUSED):
+            shutil.copy(each, new)
+    packages = dict(map(_entry, sorted(new.glob("*.whl"))))
+    (new / "pyodide-lock.json").write_text(json.dumps({**listed, "packages": packages}), encoding="utf-8")
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(new.iterdir()))).hexdigest()[:12]
     module = (TEMPLATES / "pyodide.mjs").read_text(encoding="utf-8").replace("LOADER", f"../../../{loader}")
     (new / "pyodide.mjs").write_text(module, encoding="utf-8")

@@ -6,15 +6,11 @@ exercises, but no real Spark, PostgreSQL or Kafka.
 
 import sys
 
-from labkit.core.errors import ServiceUnavailable
+from labkit.core.errors import NeedsInstallation
 
 IN_BROWSER = sys.platform == "emscripten"
 """Whether this Python is Pyodide, CPython in WebAssembly."""
 INSTALL = "pip install 'labkit[lab]', then open this notebook with labkit lab"
-
-
-class NeedsInstallation(ServiceUnavailable):
-    """A browser cannot do this; the message says how to install the lab."""
 
 
 def needs_installation(what: str) -> NeedsInstallation:

@@ -38,6 +38,10 @@ class MissingExtra(ServiceUnavailable):
     """An optional package is not installed; the message names the extra of labkit that installs it."""
 
 
+class NeedsInstallation(ServiceUnavailable):
+    """A browser cannot do this; the message says how to install the lab."""
+
+
 class JobFailed(LabError):
     """A streaming job did not do what the scenario asked for: it never reached a failpoint, or its query failed."""
 

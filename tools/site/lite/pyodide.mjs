@@ -3,4 +3,16 @@ import { loadPyodide as load } from "LOADER";
 
 const HERE = new URL(".", import.meta.url).href;
 
-export const loadPyodide = (options) => load({ ...options, lockFileURL: `${HERE}pyodide-lock.json`, packageBaseUrl: HERE });
+// IPython runs what lies in this folder before the first cell.
+const STARTUP = "/home/pyodide/.ipython/profile_default/startup";
+const START = `import labkit.teach.recordings
+labkit.teach.recordings.install()
+del labkit
+`;
+
+export async function loadPyodide(options) {
+  const python = await load({ ...options, lockFileURL: `${HERE}pyodide-lock.json`, packageBaseUrl: HERE });
+  python.FS.mkdirTree(STARTUP);
+  python.FS.writeFile(`${STARTUP}/labkit.py`, START);
+  return python;
+}

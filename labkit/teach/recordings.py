@@ -1,0 +1,144 @@
+"""Play recorded outputs of real runs in a browser, which can start neither Spark nor a server.
+
+Whoever builds the site records every notebook that he runs. A cell that needs real processes, or the result of such a
+cell, shows in the browser what it gave then, with the date and the versions. It does so only while the learner has
+changed neither that cell nor one that it depends on, since nobody knows what would have come out otherwise.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple, NoReturn
+
+from labkit.core.browser import INSTALL, needs_installation
+from labkit.core.errors import NeedsInstallation
+from labkit.teach.exercises.cells import bound, normal, used
+from labkit.teach.questions.asking import answer
+from labkit.teach.questions.card import Answer
+from labkit.teach.questions.question import find
+
+FILE = "recordings.json"
+"""The file beside this module with the recordings; the site's build adds it to the package."""
+
+
+class Recording(NamedTuple):
+    """What a cell gave when it really ran."""
+
+    made: str
+    """When, and with which versions; empty if nobody has recorded the cell."""
+    outputs: Sequence[Mapping[str, Any]]
+    """The outputs in the format of a notebook's file."""
+    questions: Sequence[str]
+    """The questions that the cell answers."""
+
+
+class OnlyRecorded:
+    """The value of a name that a real run would have given. It can be displayed, and nothing else."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return str(self._refusal())
+
+    def _refusal(self) -> NeedsInstallation:
+        return needs_installation(f"`{self._name}` is the result of a real run, of which this page has a recording: it")
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise self._refusal()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self._refuse()
+
+    __call__ = __getitem__ = __iter__ = __len__ = _refuse
+
+
+@cache
+def recordings() -> Mapping[str, Recording]:
+    """Return the recording of every cell that needs real processes, by the cell's text without trailing space."""
+    file = files("labkit.teach").joinpath(FILE)
+    if not file.is_file():
+        return {}
+    return {source: Recording(*fields) for source, fields in json.loads(file.read_text(encoding="utf-8")).items()}
+
+
+@cache
+def released() -> frozenset[str]:
+    """Return the code cells of all released notebooks, as `normal` gives them."""
+    from labkit.teach.shipped import notebooks, of_course, released_cells
+
+    return frozenset(normal(cell.source) for path in of_course(notebooks()) for cell in released_cells(path.stem) or ())
+
+
+def changed(source: str, executed: Sequence[str]) -> str:
+    """Return a name that this cell uses, also through others, and that a cell of the learner defines; empty if none.
+
+    `executed` are the cells that ran before.
+    """
+    waiting, seen = [source], set[str]()
+    while waiting:
+        for name in sorted(used(waiting.pop()) - seen - {"lab"}):
+            seen.add(name)
+            giving = [each for each in executed if name in bound(each)]
+            if giving and normal(giving[-1]) not in released():
+                return name
+            waiting += giving[-1:]
+    return ""
+
+
+def install() -> None:
+    """Let this kernel play its recordings: a cell that has one is replaced before it runs."""
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+
+    def replaced(lines: list[str]) -> list[str]:
+        source = normal("".join(lines))
+        if source not in recordings():
+            return lines
+        return [f"__import__('labkit.teach.recordings').teach.recordings.play({source!r})\n"]
+
+    shell.input_transformers_cleanup.append(replaced)
+
+
+def play(source: str) -> None:
+    """Show what a cell gave when it was recorded, or in one sentence why not."""
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    executed = list(map(str, shell.history_manager.input_hist_raw))[:-1]
+    shell.user_ns.update({name: OnlyRecorded(name) for name in bound(source) if name != "lab"})
+    if "from labkit import lab" in source:
+        shell.ex("from labkit import lab")
+    recording = recordings()[source]
+    if name := changed(source, executed):
+        print(f"You changed `{name}`, and this cell needs real processes, which a browser does not have: {INSTALL}.")
+    elif not recording.made:
+        print(f"This cell needs real processes, which a browser does not have: {INSTALL}.")
+    else:
+        print(f"Recorded, not run here: {recording.made}. To run it yourself, {INSTALL}.")
+        for output in _shown(recording):
+            _display(output)
+
+
+def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
+    """Yield the recorded outputs; in place of an answer's card the card with the learner's own prediction."""
+    questions = map(find, recording.questions)
+    answers = {str(Answer(question, question.right)): question.name for question in questions}
+    for output in recording.outputs:
+        plain = "".join(output.get("data", {}).get("text/plain", ""))
+        yield answer(answers[plain]) if plain in answers else output
+
+
+def _display(output: Mapping[str, Any] | Answer) -> None:
+    from IPython.display import display
+
+    if isinstance(output, Answer):
+        display(output)
+    elif output["output_type"] == "stream":
+        print("".join(output["text"]), end="")
+    else:
+        display(output["data"], raw=True)

@@ -1,0 +1,87 @@
+"""Recordings of the cells that need real processes, for the notebooks in a browser (`labkit/teach/recordings.py`).
+
+`make site` runs every notebook and keeps it, with its outputs, in `build/recorded`. Which cells need real processes is
+found in their code: they call such a function of `lab`, import a client or an engine, or use what such a cell has
+defined.
+"""
+
+import json
+import platform
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import build_notebooks
+import nbformat
+from nbformat import NotebookNode
+
+from labkit import __version__
+from labkit.host.servers.kafka_jars import VERSION as KAFKA
+from labkit.teach.exercises.cells import bound, normal, used
+
+FOLDER = Path("build", "recorded")
+"""Where the notebooks that were run lie, below the project's folder."""
+REAL = {
+    *("copy_topic", "count_effects", "crash", "crash_each", "crash_test", "doctor", "engines", "kafka", "kill_engines"),
+    *("matrix", "measure_rows", "measure_waits", "panel", "postgres", "save_sink", "seen_over_time", "spark"),
+    *("stopped_writers", "ten_steps", "totals", "try_sink", "try_timeouts"),
+}
+"""The functions of `lab` that start processes, or draw with a library that the browser lacks."""
+IMPORTED = re.compile(r"^\s*(?:import|from) +(?:kafka|matplotlib|psycopg|pyspark|signal|subprocess)\b", re.MULTILINE)
+CALLED = re.compile(r"\blab\.(\w+)")
+ANSWERED = re.compile(r"lab\.answer\(\s*\"([^\"]+)\"")
+LEARNERS = {"exercise", "check", "rules", "task"}
+"""The tags of cells that learners fill in, or that judge what they have written."""
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def keep(root: Path, name: str, notebook: NotebookNode) -> None:
+    """Keeps a notebook that has just been run, with the date and the versions."""
+    versions = [f"Spark {version('pyspark')}", f"Kafka {KAFKA}", f"Python {platform.python_version()}"]
+    made = f"on {datetime.now(UTC):%Y-%m-%d} with labkit {__version__}, {', '.join(versions)}, {platform.system()}"
+    kept = nbformat.from_dict({**notebook, "metadata": {**notebook.metadata, "recorded": made}})
+    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    nbformat.write(kept, root / FOLDER / f"{name}.ipynb")
+
+
+def recordings(root: Path, notebooks: Iterable[Path]) -> dict[str, tuple[str, list[Any], list[str]]]:
+    """Every cell of the learners' notebooks that needs real processes: when it was recorded, its outputs, and the
+    questions that it answers. Without a recording the date is empty.
+    """
+    found = {}
+    for path in notebooks:
+        kept = root / FOLDER / path.name
+        done = nbformat.read(kept, as_version=4) if kept.exists() else None
+        made = done.metadata.get("recorded", "") if done else ""
+        outputs = {normal(cell.source): cell.outputs for cell in done.cells if cell.cell_type == "code"} if done else {}
+        for source in real(nbformat.read(path, as_version=4)):
+            shown = outputs.get(source)
+            whole = shown is not None and all(each["output_type"] != "error" for each in shown)
+            plain = [each for output in shown or () if (each := _plain(output))] if whole else []
+            found[source] = (made if whole else "", plain, ANSWERED.findall(source))
+    return found
+
+
+def real(notebook: NotebookNode) -> Iterator[str]:
+    """The code cells that need real processes, as `normal` gives them."""
+    results: set[str] = set()
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or LEARNERS & build_notebooks.tags(cell):
+            continue
+        source = str(cell.source)
+        if REAL & {*CALLED.findall(source)} or IMPORTED.search(source) or results & used(source):
+            results |= bound(source) - {"lab"}
+            yield normal(source)
+        else:
+            results -= bound(source)
+
+
+def _plain(output: NotebookNode) -> dict[str, Any] | None:
+    """An output that needs no kernel: without the widget, whose HTML is beside it. None if nothing is left."""
+    if output["output_type"] == "stream":
+        return {"output_type": "stream", "text": output["text"]} if output["name"] == "stdout" else None
+    data = {kind: content for kind, content in output["data"].items() if kind != WIDGET}
+    return {"output_type": "display_data", "data": json.loads(json.dumps(data))} if data else None
