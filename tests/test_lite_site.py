@@ -5,6 +5,7 @@ checked, kept over a reload, downloaded and graded.
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import lite_site
 import live_pages
 import nbformat
 import pytest
+import recordings
 from lab_pages import OURS
 from outputs import said
 
@@ -30,8 +32,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 ROOT = Path(__file__).parent.parent
-NAME = "02_delivery"
+NAME, RECORDED = "02_delivery", "00_start"
+MADE = "on 2026-01-02 with Spark 4.2.0"
+LONG_SEARCH = 'lab.explore("two_phase_commit", participants=3, crashes=2)'
 PATIENCE = 240_000
+NO_STORAGE = """Object.defineProperty(window, "indexedDB",
+  { get() { throw new DOMException("forbidden", "SecurityError"); } });"""
 READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
 IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
 OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
@@ -46,6 +52,10 @@ RUN = """async (numbers) => {
     await window.jupyterapp.commands.execute("notebook:run-cell");
   }
 }"""
+BEGIN = """(number) => {
+  window.jupyterapp.shell.currentWidget.content.activeCellIndex = number;
+  window.jupyterapp.commands.execute("notebook:run-cell");
+}"""
 FILE = """async (path) =>
   (await window.jupyterapp.serviceManager.contents.get(path, { content: true, format: "text" })).content"""
 SOLUTION = """# exercise 02-dedup
@@ -56,16 +66,30 @@ def receive(id, table, memory):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of static files with the site in it, and nothing else."""
-    folder = tmp_path_factory.mktemp("lite") / "site"
+    """A server of static files with the site in it, and nothing else. The first notebook has been recorded."""
+    root = tmp_path_factory.mktemp("lite")
+    (root / "notebooks").mkdir()
+    for name in (NAME, RECORDED):
+        shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", root / "notebooks")
+    folder, recorded = root / "site", root / recordings.FOLDER
+    recorded.mkdir(parents=True)
+    kept = checked(RECORDED)
+    kept.metadata["recorded"] = MADE
+    nbformat.write(kept, recorded / f"{RECORDED}.ipynb")
     try:
         parts = lite_site.fetched()
         live = build_site.simulators(folder, live_pages.pyodide())
     except ServiceUnavailable as missing:
         pytest.skip(str(missing))
-    lite_site.write(folder, live, ROOT, parts)
+    lite_site.write(folder, live, root, parts)
     with served(folder) as where:
         yield where
+
+
+def checked(name: str) -> nbformat.NotebookNode:
+    """A notebook with the outputs that its source claims."""
+    _, text = build_notebooks.build(ROOT / "notebooks" / "src" / f"{name}.py")
+    return nbformat.reads(text, as_version=4)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +102,8 @@ def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
     browser.close()
 
 
-def opened(page: "Page", address: str) -> None:
-    page.goto(address + lite_site.address(NAME))
+def opened(page: "Page", address: str, name: str = NAME) -> None:
+    page.goto(address + lite_site.address(name))
     ready(page)
 
 
@@ -111,8 +135,13 @@ def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
     assert "after a restart, which a browser cannot do" in shown(page, dedup + 1)
     save(page)
 
-    page.reload()
-    ready(page)
+    # A tab that is closed in the middle of a search loses the search alone.
+    page.evaluate(WRITE, [ask, LONG_SEARCH])
+    page.evaluate(BEGIN, ask)
+    page.get_by_text("[*]:").first.wait_for()
+    page.close(run_before_unload=False)
+    page = context.new_page()
+    opened(page, address)
     assert cells(page)[dedup] == SOLUTION
     assert "public checks passed" in shown(page, dedup + 1)
     noted = json.loads(page.evaluate(FILE, "labkit-progress.json"))
@@ -129,12 +158,47 @@ def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
     assert graded(tmp_path) == {"browser": ["4", "0", "4"], "jupyterlab": ["4", "0", "4"]}
 
 
+def test_a_cell_that_needs_spark_plays_its_recording_unless_the_learner_changed_what_it_uses(
+    address: str, chrome: "Browser"
+) -> None:
+    context = chrome.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    opened(page, address, RECORDED)
+    run_all(page, PATIENCE / 1000)
+    assert raised(page) == []
+    crash, answer = place(page, "outcome = lab.crash("), place(page, 'lab.answer("00-rows"')
+    assert f"Recorded, not run here: {MADE}." in shown(page, crash)
+    assert "labkit lab" in shown(page, crash)
+    assert "It was 6." in shown(page, answer)
+    page.evaluate(WRITE, [answer, "outcome.verdict"])
+    page.evaluate(RUN, [answer])
+    assert "`outcome` is the result of a real run" in shown(page, answer)
+    sink = place(page, 'sink = "append"')
+    page.evaluate(WRITE, [sink, 'sink = "idempotent"\nfailpoint = "sink.after_pre_commit"'])
+    page.evaluate(RUN, [sink, crash])
+    assert "You changed `failpoint`, and this cell needs real processes" in shown(page, crash)
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "sentence"),
+    [("delete window.WebAssembly;", "no cell can run here"), (NO_STORAGE, "nothing is kept: allow storage")],
+)
+def test_a_browser_that_lacks_something_says_so(address: str, chrome: "Browser", script: str, sentence: str) -> None:
+    context = chrome.new_context()
+    context.add_init_script(script)
+    page = context.new_page()
+    page.goto(address + lite_site.address(NAME))
+    page.get_by_role("alert").filter(has_text=sentence).wait_for()
+    context.close()
+
+
 def as_claimed(page: "Page") -> list[str]:
     """The outputs that a checked copy claims, each compared with it."""
-    _, text = build_notebooks.build(ROOT / "notebooks" / "src" / f"{NAME}.py")
     claimed = {
         cell.source: said(cell.outputs)
-        for cell in nbformat.reads(text, as_version=4).cells
+        for cell in checked(NAME).cells
         if "nbval-check-output" in build_notebooks.tags(cell) and "check" not in build_notebooks.tags(cell)
     }
     pairs = zip(cells(page), page.evaluate(OUTPUTS), strict=True)

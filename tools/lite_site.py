@@ -106,6 +106,10 @@ def write(out: Path, live: str, root: Path, parts: Fetched) -> None:
         if done.returncode:
             raise ServiceUnavailable(f"JupyterLite could not be built: {done.stderr.strip()[-2000:]}")
         shutil.copytree(kernel, site / kernel.relative_to(lite))
+    shutil.copy(TEMPLATES / "needs.js", site)
+    page = site / "lab" / "index.html"
+    text = page.read_text(encoding="utf-8").replace("<head>", '<head>\n<script src="../needs.js"></script>', 1)
+    page.write_text(text.replace("<title>JupyterLite</title>", "<title>labkit</title>"), encoding="utf-8")
 
 
 def address(name: str) -> str:

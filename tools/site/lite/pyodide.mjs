@@ -13,6 +13,6 @@ del labkit
 export async function loadPyodide(options) {
   const python = await load({ ...options, lockFileURL: `${HERE}pyodide-lock.json`, packageBaseUrl: HERE });
   python.FS.mkdirTree(STARTUP);
-  python.FS.writeFile(`${STARTUP}/labkit.py`, START);
+  python.FS.writeFile(`${STARTUP}/recordings.py`, START);
   return python;
 }

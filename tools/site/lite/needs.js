@@ -1,0 +1,31 @@
+// Says in one sentence what this browser lacks for the notebooks. It runs before JupyterLite, which may not start then.
+(() => {
+  const DOWNLOAD = "download your notebook (File > Download) before you close this tab";
+  const NO_STORAGE = `This browser lets this page store nothing, so nothing is kept: allow storage for this site, or ${DOWNLOAD}.`;
+  const FEW_BYTES = 20e6;
+
+  function say(sentence) {
+    const bar = document.createElement("div"), close = document.createElement("button");
+    bar.setAttribute("role", "alert");
+    bar.style.cssText = "position:fixed;inset:0 0 auto 0;z-index:10000;background:#b3261e;color:#fff;padding:8px 12px;font:14px system-ui,sans-serif";
+    close.textContent = "Close";
+    close.style.marginLeft = "12px";
+    close.addEventListener("click", () => bar.remove());
+    bar.append(sentence, close);
+    document.documentElement.append(bar);
+  }
+
+  if (!window.WebAssembly || !window.DecompressionStream) say("This browser has no WebAssembly, or is older than 2023, so no cell can run here: use a newer one, or install the lab (pip install 'labkit[lab]').");
+  try {
+    const opening = window.indexedDB.open("labkit: may this page store anything?");
+    opening.onsuccess = () => { opening.result.close(); window.indexedDB.deleteDatabase(opening.result.name); };
+    opening.onerror = () => say(NO_STORAGE);
+  } catch {
+    say(NO_STORAGE);
+    return;
+  }
+  if (!navigator.serviceWorker) say(`This window has no service worker, as private windows of some browsers, so predictions and progress last until it closes: ${DOWNLOAD}.`);
+  navigator.storage?.estimate?.().then(({ quota, usage }) => {
+    if (quota - usage < FEW_BYTES) say(`This browser has hardly any room left for this site: free some, or ${DOWNLOAD}.`);
+  }, () => {});
+})();
