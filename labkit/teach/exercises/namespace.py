@@ -147,7 +147,7 @@ def time_limit(seconds: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def _line_limit(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` before a line of Python in the block that begins after this number of seconds."""
+    """Raise `TooLong` before a line of a function that the block calls, after this number of seconds."""
     end = time.monotonic() + seconds
 
     def look(_frame: FrameType, _event: str, _argument: object) -> Any:
