@@ -13,7 +13,7 @@ PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site simulators lite docs stills clean doctor ci
+.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site simulators lite lite-check docs stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -75,6 +75,9 @@ simulators: install ## write the simulators as pages in which a browser runs the
 
 lite: install ## write the notebooks that a browser runs without an installation, build/site/lite (a minute; fetches JupyterLite once)
 	@$(BIN)/python tools/build_site.py --lite
+
+lite-check: install ## run every notebook of build/site/lite in a browser, e.g. make lite-check ONLY="01_guarantees 02_delivery"
+	@$(BIN)/python tools/lite_check.py $(ONLY)
 
 docs: install ## build the documentation into build/docs: offline, with search; a broken link fails
 	@$(BIN)/python tools/build_docs.py

@@ -103,7 +103,10 @@ def notebook_to_markdown(page: str, text: str) -> str:
     if not (ROOT / "build" / "site" / f"{name}.html").exists():
         return markdown
     title, _, rest = markdown.partition("\n")
-    return f'{title}\n\n<p><a href="../course/{name}.html">This notebook with its outputs and pictures</a></p>\n{rest}'
+    links = f'<a href="../course/{name}.html">This notebook with its outputs and pictures</a>'
+    if (ROOT / "build" / "site" / "lite").is_dir():
+        links += f' · <a href="../course/lite/lab/index.html?path={name}.ipynb">Run it in this browser</a>'
+    return f"{title}\n\n<p>{links}</p>\n{rest}"
 
 
 def level_of_captions(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:

@@ -12,15 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import build_notebooks
 import build_site
 import lite_site
 import live_pages
 import nbformat
 import pytest
 import recordings
-from lab_pages import OURS
-from outputs import said
+from lite_check import OURS, checked, compared, open_notebook, outputs_of
 
 from bench.jupyter_driving import cells, raised, run_all, save
 from bench.static_site import served
@@ -38,10 +36,6 @@ LONG_SEARCH = 'lab.explore("two_phase_commit", participants=3, crashes=2)'
 PATIENCE = 240_000
 NO_STORAGE = """Object.defineProperty(window, "indexedDB",
   { get() { throw new DOMException("forbidden", "SecurityError"); } });"""
-READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
-IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
-OUTPUTS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
-  .map((cell) => cell.cell_type === 'code' ? cell.getOutputs() : [])"""
 WRITE = """([number, source]) =>
   window.jupyterapp.shell.currentWidget.content.widgets[number].model.sharedModel.setSource(source)"""
 RUN = """async (numbers) => {
@@ -86,12 +80,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield where
 
 
-def checked(name: str) -> nbformat.NotebookNode:
-    """A notebook with the outputs that its source claims."""
-    _, text = build_notebooks.build(ROOT / "notebooks" / "src" / f"{name}.py")
-    return nbformat.reads(text, as_version=4)
-
-
 @pytest.fixture(scope="module")
 def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
     """A browser without a profile, so that nothing is in its cache."""
@@ -100,16 +88,6 @@ def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
     )
     yield browser
     browser.close()
-
-
-def opened(page: "Page", address: str, name: str = NAME) -> None:
-    page.goto(address + lite_site.address(name))
-    ready(page)
-
-
-def ready(page: "Page") -> None:
-    page.wait_for_function(READY)
-    page.wait_for_function(IDLE)
 
 
 def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
@@ -121,10 +99,12 @@ def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
     outside: list[str] = []
     context.route(lambda url: not OURS.match(url), lambda route: (outside.append(route.request.url), route.abort()))
     page = context.new_page()
-    opened(page, address)
+    open_notebook(page, address, NAME)
     run_all(page, PATIENCE / 1000)
     assert raised(page) == []
-    assert len(as_claimed(page)) == 10
+    results = compared(page, NAME)
+    assert len(results) == 10
+    assert [came for _, came, _ in results] == [claimed for _, _, claimed in results]
 
     ask, dedup = place(page, 'lab.ask("02-again")'), place(page, "# exercise 02-dedup")
     page.evaluate(RUN, [ask])
@@ -141,7 +121,7 @@ def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
     page.get_by_text("[*]:").first.wait_for()
     page.close(run_before_unload=False)
     page = context.new_page()
-    opened(page, address)
+    open_notebook(page, address, NAME)
     assert cells(page)[dedup] == SOLUTION
     assert "public checks passed" in shown(page, dedup + 1)
     noted = json.loads(page.evaluate(FILE, "labkit-progress.json"))
@@ -164,7 +144,7 @@ def test_a_cell_that_needs_spark_plays_its_recording_unless_the_learner_changed_
     context = chrome.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
-    opened(page, address, RECORDED)
+    open_notebook(page, address, RECORDED)
     run_all(page, PATIENCE / 1000)
     assert raised(page) == []
     crash, answer = place(page, "outcome = lab.crash("), place(page, 'lab.answer("00-rows"')
@@ -194,25 +174,12 @@ def test_a_browser_that_lacks_something_says_so(address: str, chrome: "Browser",
     context.close()
 
 
-def as_claimed(page: "Page") -> list[str]:
-    """The outputs that a checked copy claims, each compared with it."""
-    claimed = {
-        cell.source: said(cell.outputs)
-        for cell in checked(NAME).cells
-        if "nbval-check-output" in build_notebooks.tags(cell) and "check" not in build_notebooks.tags(cell)
-    }
-    pairs = zip(cells(page), page.evaluate(OUTPUTS), strict=True)
-    came = {source: said(outputs) for source, outputs in pairs if source in claimed}
-    assert came == claimed
-    return list(came)
-
-
 def place(page: "Page", begins: str) -> int:
     return next(number for number, source in enumerate(cells(page)) if source.startswith(begins))
 
 
 def shown(page: "Page", number: int) -> str:
-    return json.dumps(page.evaluate(OUTPUTS)[number])
+    return json.dumps(outputs_of(page)[number])
 
 
 def predict(page: "Page", option: str) -> None:

@@ -1,5 +1,6 @@
 """Which cells need real processes, what is played for them in a browser, and what is refused there."""
 
+from functools import cache
 from pathlib import Path
 
 import build_notebooks
@@ -22,6 +23,7 @@ SIMULATED = {
 PARAMETERS = 'sink = "append"  # or two_phase, see below; notebook 01 explains idempotent, batch_marker and wal'
 
 
+@cache
 def real(name: str) -> list[str]:
     return list(recordings.real(nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)))
 
