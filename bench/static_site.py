@@ -4,7 +4,7 @@ import functools
 import http.server
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -13,6 +13,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Print no line for a request."""
+
+    def handle(self) -> None:
+        """Answer requests until the browser goes, also in the middle of a file."""
+        with suppress(ConnectionError):
+            super().handle()
 
 
 @contextmanager

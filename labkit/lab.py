@@ -7,8 +7,8 @@ import needs no extra and loads nothing else. If an extra is missing, one senten
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from labkit.core.browser import IN_BROWSER, needs_installation
 from labkit.core.extras import missing_extra
+from labkit.host.browser import IN_BROWSER, needs_installation
 from labkit.teach.name_errors import install
 from labkit.teach.opened import warm_up
 

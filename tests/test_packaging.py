@@ -269,5 +269,5 @@ def test_make_lists_its_verbs() -> None:
             "doctor",
             "ci",
         ),
-        *("site", "simulators", "stills", "docs"),
+        *("site", "simulators", "lite", "lite-check", "stills", "docs"),
     }

@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, NoReturn
 
-from labkit.core.browser import INSTALL, needs_installation
 from labkit.core.errors import NeedsInstallation
+from labkit.host.browser import INSTALL, needs_installation
 from labkit.teach.exercises.cells import bound, normal, used
 from labkit.teach.questions.asking import answer
 from labkit.teach.questions.card import Answer

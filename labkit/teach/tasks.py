@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.arguments import takes
-from labkit.core.browser import IN_BROWSER, INSTALL
+from labkit.host.browser import IN_BROWSER, INSTALL
 
 if TYPE_CHECKING:
     from labkit.teach import own, own_history

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from html import escape
 from typing import Any, Protocol
 
-from labkit.core.browser import IN_BROWSER
 from labkit.view.card import Card
 
 
@@ -17,10 +16,10 @@ def is_watched() -> bool:
     """Return whether this code runs in a notebook that a person uses, not a program such as papermill.
 
     The only difference is that JupyterLab allows a cell to ask for input, and programs that execute notebooks do not.
-    A kernel in a browser has no such flag, but no program uses it.
+    A kernel in a browser (Pyodide's) has no such flag, and no program uses it.
     """
     kernel = kernel_here()
-    return kernel is not None and (IN_BROWSER or bool(getattr(kernel, "_allow_stdin", False)))
+    return kernel is not None and bool(getattr(kernel, "_allow_stdin", "pyodide_kernel" in sys.modules))
 
 
 def is_kernel() -> bool:

@@ -12,9 +12,9 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from labkit.core.browser import IN_BROWSER, INSTALL
 from labkit.core.errors import MissingSolution
 from labkit.core.words import columns
+from labkit.host.browser import IN_BROWSER, INSTALL
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises import restarted
 from labkit.teach.exercises.alone import Alone, alone

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from labkit.core.browser import IN_BROWSER
 from labkit.core.errors import MissingSolution
+from labkit.host.browser import IN_BROWSER
 from labkit.teach.exercises.asking import shown
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, listed, plain
 from labkit.teach.exercises.steps import step

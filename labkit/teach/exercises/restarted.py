@@ -15,8 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from labkit.core.browser import IN_BROWSER
 from labkit.core.errors import LabError
+from labkit.host.browser import IN_BROWSER
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.asking import shown
