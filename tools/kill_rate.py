@@ -137,7 +137,7 @@ class MutantJudge:
             if not self._passes(answer, variant):
                 self._kills[variant.name] += 1
                 return True
-        return bool(changed(answer, [mutant.source]))
+        return bool(changed(self.exercise, answer, [mutant.source]))
 
     def _passes(self, answer: Answer, variant: Variant) -> bool:
         try:

@@ -117,7 +117,7 @@ class Examination:
             for exercise, connection in zip(asked, run.answers, strict=True):
                 answer = RemoteAnswer(connection, deadline, self.patience)
                 try:
-                    answer.repeat_after_restart(self.replies[exercise.name])
+                    answer.repeat_after_restart(self.replies[exercise.name], exercise.same)
                 except (AnswerFailed, MissingSolution) as error:
                     if not is_last and answer.lost is not None:
                         silent.append(exercise)

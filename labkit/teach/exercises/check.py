@@ -206,7 +206,7 @@ def judged(
         if not finding.passed:
             break
     passed = bool(findings) and findings[-1].passed
-    if passed and sources is not None and (sentence := restarted.changed(answer, sources, place)):
+    if passed and sources is not None and (sentence := restarted.changed(exercise, answer, sources, place)):
         findings[-1] = Finding(False, sentence)
     return findings
 

@@ -306,10 +306,23 @@ class Assignment:
     right: str = ""
     """The letter of the right statement."""
 
+    any_order: bool = False
+    """Whether the judge ignores the order of a returned list; then it may also differ after a restart."""
+
+    def same(self, one: Plain, other: Plain) -> bool:
+        """Return whether two replies of a function to the same question are one answer."""
+        if self.any_order and type(one) is list and type(other) is list:
+            one, other = (sorted(each, key=_as_json) for each in (one, other))
+        return _as_json(one) == _as_json(other)
+
     @property
     def is_graded(self) -> bool:
         """Whether the exercise gives points. Predictions and single choices give none: they can be guessed."""
         return self.points > 0
+
+
+def _as_json(value: Plain) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 Judge: TypeAlias = Callable[[Answer, Variant], Finding]

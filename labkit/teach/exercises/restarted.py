@@ -20,6 +20,7 @@ from labkit.host.browser import IN_BROWSER
 from labkit.host.processes.own_python import own_python
 from labkit.teach.exercises.alone import execute, fresh
 from labkit.teach.exercises.asking import shown
+from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.namespace import InNotebook
 
 MOST = 64
@@ -28,8 +29,8 @@ SECONDS = 60.0
 """The number of seconds that the other process may take."""
 
 
-def changed(answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
-    """Return a sentence on a reply of `answer` that is different after a restart, or an empty text.
+def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
+    """Return a sentence on a reply of the `answer` to an exercise that differs after a restart, or an empty text.
 
     `sources` are the cells to run, in this order, and `place` is the position of the one that defines the answer. The
     text is also empty if they do not run in another process, and in a browser, which has no other.
@@ -52,7 +53,7 @@ def changed(answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
     except (subprocess.TimeoutExpired, ValueError):
         return ""
     for ((kind, *arguments), before), after in zip(asked, replies, strict=False):
-        if after is not None and after != [before]:
+        if after is not None and not exercise.same(after[0], before):
             call = f"{answer.name}({', '.join(map(shown, arguments))})" if kind == "call" else answer.name
             what = f"answered {shown(before)}, and {shown(after[0])} after a restart"
             return (
