@@ -363,13 +363,30 @@ def by_states(is_whole: bool) -> list[str]:
         last: {"write a #1": "b", "rename b #1": "a", EXIT: "d"},
     }
     states = States(before, frozenset({"a", "b"}), is_whole=is_whole)
-    found = Recoveries(dict.fromkeys((first, last), again), HEALTHY, {"write a"}, states).pairs(0)
+    recoveries = {first: effects("write a", "rename .b b", "write a", "exit"), last: again}
+    found = Recoveries(recoveries, HEALTHY, {"write a"}, states).pairs(0)
     assert found.directed == {each.name for each in found.chosen} <= found.every
     return [each.name for each in found.chosen]
 
 
 def test_of_the_second_crashes_that_leave_equal_files_one_is_tried_and_none_where_one_crash_leaves_them() -> None:
     assert by_states(is_whole=True) == ["write a #1 then rename b #1", "rename b #3 then exit"]
+
+
+def test_recoveries_that_do_the_same_count_once_although_a_crash_left_a_file() -> None:
+    places = {each.name: each for each in points(HEALTHY)}
+    recoveries = {
+        places["write a #1"]: effects("create .b", "write .b", "exit"),
+        places["rename b #1"]: effects("truncate .b", "write .b", "sync .b", "exit"),
+        places["rename b #2"]: effects("write .b", "exit"),
+    }
+    states = States(
+        {at: {each.name: (at, each.name) for each in done} for at, done in recoveries.items()},
+        frozenset(),
+        is_whole=True,
+    )
+    found = Recoveries(recoveries, HEALTHY, (), states).by_state()
+    assert {pair.first.name for pair in found} == {"rename b #1", "rename b #2"}
 
 
 def test_what_files_do_not_tell_keeps_the_other_reasons_for_a_second_crash() -> None:

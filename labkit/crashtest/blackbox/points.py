@@ -8,6 +8,7 @@ were not tried.
 """
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -37,6 +38,7 @@ LOOP = 5
 THEN = " then "
 """The separator, in the id of a run, between the crash point and the second crash point during the recovery."""
 
+_CREATED = re.compile("^truncate")
 _NEWLINE = ord("\n")
 _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.TRUNCATE})
 
@@ -391,9 +393,18 @@ class Recoveries:
         return list(chosen)
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs of which the state is known that they leave, the most important second crashes first."""
-        ranks: dict[Pair, tuple[int, int, int]] = {}
+        """Return the pairs of which the state is known that they leave, the most important second crashes first.
+
+        Recoveries that do the same count once, after the last crash that leads to them: what else that crash left, such
+        as a temporary file, had no influence. It is the same whether they create a file or empty one that was left.
+        """
+        same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
+            done = [each for each in effects if each.kind is not CallKind.SYNC]
+            same[tuple((_CREATED.sub("create", each.name), each.call.size) for each in done)] = first
+        ranks: dict[Pair, tuple[int, int, int]] = {}
+        for first in same.values():
+            effects = self._recoveries[first]
             ranking = _Importance(effects, self._showing)
             for second in points(effects):
                 pair = Pair(first, second)

@@ -90,8 +90,6 @@ class PipelineRun:
     id: str
     title: str
     folder: Path
-    files: RunFiles = field(default_factory=lambda: RunFiles([]))
-    """The files that the run has changed."""
     starts: list[Start] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
     crashes: list[dict[str, Any]] = field(default_factory=list)
@@ -107,6 +105,8 @@ class PipelineRun:
     made_outside: set[str] = field(default_factory=set)
     """The files outside of the watched folders that any start of this run made."""
     seconds: float = 0.0
+    files: RunFiles = field(default_factory=RunFiles)
+    """The files that the run has changed."""
 
     @property
     def last(self) -> Start:
@@ -186,7 +186,10 @@ class Harness:
         self._count += 1
         begun = time.monotonic()
         run = PipelineRun(
-            name, title, self.folder / f"{self._count:03}", RunFiles([self.settings.folder, *self.settings.watched])
+            name,
+            title,
+            self.folder / f"{self._count:03}",
+            files=RunFiles([self.settings.folder, *self.settings.watched]),
         )
         run.folder.mkdir(parents=True)
         (run.folder / "run.txt").write_text(f"{title}\n", encoding="utf-8")

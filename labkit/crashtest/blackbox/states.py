@@ -19,7 +19,7 @@ from labkit.crashtest.blackbox.effects import Effect, Namer, family, mask, witho
 from labkit.host.syscalls.calls import CallKind
 
 MOST_MASKED = 262_144
-"""The largest file in bytes that is compared with ids and times masked; of others only whether they are empty."""
+"""The largest file in bytes that is compared with ids and times masked; a larger one only wholly, or not at all."""
 _CACHE = "/__pycache__/"
 _SECOND = 1_000_000_000
 
@@ -33,7 +33,7 @@ class Content(NamedTuple):
     exact: bytes
     """A digest of its bytes, kind, mode, number of names, extended attributes, and of a time that somebody set."""
     masked: bytes
-    """A digest of its bytes with ids and times masked; of a large file whether it is empty."""
+    """A digest of its bytes with ids and times masked."""
     is_empty: bool
 
 
@@ -56,7 +56,7 @@ State = Mapping[str, Change]
 class RunFiles:
     """Follows the files that one run changes: before an effect, the pipeline is held, so nothing else changes them."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(self, folders: Sequence[Path] = ()) -> None:
         """Prepare to follow the files of a run; `folders` are left out of contents, since copies of them differ."""
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
@@ -116,8 +116,9 @@ class RunFiles:
         with suppress(OSError):
             kind += [f"{each} {os.getxattr(path, each)!r}" for each in os.listxattr(path, follow_symlinks=False)]
         # Latin-1 gives each byte a character: ids and times are ASCII, in a database's pages as well.
-        text = mask(body.decode("latin-1")) if len(body) <= MOST_MASKED else ""
-        return Content(_digest(body, *kind), _digest(text.encode(), str(not body)), not body)
+        exact = _digest(body, *kind)
+        masked = _digest(mask(body.decode("latin-1")).encode()) if len(body) <= MOST_MASKED else exact
+        return Content(exact, masked, not body)
 
 
 def _digest(body: bytes, *more: str) -> bytes:
