@@ -6,13 +6,14 @@ answer and cost time.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labkit.grading.reading import Notebook
 from labkit.grading.sandbox.inside import serving
 from labkit.teach.exercises import cells as marks
 from labkit.teach.exercises.contract import Exercise
+from labkit.teach.exercises.moved import now
 
 named_exercise = marks.named_exercise
 
@@ -83,9 +84,12 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
     prepared = PreparedNotebook()
     answers = {exercise.name: exercise.answer for exercise in exercises}
     chosen = marks.select(submitted.cells, released.cells, answers)
+    # The release may have exercises that give no points, or that are no part of the assignment.
+    of_release = {now(name, answers) for name in map(marks.named_exercise, released.cells) if name}
     prepared.notes += [
         f"The mark of a cell says that it answers {name}, which is not an exercise of this notebook."
         for name in chosen.strangers
+        if name not in of_release
     ]
     owners: dict[int, str] = {}
     for name, place in chosen.counts.items():
@@ -112,7 +116,8 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
     prepared.notes += _elsewhere(chosen, answers)
     rivals = (marks.competition(submitted.cells, chosen, name, answer) for name, answer in answers.items())
     prepared.notes += filter(None, rivals)
-    prepared.notes += _oddities(submitted, chosen, released, list(answers))
+    ungraded = {name for name in of_release if name not in answers}
+    prepared.notes += _oddities(submitted, chosen, released, list(answers), ungraded)
     return prepared
 
 
@@ -148,8 +153,13 @@ def _plain_source(source: str) -> str:
     return source.encode("utf-8", "replace").decode()
 
 
-def _oddities(submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str]) -> list[str]:
-    """Return notes on everything unusual in a submitted notebook that the grader tolerates, such as missing cells."""
+def _oddities(
+    submitted: Notebook, chosen: marks.Selection, released: Notebook, names: Sequence[str], ungraded: Collection[str]
+) -> list[str]:
+    """Return notes on everything unusual in a submitted notebook that the grader tolerates, such as missing cells.
+
+    An answer to one of the exercises `ungraded`, which give no points here, is nothing unusual.
+    """
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]
     notes = [
@@ -163,7 +173,11 @@ def _oddities(submitted: Notebook, chosen: marks.Selection, released: Notebook, 
         notes.append("Its exercises are not in the order of the release.")
     owned = set(chosen.counts.values())
     added = sum(
-        chosen.changed[place] and chosen.names[place] is None and place not in owned and bool(cell.source.strip())
+        chosen.changed[place]
+        and chosen.names[place] is None
+        and place not in owned
+        and bool(cell.source.strip())
+        and marks.named_exercise(cell) not in ungraded
         for place, cell in enumerate(submitted.cells)
     )
     if added:

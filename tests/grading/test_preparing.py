@@ -5,9 +5,11 @@ import json
 import submitted
 
 from labkit.grading.course import load
-from labkit.grading.preparing import PreparedNotebook, prepare
+from labkit.grading.preparing import PreparedNotebook, named_exercise, prepare
 from labkit.grading.reading import Cell, Notebook, read
 from labkit.grading.sandbox.inside import serving
+from labkit.teach.exercises.registry import assignments, find
+from labkit.teach.shipped import notebooks
 
 COURSE = load(submitted.COURSE)
 RELEASED = read(COURSE.released(submitted.NOTEBOOK).read_bytes())
@@ -63,6 +65,19 @@ def test_a_mark_in_the_metadata_counts_and_a_lie_about_it_is_named() -> None:
     found = prepare(Notebook(cells, ""), RELEASED, COURSE.of_notebook(submitted.NOTEBOOK))
     assert asked(found) == ["01-double"]
     assert any("77-nothing, which is not an exercise" in note for note in found.notes)
+
+
+def test_an_exercise_of_the_release_that_gives_no_points_is_no_stranger() -> None:
+    """Neither in an untouched notebook nor in one of which only a part counts, with an answer to the rest."""
+    released = read((notebooks() / "02_delivery.ipynb").read_bytes())
+    ours = [each for each in assignments().values() if each.notebook == "02_delivery"]
+    graded = [find(each.name) for each in ours if each.is_graded]
+    assert 0 < len(graded) < len(ours)
+    assert prepare(released, released, graded).notes == []
+    answer = Cell(submitted.marked("01-double", submitted.RIGHT["01-double"]))
+    cells = tuple(answer if named_exercise(cell) == "01-double" else cell for cell in RELEASED.cells)
+    assert answer in cells
+    assert prepare(Notebook(cells, ""), RELEASED, [COURSE.exercises["01-dedup"]]).notes == []
 
 
 def test_a_cell_that_is_no_python_is_executed_all_the_same() -> None:
