@@ -167,6 +167,8 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
     record.upload, record.people, record.dated = one.upload, list(one.people), one.dated
     lasting = [doubt for doubt in record.doubts if doubt.startswith(records.GIVEN_UP)]
     record.doubts, record.unread = [*lasting, *one.doubts], list(one.unread)
+    record.settled_by = {doubt: names for doubt, names in record.settled_by.items() if doubt in lasting}
+    record.settled_by |= {doubt: list(names) for doubt, names in one.settled_by.items()}
     record.requests = list(one.requests)
     if msgspec.structs.asdict(record) != before:
         records.write(record, record_path(out, one))

@@ -115,6 +115,10 @@ class Record(msgspec.Struct):
     """The notebooks that the student handed in but whose file cannot be read; an empty name if the file could be
     any of them.
     """
+    settled_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    """By doubt, the notebooks or exercises whose points by hand settle it; an empty name stands for every notebook
+    that has not been read. No points settle a doubt that is missing here.
+    """
     requests: list[Request] = msgspec.field(default_factory=list)
     """The student's regrade requests, which belong to no notebook in particular."""
     tries: int = 0

@@ -6,7 +6,7 @@ reported as a doubt, together with the way to settle it. Two students are never 
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -73,6 +73,8 @@ class Row:
     late: bool = False
     unsettled: list[str] = field(default_factory=list)
     """The notebooks with points that are not settled; unless it is empty, `total` is not the student's grade yet."""
+    to_decide: list[Exercise] = field(default_factory=list)
+    """The exercises to which nobody but a person can give points, because of a question in `Gradebook.doubts`."""
     notes: list[str] = field(default_factory=list)
     requests: dict[str, list[str]] = field(default_factory=dict)
     """The reasons of the student's regrade requests, by the name of the exercise."""
@@ -118,7 +120,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
     asked = [course.exercises[name] for name in policy.rules.asked]
     notebooks = {record.notebook for record in records}
     exercises = asked or [one for one in course.exercises.values() if one.notebook in notebooks]
-    doubts = _doubts_of(records)
+    doubts: list[str] = []
     rows, missing, unknown = _rows(records, policy, doubts)
     doubts += _alike(rows)
     not_handed_in = _note_missing(rows, asked)
@@ -128,6 +130,8 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
     for row in rows:
         _score(row, exercises, marks.get(row.key, {}), policy, doubts)
         _note_requests(row, listed.get(row.key, {}), doubts)
+    decided = _decide(rows, exercises)
+    doubts = _doubts_of(records, decided) + doubts
     if policy.members:
         doubts += [
             f"{row.name} ({row.key}) is not in the roster; add the account to the roster, or ignore this."
@@ -148,13 +152,40 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
     return dict(missing)
 
 
-def _doubts_of(records: Iterable[Record]) -> list[str]:
-    """Return the questions for the instructor in all records, each once with the names of at most three students."""
+def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
+    """Return the questions for the instructor in all records, each once with the names of at most three students.
+
+    Those that points by hand have `decided`, each with the key of its record, are left out.
+    """
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
         for doubt in record.doubts:
-            students_of[doubt].append(record.student)
+            if (record.key, doubt) not in decided:
+                students_of[doubt].append(record.student)
     return [f"{', '.join(sorted(set(students))[:3])}: {doubt}" for doubt, students in students_of.items()]
+
+
+def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
+    """Return the doubts that points by hand have decided, each with the key of its record, and note in the rows what is
+    left to decide.
+
+    A doubt about work of several students is decided when it is for each of them.
+    """
+    decided: set[tuple[str, str]] = set()
+    left_open: set[tuple[str, str]] = set()
+    for row in rows:
+        read = {record.notebook for record in row.records if record.notebook not in record.unread}
+        for record in row.records:
+            for doubt, names in record.settled_by.items():
+                about = [
+                    each
+                    for each in exercises
+                    if {each.name, each.notebook} & {*names} or ("" in names and each.notebook not in read)
+                ]
+                left = [each for each in about if not row.scores[each.name].by_hand]
+                (decided if about and not left else left_open).add((record.key, doubt))
+                row.to_decide += [each for each in left if each not in row.to_decide]
+    return decided - left_open
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:

@@ -5,7 +5,7 @@ reason; it never affects another student.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -60,6 +60,8 @@ class Submission:
     """Whether somebody other than the student states the date, so that it can prove lateness."""
     unread: tuple[str, ...] = field(default=())
     """The notebooks whose file cannot be read; an empty name if the file could be any of them."""
+    settled_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By doubt, the notebooks whose points by hand settle it; an empty name if the file could be any of them."""
     requests: tuple[Request, ...] = field(default=())
     """The student's regrade requests, with the first of the student's notebooks."""
 
@@ -199,9 +201,12 @@ class _Reader:
         notes = (*_unknown_notes(unknown_files), *_released_note(released))
         first, *more = [_submission(files, name, notes) for name, files in sorted(chosen.items())]
         in_another_form = _in_another_form(others, chosen, self._course)
-        doubts = (*first.doubts, *_unread(unknown_files), *in_another_form.values())
+        unknown = tuple(_unread(unknown_files))
+        doubts = (*first.doubts, *unknown, *in_another_form.values())
         unread = (*first.unread, *_unknown_unread(unknown_files), *filter(None, in_another_form))
-        return [replace(first, doubts=doubts, unread=unread), *more]
+        forms = {question: (name,) for name, question in in_another_form.items() if name}
+        settled_by = {**first.settled_by, **dict.fromkeys(unknown, ("",)), **forms}
+        return [replace(first, doubts=doubts, unread=unread, settled_by=settled_by), *more]
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
@@ -260,8 +265,9 @@ def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> S
     """Return a submission without a notebook, for a student who handed in files but no notebook of the course."""
     if unknown_files:
         last = _submission(unknown_files, "", ())
-        doubts = dict.fromkeys((*last.doubts, *_unread(unknown_files)))
-        return replace(last, doubts=tuple(doubts), unread=_unknown_unread(unknown_files))
+        unknown = dict.fromkeys(_unread(unknown_files), ("",))
+        doubts = tuple(dict.fromkeys((*last.doubts, *unknown)))
+        return replace(last, doubts=doubts, unread=_unknown_unread(unknown_files), settled_by=unknown)
     newest = max(others, key=lambda upload: (upload.when, upload.file))
     why = f"There is no notebook among the submitted files: {_listed([one.file for one in others])}."
     return _submission([_Candidate(newest, "", problem=why)], "", ())
@@ -301,6 +307,7 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
         people=origin.people,
         dated=origin.dated,
         unread=(notebook,) if last.unread else (),
+        settled_by=dict.fromkeys(_unread([last]), (notebook,)),
     )
 
 

@@ -209,6 +209,7 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
         dated=submission.dated,
         doubts=list(submission.doubts),
         unread=list(submission.unread),
+        settled_by={doubt: list(names) for doubt, names in submission.settled_by.items()},
         requests=list(submission.requests),
         marked_late=submission.marked_late,
     )
@@ -282,6 +283,7 @@ def settle(record: Record, before: Record | None, requested: Collection[str]) ->
         f"{records.GIVEN_UP} {record.tries} times at {', '.join(names)}, so these exercises have 0 points; look "
         "at the executed notebook and give points with --marks, or try again with --only."
     )
+    record.settled_by[record.doubts[-1]] = names
 
 
 if __name__ == "__main__":

@@ -423,7 +423,8 @@ def test_what_could_not_be_read_is_not_settled_and_no_platform_gets_a_grade_unti
         ("gradescope", "4", [""]),
     ):
         kept.append(record(f"{platform}-{name}", student=name, platform=platform, account=name, unread=unread,
-                           notebook=unread[0], upload=f"submission_{name}"))  # fmt: skip
+                           notebook=unread[0], upload=f"submission_{name}", doubts=[f"{name} is empty."],
+                           settled_by={f"{name} is empty.": unread}))  # fmt: skip
         for item in kept[-1].items:
             item.points, item.status = 0, "not attempted"
         kept[-1].items = kept[-1].items if unread[0] else []
@@ -451,6 +452,12 @@ def test_what_could_not_be_read_is_not_settled_and_no_platform_gets_a_grade_unti
         "1": (0, []), "2": (0, []), "c": (1, ["01_sample"]),
     }  # fmt: skip
     assert {row["Identifier"]: row["Grade"] for row in rows(exports, "moodle.csv")}["Participant 1"] == "0"
+    # What a person has decided is asked about no more.
+    assert book.doubts == [
+        "c: c is empty.",
+        "4: 4 is empty.",
+        "2: no exercise counts, so the total is 0; excuse from fewer exercises, or grade by hand.",
+    ]
 
 
 def test_points_above_the_maximum_need_a_word(tmp_path: Path) -> None:

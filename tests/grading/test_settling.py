@@ -52,6 +52,7 @@ def test_what_fails_in_batch_after_batch_ends_in_a_zero_with_its_reason() -> Non
     assert all("the worker died" not in item.shown for item in record.items)
     assert record.doubts[0].startswith(records.GIVEN_UP)
     assert "--marks" in record.doubts[0]
+    assert record.settled_by == {record.doubts[0]: [each.name for each in ASKED]}
 
 
 def test_another_file_begins_to_count_anew() -> None:
