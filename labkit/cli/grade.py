@@ -92,7 +92,10 @@ def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print who is missing, and what the instructor has to settle."""
+    """Print who is missing, what the instructor has to settle, and where."""
+    from labkit.grading import marks
+    from labkit.grading.gradebook import BY_HAND
+
     if book.missing:
         names = ", ".join(row.name for row in book.missing[:MOST_LISTED])
         more = len(book.missing) - MOST_LISTED
@@ -104,6 +107,8 @@ def _tell_class(book: Any, out: Path) -> None:
         print(f"To settle: {doubt}")
     if len(book.doubts) > MOST_LISTED:
         print(f"To settle: {len(book.doubts) - MOST_LISTED} more questions in {out / 'summary.html'}.")
+    if book.doubts:
+        print(f"A spreadsheet for points by hand: {marks.templates(out / BY_HAND)[-1]}.")
     by_hand = sum(bool(row.open) for row in book.rows)
     if by_hand:
         print(f"{by_hand} students have texts that you have not scored: {out / 'by_hand' / 'texts.html'}.")
@@ -159,6 +164,6 @@ def _tell(done: Any, rate: float, out: Path) -> None:
         print(
             f"{done.failed} submissions could not be graded; see {out / 'summary.html'}, and run the same "
             "command again: "
-            "a submission that fails three times gets no points until you give some by hand."
+            f"a submission that fails three times gets no points until you give some in {out / 'by_hand'}."
         )
     print(f"{out / 'grades.csv'}, {out / 'summary.html'}, {out / 'feedback'}")

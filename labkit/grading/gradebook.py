@@ -5,7 +5,7 @@ time. A student's page contains no hidden parameter, no hidden trace, and nothin
 """
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,7 @@ from labkit.grading.scoring import Gradebook, Policy, Row, gradebook
 from labkit.grading.similarity import MOST_ALIKE
 from labkit.grading.tables import amount
 from labkit.host import durable
+from labkit.teach.exercises.contract import Exercise
 
 ALIKE = "alike.html"
 """The name of the page that shows similar answers side by side."""
@@ -98,12 +99,9 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
     """Write a page on which a person marks free texts and answers regrade requests, and a table that does the same.
 
-    A class without texts and requests gets neither.
+    The table also has lines for what nobody but a person can settle. A class without texts and requests gets no page.
     """
     folder, texts = out / BY_HAND, pages.texts(book)
-    if not texts and not any(row.requests for row in book.rows):
-        return
-    durable.make_folder(folder)
     wanted = [
         _wanted(row, exercise.name)
         for exercise, rows in texts.items()
@@ -115,7 +113,10 @@ def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Envi
         for row in book.rows
         for name in row.asking
     ]
+    wanted += [one for row in book.rows for one in _to_decide(row, book.exercises)]
     marks.write_template(folder, wanted, policy.rules)
+    if not texts and not any(row.requests for row in book.rows):
+        return
     seeds = sorted({record.seed for row in book.rows for record in row.records})
     script = files("labkit.grading").joinpath("by_hand.js").read_text(encoding="utf-8")
     values = (
@@ -132,9 +133,22 @@ def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Envi
     _replace_changed(folder / "texts.html", environment.get_template("by_hand.html.jinja").render(**values))
 
 
+def _to_decide(row: Row, exercises: Sequence[Exercise]) -> Iterator[marks.Wanted]:
+    """Yield what a student's doubts leave to a person: whole notebooks, or the exercises that are left of one."""
+    for notebook in dict.fromkeys(each.notebook for each in row.to_decide):
+        left = [each for each in row.to_decide if each.notebook == notebook]
+        if left == [each for each in exercises if each.notebook == notebook]:
+            yield marks.Wanted(_keys(row), row.name, notebook, None)
+        else:
+            yield from (_wanted(row, each.name) for each in left)
+
+
 def _wanted(row: Row, exercise: str) -> marks.Wanted:
-    keys = (row.key, row.id, *(one.key for one in row.records))
-    return marks.Wanted(keys, row.name, exercise, float(row.scores[exercise].exercise.points))
+    return marks.Wanted(_keys(row), row.name, exercise, float(row.scores[exercise].exercise.points))
+
+
+def _keys(row: Row) -> tuple[str, ...]:
+    return (row.key, row.id, *(one.key for one in row.records))
 
 
 def table(book: Gradebook) -> str:

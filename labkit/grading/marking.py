@@ -89,6 +89,19 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
     item.reason = item.shown = "your instructor reads and grades this text"
 
 
+def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
+    """Show the learner's `cell` to the person who marks an exercise if it has given no text under the answer's name.
+
+    The points are open then: a person sees whether the cell says anything.
+    """
+    if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
+        return
+    trouble = f" ({item.reason})" if item.status == "failed" else ""
+    item.written = f"No text under the name {exercise.answer}{trouble}. The cell is:\n{cell}"
+    item.points, item.status = None, "by hand"
+    item.reason = item.shown = f"no text under the name {exercise.answer}; your instructor reads your cell"
+
+
 def _judge_all(
     item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:

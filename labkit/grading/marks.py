@@ -196,21 +196,24 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
 
 
 class Wanted(NamedTuple):
-    """A free text of one student without points by a person, or a regrade request without an answer."""
+    """Work of one student that waits for a person: a free text, a regrade request, or what nobody could read."""
 
     keys: tuple[str, ...]
     """The keys and ids that identify the student; the first one is written to the file."""
     name: str
     exercise: str
-    most: float
+    """The exercise, or a notebook for all its exercises."""
+    most: float | None
+    """The points of the exercise; None for a notebook."""
     answers: str = ""
     """The words of `answer_to` for a request."""
 
 
-def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path | None:
-    """Write a new table for points and answers; return its path, or None if nothing needs any.
+def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
+    """Write a new table for points and answers, unless earlier ones contain all lines, filled in or not.
 
-    Lines that an earlier file already contains are left out, whether they are filled in or not.
+    Without anything to fill in, the first table has only its titles, for points that a person wants to give
+    nevertheless; while it does, it is written again.
     """
     listed = {
         (
@@ -223,17 +226,27 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> Path
         for row in tables.read(path, "the marks")
     }
     lines = [
-        (tables.printable(one.keys[0]), one.name, one.exercise, part, points, "", "", one.answers)
+        (
+            tables.printable(one.keys[0]),
+            one.name,
+            one.exercise,
+            part,
+            "" if points is None else points,
+            "",
+            "",
+            one.answers,
+        )
         for one in wanted
         for part, points in ((not one.answers and rules.rubric.get(one.exercise)) or {"": one.most}).items()
         if not any((tables.printable(key), one.exercise, part, one.answers) in listed for key in one.keys)
     ]
-    if not lines:
-        return None
+    before, empty = templates(folder), tables.written([TITLES])
+    if before and not lines:
+        return
     durable.make_folder(folder)
-    path = folder / next_name(folder)
+    is_unused = bool(before) and before[-1].read_text(encoding="utf-8", errors="replace") == empty
+    path = before[-1] if is_unused else folder / next_name(folder)
     durable.replace(path, tables.written([TITLES, *lines]))
-    return path
 
 
 def templates(folder: Path) -> list[Path]:

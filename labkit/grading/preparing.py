@@ -39,6 +39,10 @@ class PreparedNotebook:
 
     It may be shown, because it contains nothing hidden.
     """
+    texts: dict[str, str] = field(default_factory=dict)
+    """By name of an exercise that a person marks, the learner's own cell, if it says anything that the release does
+    not.
+    """
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
@@ -113,12 +117,35 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
             prepared.missing[name] = "its cell has not been changed since the release"
         else:
             prepared.missing[name] = "its cell is missing from the notebook"
+        if exercise.by_hand and (own := _own_cell(name, submitted, released, chosen)):
+            prepared.texts[name] = own
     prepared.notes += _elsewhere(chosen, answers)
     rivals = (marks.competition(submitted.cells, chosen, name, answer) for name, answer in answers.items())
     prepared.notes += filter(None, rivals)
     ungraded = {name for name in of_release if name not in answers}
     prepared.notes += _oddities(submitted, chosen, released, list(answers), ungraded)
     return prepared
+
+
+def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
+    """Return the learner's cell for an exercise, or an empty text if no line in it is the learner's own.
+
+    A comment is one, because a person may read it as the answer.
+    """
+    marked = [place for place, named in enumerate(chosen.names) if named == name]
+    given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
+    for place in (*([chosen.counts[name]] if name in chosen.counts else []), *reversed(marked)):
+        source = submitted.cells[place].source
+        lines = [line.strip() for line in source.splitlines()]
+        if any(line not in given and not marks.MARK.match(line) for line in lines if line):
+            return source
+    return ""
+
+
+def _pieces(line: str) -> Sequence[str]:
+    """Return a line, and its code and its comment alone."""
+    code, sign, comment = line.partition("#")
+    return line, code, f"{sign}{comment}"
 
 
 def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.Selection) -> bool:

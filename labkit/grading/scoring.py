@@ -130,7 +130,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
     for row in rows:
         _score(row, exercises, marks.get(row.key, {}), policy, doubts)
         _note_requests(row, listed.get(row.key, {}), doubts)
-    decided = _decide(rows, exercises)
+    decided = _decide(rows, [each for each in exercises if policy.rules.weight(each.name)])
     doubts = _doubts_of(records, decided) + doubts
     if policy.members:
         doubts += [

@@ -273,7 +273,7 @@ def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> S
     return _submission([_Candidate(newest, "", problem=why)], "", ())
 
 
-_ASK = "Ask the student for the notebook itself, the .ipynb file, or give points by hand."
+_ASK = "Ask the student for the notebook itself, the .ipynb file, or give points by hand (by_hand/marks.csv)."
 _DOCUMENTS = {".html", ".htm", ".pdf", ".docx", ".doc", ".odt", ".rtf", ".rar", ".7z", ".tar", ".gz", ".tgz"}
 """Suffixes of files that may contain an answer in a form that labkit does not read."""
 

@@ -21,7 +21,7 @@ from labkit.grading import course as courses
 from labkit.grading import records, tasks
 from labkit.grading.examining import Examination, unattempted
 from labkit.grading.explaining import explain
-from labkit.grading.marking import failed, not_attempted, not_graded
+from labkit.grading.marking import failed, hand_over, not_attempted, not_graded
 from labkit.grading.outputs import earlier
 from labkit.grading.preparing import prepare
 from labkit.grading.reading import Notebook, read_file, stored
@@ -134,6 +134,9 @@ class Grader:
             if cell.exercise in items:
                 items[cell.exercise].code = cell.source[:_MOST_CODE]
                 items[cell.exercise].structure = structure(cell.source)
+        for exercise in exercises:
+            if exercise.name in prepared.texts and exercise.name not in kept:
+                hand_over(items[exercise.name], exercise, prepared.texts[exercise.name][:_MOST_CODE])
         try:
             explain(examined.items, prepared, examination.without, self.sandbox)
         except Exception:  # noqa: BLE001 - the grade is valid without an explanation

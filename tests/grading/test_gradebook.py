@@ -243,6 +243,19 @@ def test_points_by_hand_count_and_survive(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in template.parent.iterdir()} == before
 
 
+def test_there_is_a_file_for_points_by_hand_even_if_nothing_asks_for_any(tmp_path: Path) -> None:
+    judged = record("ada")
+    judged.items = [item for item in judged.items if item.written is None]
+    booked(tmp_path, judged)
+    file = tmp_path / "by_hand" / "marks.csv"
+    assert file.read_text() == ",".join(marks.TITLES) + "\n"
+    assert not (tmp_path / "by_hand" / "texts.html").exists()
+    booked(tmp_path, record("bob"), marks=marks.read(file, COURSE))
+    assert [(row["student"], row["exercise"]) for row in rows(file.parent, file.name)] == [("bob", "01-why")]
+    booked(tmp_path, record("cem"))
+    assert [path.name for path in marks.templates(file.parent)] == ["marks.csv", "marks-2.csv"]
+
+
 def test_the_last_word_is_a_persons(tmp_path: Path) -> None:
     given = by_hand(
         tmp_path,
@@ -426,7 +439,7 @@ def test_what_could_not_be_read_is_not_settled_and_no_platform_gets_a_grade_unti
                            notebook=unread[0], upload=f"submission_{name}", doubts=[f"{name} is empty."],
                            settled_by={f"{name} is empty.": unread}))  # fmt: skip
         for item in kept[-1].items:
-            item.points, item.status = 0, "not attempted"
+            item.points, item.status, item.written = 0, "not attempted", None
         kept[-1].items = kept[-1].items if unread[0] else []
     kept += [record("bob", platform="moodle", account="9"), record("dora", notebook="", items=[])]
     book = booked(tmp_path, *kept)
@@ -446,12 +459,18 @@ def test_what_could_not_be_read_is_not_settled_and_no_platform_gets_a_grade_unti
     assert "so far, because 01_sample is not settled" in page
     assert "Your instructor decides about these points." in page
     assert '<td class="not-settled">not settled</td><td>4</td>' in (tmp_path / "summary.html").read_text()
+    template = tmp_path / "by_hand" / "marks.csv"
+    lines = [(row["student"], row["exercise"], row["of"]) for row in rows(template.parent, template.name)]
+    whole = [(key, "01_sample", "") for key in ("blackboard-c", "canvas-2", "gradescope-4", "moodle-1")]
+    assert sorted(lines) == [whole[0], ("bob", "01-why", "2"), *whole[1:]]
     decided = by_hand(tmp_path, "student,exercise,points\n1,01_sample,0\n2,01_sample,excused\nc,01-double,1\n")
     book = booked(tmp_path, marks=decided)
     assert {row.name: (row.total, row.unsettled) for row in book.rows if row.name in "12c"} == {
         "1": (0, []), "2": (0, []), "c": (1, ["01_sample"]),
     }  # fmt: skip
     assert {row["Identifier"]: row["Grade"] for row in rows(exports, "moodle.csv")}["Participant 1"] == "0"
+    in_parts = [(row["exercise"], row["of"]) for row in rows(template.parent, "marks-2.csv")]
+    assert in_parts == [("01-dedup", "2"), ("01-setting", "2"), ("01-why", "2")]  # of c, who got points for the first
     # What a person has decided is asked about no more.
     assert book.doubts == [
         "c: c is empty.",

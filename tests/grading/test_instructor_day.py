@@ -56,6 +56,8 @@ CASES = {
     "syntax": submitted.answers(double="def double(number)\n    return 2 * number"),
     "leak": submitted.answers(double=NOTES, dedup=TELLS),
     "machine": submitted.answers(double=MOUNTS, dedup=PATHS, why="import sys\nwhy = f'Durable in {sys.prefix}.'"),
+    "elsewhere": submitted.answers(why="reason = 'Durable.'"),
+    "empty": [*submitted.answers()[:3], submitted.marked("01-why", "why = ...")],
     "renamed": submitted.answers(dedup=RENAMED),
     "copied": submitted.answers(dedup=COPIED),
 }  # fmt: skip
@@ -120,6 +122,19 @@ def test_an_error_that_knows_something_hidden_is_not_shown(cases: Path) -> None:
     assert all(number in seen.reason for number in sorted(numbers)[:3])
     assert not [number for number in numbers if number in page(cases, "leak")]
     assert "No such file" in seen.error
+
+
+def test_a_text_under_another_name_waits_for_the_person_who_marks(cases: Path) -> None:
+    text = record(cases, "elsewhere").items[-1]
+    assert (text.points, text.status) == (None, "by hand")
+    assert text.written == (
+        "No text under the name why (why: why is not defined: its cell failed, or defines another name). The cell is:\n"
+        "# exercise 01-why\nreason = 'Durable.'"
+    )
+    assert "reason = &#39;Durable.&#39;" in (cases / "out" / "by_hand" / "texts.html").read_text()
+    assert "your instructor reads your cell" in page(cases, "elsewhere")
+    empty = record(cases, "empty").items[-1]
+    assert (empty.points, empty.status) == (0, "not attempted")
 
 
 def test_a_learners_page_shows_no_path_of_the_grading_machine(cases: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import submitted
 
 from labkit.grading.course import load
@@ -78,6 +79,31 @@ def test_an_exercise_of_the_release_that_gives_no_points_is_no_stranger() -> Non
     cells = tuple(answer if named_exercise(cell) == "01-double" else cell for cell in RELEASED.cells)
     assert answer in cells
     assert prepare(Notebook(cells, ""), RELEASED, [COURSE.exercises["01-dedup"]]).notes == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_own"),
+    [
+        (None, False),
+        ("", False),
+        ("why = ...", False),
+        ('reason = "Durable."', True),
+        ("why = ...\nreason = 'Durable.'", True),
+        ("why = ...\n# Because the table is durable.", True),
+        ("Because the table is durable.", True),
+    ],
+)
+def test_a_text_under_another_name_or_in_a_comment_is_shown_to_the_person_who_marks(
+    cell: str | None, is_own: bool
+) -> None:
+    cells = [
+        Cell(submitted.marked("01-why", cell)) if named_exercise(each) == "01-why" and cell is not None else each
+        for each in RELEASED.cells
+    ]
+    found = prepare(Notebook(tuple(cells), ""), RELEASED, COURSE.of_notebook(submitted.NOTEBOOK))
+    assert list(found.texts) == ["01-why"] * is_own
+    if is_own:
+        assert found.texts["01-why"].endswith(cell or "")
 
 
 def test_a_cell_that_is_no_python_is_executed_all_the_same() -> None:
