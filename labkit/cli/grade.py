@@ -66,7 +66,9 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
         "graded": done.graded,
         "kept": done.kept,
         "taken_over": done.taken,
-        "not_graded": done.failed,
+        "not_graded": done.failed + done.unread,
+        "failed": done.failed,
+        "unread": done.unread,
         "records": len(graded.records),
         "missing_students": [row.name for row in book.missing],
         "unknown_students": [row.name for row in book.unknown],
@@ -80,13 +82,14 @@ def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
     """Print the result of a shard, which writes no table and no page because it knows only its own submissions."""
     if as_json:
         counts = {"graded": done.graded, "kept": done.kept, "taken_over": done.taken}
-        details = {"not_graded": done.failed, "seed": done.seed, "level": done.level}
+        counts |= {"not_graded": done.failed + done.unread, "failed": done.failed, "unread": done.unread}
+        details = {"seed": done.seed, "level": done.level}
         print(json.dumps({"shard": part} | counts | details))
     else:
         print(
             f"Shard {part}: {done.graded} submissions graded, {done.kept + done.taken} had been graded before, "
-            f"{done.failed} could not be graded. Next: the same command without --shard, with --records {out} "
-            "and those of all other shards."
+            f"{done.failed + done.unread} could not be graded. Next: the same command without --shard, with "
+            f"--records {out} and those of all other shards."
         )
     return NOT_GRADED if done.failed else 0
 
@@ -160,6 +163,8 @@ def _tell(done: Any, rate: float, out: Path) -> None:
         )
     for level, why in done.missing.items():
         print(f"Isolation {level} is not available: {why}")
+    if done.unread:
+        print(f"{done.unread} not graded, because there is no notebook that can be: see {out / 'summary.html'}.")
     if done.failed:
         print(
             f"{done.failed} submissions could not be graded; see {out / 'summary.html'}, and run the same "

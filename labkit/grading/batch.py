@@ -37,7 +37,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a batch; `graded`, `kept`, `failed` and `taken` are numbers of submissions."""
+    """The result of a batch; `graded`, `kept`, `failed`, `unread` and `taken` are numbers of submissions."""
 
     seed: int
     graded: int
@@ -50,6 +50,8 @@ class Done:
     missing: dict[str, str]
     taken: int = 0
     """The number of records that were copied from the output folders of shards."""
+    unread: int = 0
+    """The number of submissions, new or not, without a notebook that can be graded; never among `graded`."""
 
 
 def run(order: Order, tell: Tell) -> Done:
@@ -75,15 +77,17 @@ def run(order: Order, tell: Tell) -> Done:
         outcomes = _deal(todo, setting, order, output.work, tell) if setting else []
         drop_stray(order.out, submissions)
     level, missing = (setting.level.value, setting.missing) if setting else ("", {})
+    unread = {records.file_name(one.key, one.notebook) for one in submissions if one.problem}
     return Done(
         output.seed,
-        len(outcomes),
+        sum(one.graded and one.name not in unread for one in outcomes),
         len(submissions) - len(todo) - taken_over,
         sum(not one.graded for one in outcomes),
         time.monotonic() - begun,
         level,
         missing,
         taken_over,
+        len(unread),
     )
 
 

@@ -92,12 +92,15 @@ def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> 
         every = bool(rules.asked) or not notebooks  # an assignment's file says what belongs to it
         exercises = [one for one in book.exercises if every or one.notebook in notebooks]
         points, most = sums(row, exercises, rules)
+        # Somebody who has handed in nothing at all has 0. Somebody with work under another number may have handed it in
+        # for another assignment, or as a group, so nobody knows the grade in this one.
+        is_known = bool(records) or not row.records
         yield (
             f"Participant {account}",
             _cell(row, "full name") or (records[0].student if records else row.name),
             row.member.email if row.member else "",
             # Moodle skips a line without a grade, and keeps the one that it has.
-            amount(points) if records and not any(row.scores[one.name].unsettled for one in exercises) else "",
+            amount(points) if is_known and not any(row.scores[one.name].unsettled for one in exercises) else "",
             amount(most),
             # Moodle skips a line whose date is older than the grade that it has; a dash there means that it had none.
             _cell(row, "last modified (grade)").strip("-"),

@@ -612,6 +612,11 @@ def test_a_platform_gets_back_what_its_own_export_said_of_a_student(tmp_path: Pa
     )
     kept = [record(f"moodle-{n}", student=f"S{n}", platform="moodle", account=str(n)) for n in (9, 10)]
     booked(tmp_path / "m", *kept, members=moodle)
+    booked(tmp_path / "absent", kept[0], members=moodle)
+    grades = {row["Full name"]: row["Grade"] for row in rows(tmp_path / "absent" / "exports", "moodle.csv")}
+    assert grades == {"Ada Lovelace": "6", "Bob Byte": "0"} == {
+        row["student"]: row["total"] for row in rows(tmp_path / "absent")
+    }  # fmt: skip
     found = {row["Full name"]: row for row in rows(tmp_path / "m" / "exports", "moodle.csv")}
     assert found["Ada Lovelace"]["Last modified (grade)"] == "Monday, 1 February 2027, 9:00 AM"
     assert found["Bob Byte"]["Last modified (grade)"] == ""
