@@ -237,7 +237,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
             one.answers,
         )
         for one in wanted
-        for part, points in ((not one.answers and rules.rubric.get(one.exercise)) or {"": one.most}).items()
+        for part, points in _parts(one, rules).items()
         if not any((tables.printable(key), one.exercise, part, one.answers) in listed for key in one.keys)
     ]
     before, empty = templates(folder), tables.written([TITLES])
@@ -247,6 +247,12 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
     is_unused = bool(before) and before[-1].read_text(encoding="utf-8", errors="replace") == empty
     path = before[-1] if is_unused else folder / next_name(folder)
     durable.replace(path, tables.written([TITLES, *lines]))
+
+
+def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
+    """Return the parts of the exercise that have points of their own, or the whole as one part, with the points."""
+    parts = {} if one.answers else rules.rubric.get(one.exercise, {})
+    return dict(parts) or {"": one.most}
 
 
 def templates(folder: Path) -> list[Path]:

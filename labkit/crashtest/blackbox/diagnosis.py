@@ -182,7 +182,8 @@ def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callabl
         why = f"rows can be read after [{window.opened}] that are taken back by the next start"
         return Diagnosis("readable too early", why, OVERWRITE)
     if window.last.name == EXIT or decides(window.last.name):
-        why = f"after [{window.opened or 'the start'}] nothing tells the next start that its rows are there: it writes them again"
+        begun = window.opened or "the start"
+        why = f"after [{begun}] nothing tells the next start that its rows are there: it writes them again"
         return Diagnosis("replay not recognised", why, OVERWRITE)
     why = f"{_apart(window)}; the rows are there, and nothing tells the next start so"
     return Diagnosis("marker after the data", why, MARKER)
