@@ -250,6 +250,7 @@ MEANT_FOR_OTHERS = {
     "spark/jvm.py": "the interpreter of a session in a notebook, whose workers run the learner's code",
     "spark/session.py": "PySpark's own settings, to compare with; its driver works in a folder of its own",
     "teach/engine_kills.py": "a sample pipeline, by its path, with its parts beside it",
+    "grading/sandbox/root_layout.py": "follows the links to the interpreter, to show them to a sandbox",
     "grading/sandbox/sandbox.py": "names the folder of the interpreter for the sandbox's PATH",
 }
 """The modules that name the interpreter without `own_python`, each with its reason."""
