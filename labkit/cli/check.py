@@ -21,7 +21,8 @@ def check(
 ) -> int:
     """Check saved notebooks without opening them: every answer alone, as it is graded, by the public variants.
 
-    Exit 0 when every exercise passes, 1 when one fails or is not attempted. The code runs as your own.
+    Exit 0 when every exercise passes, 1 when one fails or is not attempted, 64 when a notebook cannot be read; the
+    others are checked all the same. The code runs as your own.
     """
     from labkit.host.processes.own_python import check_python_path
     from labkit.teach.exercises.moved import sentence_on
@@ -32,21 +33,28 @@ def check(
     for sentence in filter(None, map(sentence_on, only or ())):
         print(sentence, file=sys.stderr)
     wanted = {find(name).name for name in only or EXERCISES}
-    by_notebook = {str(path): [each for each in checked(path) if each.name in wanted] for path in _files(notebooks)}
+    by_notebook, refused = {}, []
+    for path in _files(notebooks):
+        try:
+            by_notebook[str(path)] = [each for each in checked(path) if each.name in wanted]
+        except InvalidInput as error:
+            refused.append(str(error))
     everything = [each for some in by_notebook.values() for each in some]
-    if not everything:
+    if not everything and not refused:
         raise InvalidInput(
             f"--only {' '.join(only or ())}: none of these notebooks contains this exercise; name the "
             "notebook that does."
         )
     if as_json:
         print(msgspec.json.encode(by_notebook).decode())
-    else:
-        for path, results in by_notebook.items():
+    elif everything:
+        for name, results in by_notebook.items():
             rows = [(each.name, each.state, each.message) for each in results]
-            print(f"{path}\n{columns(rows)}")
+            print(f"{name}\n{columns(rows)}")
         passed = sum(each.is_passed for each in everything)
         print(f"{passed} of {len(everything)} exercises pass.")
+    if refused:
+        raise InvalidInput("\n".join(refused))
     return 0 if all(each.is_passed for each in everything) else 1
 
 

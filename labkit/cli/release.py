@@ -1,5 +1,7 @@
 """`labkit release`: options and printing only; what is done is in `labkit.grading`, a distribution of its own."""
 
+import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -38,6 +40,8 @@ def release(
     notebooks = make(folder, instructor=instructor)
     if wanted is not None:
         print(f"{assignment.write(folder, wanted, course)}: the exercises that count.")
+        if note := assignment.note_on(wanted, datetime.now().astimezone()):
+            print(note, file=sys.stderr)
     audience = "an instructor" if instructor else "learners"
     print(f"{folder}: the lab for {audience}, with {len(notebooks)} notebooks.")
     return 0

@@ -40,6 +40,13 @@ def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = 
     return Plan(tuple(notebooks), title.encode("utf-8", "backslashreplace").decode(), moment)
 
 
+def note_on(assignment: Plan, now: datetime) -> str:
+    """Return a sentence if the deadline of an assignment is over, because then all work is late; else an empty text."""
+    if assignment.deadline is None or assignment.deadline.astimezone() > now:
+        return ""
+    return f"Note: the deadline {assignment.deadline.isoformat(timespec='minutes')} is over, so all work will be late."
+
+
 def write(folder: Path, assignment: Plan, course: Course) -> Path:
     """Write the assignment's file into the learners' copy, and its table into the README there; return the file."""
     path = folder / FILE

@@ -10,6 +10,7 @@ from labkit.grading.order import SHARDS, Order
 from labkit.grading.records import Record
 from labkit.grading.scoring import Gradebook
 from labkit.grading.shards import drop, folder_of
+from labkit.grading.submissions import check
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ def grade(order: Order, tell: Tell) -> Graded:
 
     Raises `InvalidInput` or `GradingError`; with `order.master` also `JobFailed` and `ServiceUnavailable`.
     """
+    check(order.given)
     course, options = load(order.course), policy.options(order.out, order.about_class())
     class_policy = policy.read(order.out, options, course)
     keys = [key for word in order.only for key in keys_called(order.out, course, class_policy, word)]

@@ -170,11 +170,19 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a judge's finding as text: its message, followed by the observed and the expected result."""
+    """Return a judge's finding as text: its message, and what it does not say of the observed and expected result."""
     comparison = " ".join(
-        f"{word}: {words}" for word, words in (("Observed", finding.observed), ("Expected", finding.expected)) if words
+        f"{word}: {words}"
+        for word, words in (("Observed", finding.observed), ("Expected", finding.expected))
+        if words and not _is_said(words, finding.message)
     )
     return f"{finding.message} {comparison}".strip()[:2000]
+
+
+def _is_said(words: str, message: str) -> bool:
+    """Return whether a message begins or ends with these words, if they are more than a value."""
+    whole, part = (each.casefold().rstrip(".") for each in (message, words))
+    return " " in part and (whole.startswith(part) or whole.endswith(part))
 
 
 def not_attempted(item: ItemRecord, why: str) -> None:

@@ -93,7 +93,7 @@ def read(path: Path, course: Course) -> list[Mark]:
     """Return the points and comments in a file, except lines that have neither.
 
     A line about a whole notebook, with 0 points or excused, is returned as one line for each of its exercises.
-    Raises `InvalidInput` with all mistakes of the file, so that nobody has to mend them one by one.
+    Raises `InvalidInput` with all mistakes of the file, one a line, so that nobody has to mend them one by one.
     """
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
@@ -110,8 +110,8 @@ def read(path: Path, course: Course) -> list[Mark]:
             continue
         marks += [mark for mark in found if mark.points is not None or mark.comment or mark.excused]
     if mistakes:
-        more = f" And {len(mistakes) - _MOST_MISTAKES} more mistakes." if len(mistakes) > _MOST_MISTAKES else ""
-        raise InvalidInput(" ".join(mistakes[:_MOST_MISTAKES]) + more)
+        more = f"\nAnd {len(mistakes) - _MOST_MISTAKES} more mistakes." if len(mistakes) > _MOST_MISTAKES else ""
+        raise InvalidInput("\n".join(mistakes[:_MOST_MISTAKES]) + more)
     return marks
 
 

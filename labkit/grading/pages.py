@@ -248,7 +248,7 @@ def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, obje
         answers[key, notebook].append(exercise)
     return [
         {
-            "students": [", ".join(names.get(key, [key])) for key in (pair.first, pair.second)],
+            "students": [", ".join(dict.fromkeys(names.get(key, [key]))) for key in (pair.first, pair.second)],
             "matches": [
                 {
                     "what": match.what,

@@ -161,12 +161,12 @@ def _moment(deadline: object, name: str) -> datetime | None:
 
 
 def notebook_named(word: str, course: Course, place: str) -> str:
-    """Return the name of the course's notebook that a word names: whole, or by its number, as 05.
+    """Return the name of the course's notebook that a word names: whole, as a file, or by its number, as 05.
 
     Raises `InvalidInput`, whose message begins with `place`.
     """
     names = list(dict.fromkeys(each.notebook for each in course.exercises.values()))
-    found = [each for each in names if word in {each, each.partition("_")[0]}]
+    found = [each for each in names if word.removesuffix(".ipynb") in {each, each.partition("_")[0]}]
     if len(found) != 1:
         raise InvalidInput(f"{place}: {word[:60]} is not a notebook with exercises; choose from {', '.join(names)}.")
     return found[0]

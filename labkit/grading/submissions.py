@@ -14,10 +14,10 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.course import Course
 from labkit.grading.platforms import Person, Platform, text
 from labkit.grading.preparing import named_exercise
-from labkit.grading.reading import NotANotebook, Notebook, read, says_notebook, store
+from labkit.grading.reading import NotANotebook, Notebook, may_be_notebook, read, says_notebook, store
 from labkit.grading.reading import read_file as read_notebook
 from labkit.grading.requests import Request, is_request, read_file
-from labkit.grading.uploads import Upload, Uploads
+from labkit.grading.uploads import Upload, Uploads, check_existing
 from labkit.teach.exercises.moved import now
 
 _NAMED = 3
@@ -107,15 +107,32 @@ def collect(
         for upload in uploads.of(place):
             reader.add(upload)
     if not reader.students():
-        raise InvalidInput(
-            f"{', '.join(text(str(path)) for path in places)}: there is no submission there; name folders, "
-            "notebooks or ZIP archives."
-        )
+        raise _no_submission(places)
     return [
         replace(one, late=one.late or (deadline is not None and one.dated and one.when > deadline))
         for key in sorted(reader.students())
         for one in reader.of(key)
     ]
+
+
+def check(places: Sequence[Path]) -> None:
+    """Raise `InvalidInput` if one of these places is missing, or if none of them may hold a submission.
+
+    It is cheap, so that it can come before anything is written. A single file in another form, such as a PDF beside
+    notebooks, may be a student's answer, but alone it is rather a mistake of the user's.
+    """
+    for place in places:
+        check_existing(place)
+    if not any(
+        any(place.iterdir()) if place.is_dir() else place.suffix.lower() == ".zip" or may_be_notebook(place.name)
+        for place in places
+    ):
+        raise _no_submission(places)
+
+
+def _no_submission(places: Sequence[Path]) -> InvalidInput:
+    shown = ", ".join(text(str(path)) for path in places)
+    return InvalidInput(f"{shown}: there is no submission there; name folders, notebooks or ZIP archives.")
 
 
 class _Reader:
@@ -200,11 +217,14 @@ class _Reader:
         chosen, released = _worked_on(by_notebook)
         notes = (*_unknown_notes(unknown_files), *_released_note(released))
         first, *more = [_submission(files, name, notes) for name, files in sorted(chosen.items())]
-        in_another_form = _in_another_form(others, chosen, self._course)
+        is_empty = not any(file.touched for files in chosen.values() for file in files)
+        in_another_form = _in_another_form(others, chosen, self._course, is_empty=is_empty)
         unknown = tuple(_unread(unknown_files))
         doubts = (*first.doubts, *unknown, *in_another_form.values())
         unread = (*first.unread, *_unknown_unread(unknown_files), *filter(None, in_another_form))
-        forms = {question: (name,) for name, question in in_another_form.items() if name}
+        forms = {
+            question: (name,) if name else (*chosen,) for name, question in in_another_form.items() if name or is_empty
+        }
         settled_by = {**first.settled_by, **dict.fromkeys(unknown, ("",)), **forms}
         return [replace(first, doubts=doubts, unread=unread, settled_by=settled_by), *more]
 
@@ -245,17 +265,20 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
     return ("",) if any(one.unread for one in files) else ()
 
 
-def _in_another_form(others: Iterable[Upload], graded: Collection[str], course: Course) -> dict[str, str]:
+def _in_another_form(
+    others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
+) -> dict[str, str]:
     """Return questions for the instructor about files that may be answers in a form that labkit does not read.
 
-    They are listed by the missing notebook that a file's name says; files that say none share the empty name.
+    They are listed by the missing notebook that a file's name says; files that say none share the empty name. If
+    the notebooks `graded` are empty, a plain text may be an answer, too.
     """
     questions: dict[str, str] = {}
     for one in others:
         path = PurePath(one.file.lower())
         name = _by_name(one.file, course)
         missing = name if name not in graded else ""
-        if path.suffix in _DOCUMENTS or (path.suffix == ".py" and missing):
+        if path.suffix in _DOCUMENTS or (path.suffix == ".py" and missing) or (path.suffix == ".txt" and is_empty):
             question = f"{one.file[:300]} was not graded, because it is not a notebook. If it is an answer: {_ASK}"
             questions[missing] = f"{questions[missing]} {question}" if missing in questions else question
     return questions

@@ -64,8 +64,7 @@ class Uploads:
 
         Raises `InvalidInput` if `place` does not exist.
         """
-        if place.is_symlink() or not place.exists():
-            raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name a submission.")
+        check_existing(place)
         if self._is_skipped(place):
             raise InvalidInput(
                 f"{text(str(place))}: this is the folder of the grades; name the folder of the submissions."
@@ -173,6 +172,12 @@ class Uploads:
                 owner = origin(PurePath(path.stem) / inside, self.notebooks, inner)
                 if not _is_platforms(inside, owner, inner):
                     yield Upload(owner, f"{shown}/{text(str(inside))}", _NEVER, other=True)
+
+
+def check_existing(place: Path) -> None:
+    """Raise `InvalidInput` if there is no such file or folder."""
+    if place.is_symlink() or not place.exists():
+        raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name a submission.")
 
 
 _ONE_FOLDER = (

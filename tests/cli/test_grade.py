@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 import submitted
 
+from labkit.core.errors import InvalidInput
+from labkit.grading.grade import grade
+from labkit.grading.order import Order
+
 
 def labkit(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "labkit", *map(str, arguments)]
@@ -34,6 +38,28 @@ def test_bad_options(options: list[str], says: str, tmp_path: Path) -> None:
     assert says in said.stderr
     assert said.stderr.count("\n") == 1
     assert not (tmp_path / "out" / "records").exists() or not list((tmp_path / "out" / "records").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["nix"], "nix: there is no such file or folder"),
+        (["ada", "nix"], "nix: there is no such file or folder"),
+        (["class.csv", "hand.py"], "class.csv, hand.py: there is no submission there; name folders"),
+        (["empty"], "empty: there is no submission there"),
+    ],
+)
+def test_what_holds_no_submission_is_refused_before_anything_is_written(
+    given: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    submitted.hand_in(tmp_path, "ada", submitted.answers())
+    for name in ("class.csv", "hand.py"):
+        (tmp_path / name).write_text("id,name\n")
+    with pytest.raises(InvalidInput, match=says):
+        grade(Order([*map(Path, given)], Path("out"), submitted.COURSE), lambda *_: None)
+    assert not Path("out").exists()
 
 
 def test_a_batch_at_the_command_line(tmp_path: Path) -> None:

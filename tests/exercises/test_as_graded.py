@@ -247,6 +247,13 @@ def test_the_command_has_an_exit_code(tmp_path: Path, capsys) -> None:
     assert json.loads(capsys.readouterr().out) == {str(path): [{"name": NAME, "state": "passed", "message": ""}]}
     assert command_line(["check", str(tmp_path)]) == 1
     assert "1 of 3 exercises pass." in capsys.readouterr().out
+    # One that is broken keeps no other from being checked.
+    (tmp_path / "a").mkdir()
+    saved(tmp_path / "a", "{", path.stem)
+    assert command_line(["check", str(tmp_path)]) == 64
+    said = capsys.readouterr()
+    assert "1 of 3 exercises pass." in said.out
+    assert "not a notebook" in said.err
     assert command_line(["check", str(path), "--only", "06-key"]) == 64
     assert "name the notebook that does" in capsys.readouterr().err
 

@@ -10,7 +10,7 @@ import pytest
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.asking import RemoteAnswer
-from labkit.grading.marking import mark
+from labkit.grading.marking import _in_words, mark
 from labkit.grading.order import Patience
 from labkit.grading.sandbox.inside.frames import FrameError, receive, send
 from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kind, Level, Variant
@@ -198,6 +198,10 @@ def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callab
     assert "hidden variant" in mark(exercise(judge, told[0]), ask(says("{}")), told[2:]).shown
     item = mark(exercise(judge, told[1]), ask(says("{}")), ())
     assert item.shown == "n is 2 Observed: seen Expected: wanted"
+    twice = Finding(
+        passed=False, message="Record 0 is lost.", observed="record 0 is lost", expected="record 0 is there"
+    )
+    assert _in_words(twice) == "Record 0 is lost. Expected: record 0 is there"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import exercise_sources
@@ -67,11 +67,14 @@ def test_a_mistake_is_one_sentence_with_the_remedy(section: str, says: str, tmp_
 def test_what_release_writes_is_what_grade_reads(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# The lab\n")
     title = 'Sheet "5"\nand\x7f \\u \N{GRINNING FACE} more'
-    plan = assignment.plan(["06", COMMIT], COURSE, f"{title}\udc80", "2027-01-31T18:00")
+    plan = assignment.plan(["06", f"{COMMIT}.ipynb"], COURSE, f"{title}\udc80", "2027-01-31T18:00")
     found = rules.read(assignment.write(tmp_path, plan, COURSE), COURSE)
     assert found.title == f"{title}\\udc80"
     assert found.asked == tuple(name for name, each in COURSE.exercises.items() if each.notebook in {COMMIT, SINKS})
     assert found.deadline == datetime(2027, 1, 31, 18).astimezone()
+    assert found.deadline is not None
+    assert assignment.note_on(plan, found.deadline - timedelta(minutes=1)) == ""
+    assert "the deadline 2027-01-31T18:00 is over" in assignment.note_on(plan, found.deadline)
     shown = (tmp_path / "README.md").read_text()
     most = sum(COURSE.exercises[name].points for name in found.asked)
     assert f"{most} points in all. They are due on 2027-01-31 at 18:00." in shown

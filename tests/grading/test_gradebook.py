@@ -712,7 +712,7 @@ def test_all_mistakes_of_a_file_with_marks_are_told_at_once(tmp_path: Path) -> N
     with pytest.raises(InvalidInput) as refusal:
         by_hand(tmp_path, f"student,exercise,points\n{wrong}ada,01-why,2\n")
     said = str(refusal.value)
-    assert [f"line {number}:" in said for number in range(2, 7)] == [True, True, True, True, False]
+    assert [f"line {n}:" in line for n, line in enumerate(said.splitlines(), start=2)] == [True] * 4
     assert "did you mean '01-why'" in said
     with pytest.raises(InvalidInput, match=r"And 20 more mistakes\."):
         by_hand(tmp_path, "student,exercise,points\n" + "ada,99,1\n" * 30)
@@ -762,6 +762,7 @@ def test_the_same_file_and_the_same_answer_under_other_names(tmp_path: Path) -> 
     other = second.replace("return True", "return not False")
     kept = [record(name, sha256=name) for name in ("ada", "bob", "cem", "dora")]
     kept[3].sha256 = "ada"
+    kept.append(record("ada", notebook="02_other", items=[]))
     for one, code in zip(kept, (first, second, other, first), strict=True):
         one.items[1].code, one.items[1].structure = code, similarity.structure(code)
     found = [(pair.first, pair.second, [each.what for each in pair.matches]) for pair in similarity.pairs(kept)]

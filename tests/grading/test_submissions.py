@@ -204,6 +204,9 @@ def test_what_cannot_be_read_stands_under_to_settle_with_the_student_and_what_to
     submitted.hand_in(given, "zoe", submitted.answers())
     (other / "02_other.html").write_text("<html></html>")
     (other / "helpers.py").write_text("x = 1")
+    empty = submitted.hand_in(given, "txt", [cell["source"] for cell in submitted.released()][-1:])
+    (empty.parent / "answer.txt").write_text("Durable.")
+    (other / "notes.txt").write_text("Durable.")
     deep = packed(tmp_path / "deep.zip", {"01_sample.ipynb": GOOD}).read_bytes()
     inner = packed(tmp_path / "inner.zip", {"deep.zip": deep}).read_bytes()
     packed(given / "moodle.zip", {"Bob_1_assignsubmission_file_/bob.zip": inner})
@@ -216,9 +219,18 @@ def test_what_cannot_be_read_stands_under_to_settle_with_the_student_and_what_to
     assert "an archive within an archive" in asked["Bob"]
     assert "02_other.html" in asked["zoe"]
     assert "helpers.py" not in asked["zoe"]
-    unread = {student: one.unread for student, one in found(given, tmp_path / "read").items()}
+    assert "answer.txt was not graded" in asked["txt"]
+    assert "notes.txt" not in asked["zoe"]
     known = ("01_sample",)
-    assert unread == {"html": ("",), "docx": ("",), "cut": known, "rar": ("",), "Bob": ("",), "zoe": ()}
+    read_again = found(given, tmp_path / "read")
+    unread = {student: one.unread for student, one in read_again.items()}
+    settled_by = {student: [*one.settled_by.values()] for student, one in read_again.items()}
+    assert all(one.settled_by.keys() <= {*one.doubts} for one in read_again.values())
+    anything = [("",)]
+    assert settled_by == dict.fromkeys(("html", "docx", "rar", "Bob"), anything) | {
+        "cut": [known], "zoe": [], "txt": [known],
+    }  # fmt: skip
+    assert unread == {"html": ("",), "docx": ("",), "cut": known, "rar": ("",), "Bob": ("",), "zoe": (), "txt": ()}
     assert found(given, tmp_path / "again")["zoe"].path is not None
 
 
