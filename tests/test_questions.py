@@ -147,6 +147,8 @@ def test_an_unknown_question_gets_the_nearest_name(monkeypatch):
     for verb in (lab.ask, lab.answer):
         with pytest.raises(InvalidInput, match=r"'00-row'; did you mean '00-rows'\?"):
             verb("00-row")
+    with pytest.raises(InvalidInput, match=r'02-dedup is an exercise, not a question: lab\.check\("02-dedup"\) checks'):
+        lab.ask("02-dedup")
 
 
 @pytest.mark.parametrize("name", [5, ["x"], {"x": 1}])

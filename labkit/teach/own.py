@@ -113,12 +113,13 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
     return effect_line(rows, title=f"The first batch of {name}, {done} at each place, and what came of it")
 
 
-def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = ()) -> Tried:
+def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:
     """Kill a sink before every request of three batches, or stop the older of two writers there, and judge the rows.
 
     `kind` is the kind of store: `table`, `folder` or `writers`. A sink that survives this gets twelve batches of items
     that are easily confused, from queries with similar names, with an older checkpoint and with a second query. `also`
-    names further axes. Raises `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
+    names further axes, and `called` is what the learner has called. Raises `InvalidInput` for an unknown kind, or if
+    the function cannot be called as a sink.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -131,7 +132,7 @@ def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = ()) -
     try:
         axes, places = tried(answer, usual, name=name, kind=kind, more=more, also=also)
     except (AnswerFailed, Unusable) as error:
-        raise InvalidInput(f"lab.try_sink(): {error}") from None
+        raise InvalidInput(f"{called}: {error}") from None
     return Tried(name, axes, places, "stopped" if kind == "writers" else "killed")
 
 

@@ -18,10 +18,11 @@ SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encodin
 """The code that `save_sink` adds to a file so that Spark and a reader can call the sink."""
 
 
-def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
+def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab.save_sink()") -> str:
     """Write a sink's source into a file, with the code that Spark needs, and return `FILE:NAME` for the crash test.
 
-    Raises `InvalidInput` if the function is not defined in a cell, or if `file` or `kind` cannot be used.
+    `called` is what the learner has called. Raises `InvalidInput` if the function is not defined in a cell, or if
+    `file` or `kind` cannot be used.
     """
     path = Path(file)
     try:
@@ -29,30 +30,41 @@ def save_sink(sink: Callable[..., Any], file: str, kind: str) -> str:
     except (OSError, TypeError):
         source = ""
     name = getattr(sink, "__name__", "")
-    if not inspect.isfunction(sink) or not source.startswith(f"def {name}("):
+    if not inspect.isfunction(sink) or name == "<lambda>":
+        raise InvalidInput(f"{called}: the sink is {_what(sink)}; define it in a cell as a function, with def.")
+    if not source.startswith(f"def {name}("):
         raise InvalidInput(
-            "lab.save_sink(): Python does not know the source of this function; define it in a cell, with def."
+            f"{called}: Python does not know the source of this function; define it in a cell, with def."
         )
     if kind not in STORES:
-        raise InvalidInput(f'lab.save_sink(): kind="{kind[:40]}" is not accepted; write "table" or "folder".')
+        raise InvalidInput(f'{called}: kind="{kind[:40]}" is not accepted; write "table" or "folder".')
     if path.suffix != ".py" or not path.stem.isidentifier():
         raise InvalidInput(
-            f'lab.save_sink(): {file or "an empty name"} is not the name of a Python file; write it as in "my_sink.py".'
+            f'{called}: {file or "an empty name"} is not the name of a Python file; write it as in "my_sink.py".'
         )
     if not path.parent.is_dir():
-        raise InvalidInput(f"lab.save_sink(): the folder {path.parent} does not exist; make it first, or leave it out.")
+        raise InvalidInput(f"{called}: the folder {path.parent} does not exist; make it first, or leave it out.")
     try:
         if path.exists() and WRITTEN not in path.read_text(encoding="utf-8", errors="replace"):
             raise InvalidInput(
-                f"lab.save_sink(): {file} already exists and lab.save_sink() did not write it; choose another name."
+                f"{called}: {file} already exists and lab.save_sink() did not write it; choose another name."
             )
         path.write_text(sink_file(source, name, path, kind), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(
-            f"lab.save_sink(): {file} cannot be written ({error.strerror}); name a file in a folder where "
-            "you may write."
+            f"{called}: {file} cannot be written ({error.strerror}); name a file in a folder where you may write."
         ) from None
     return f"{path}:foreach_batch"
+
+
+def _what(sink: object) -> str:
+    if inspect.isfunction(sink):
+        return "a lambda, which has no name"
+    if inspect.isclass(sink):
+        return f"the class {sink.__name__[:40]}"
+    if inspect.isbuiltin(sink):
+        return f"Python's own function {sink.__name__[:40]}"
+    return f"of the type {type(sink).__name__[:40]}"
 
 
 def sink_file(source: str, name: str, path: Path, kind: str) -> str:

@@ -1,25 +1,40 @@
 """The sink that a learner writes in the first notebook and improves through the course: its file, tests and history.
 
+    python -m labkit.teach.own_history NAME
+
+is the process that runs the file and tests the function NAME in it, so that a file that ends its process does not end
+the learner's notebook. It prints one line of JSON.
+
 The file is the learner's own, written by `save_sink` and then edited by hand. What each test finds is kept in the
 progress file, one record for each notebook that asks for another edition.
 """
 
 import os
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from labkit.core.errors import InvalidInput
+import msgspec
+
+from labkit.core.errors import InvalidInput, MissingSolution
 from labkit.core.words import columns, nearest, sentence
+from labkit.host.processes.own_python import own_python
 from labkit.teach import own
 from labkit.teach.exercises import progress
+from labkit.teach.exercises.namespace import TooLong, time_limit
 from labkit.teach.exercises.own_sink.axes import AXES, RESTORED
 from labkit.teach.own_file import first_function, save_sink, sink_file
 from labkit.view.card import BAD, DIM, GOOD, Card, bundle, para, table
 
 FILE = Path("my_sink.py")
+FILE_SECONDS = 10.0
+"""The number of seconds that the file may run until its functions are defined."""
+_CALLED = "lab.my_sink()"
 EDITIONS = ("00", "02", "06", "11", "12", "14")
 """The numbers of the notebooks after which the sink is tested."""
 TESTED = (*AXES["table"], RESTORED)
@@ -96,7 +111,7 @@ def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
         kept = _replace(sink)
     elif not FILE.exists():
         _begin()
-    tried = own.try_sink(_in_file(), "table", also=(RESTORED,))
+    tried = _tried()
     wrong = [each.axis for each in tried.axes if each.wrong]
     progress.note(f"sink-{after}", state="tested", came=wrong)
     return SinkHistory(tried, [(each, came) for each in EDITIONS if (came := _came(each)) is not None], kept)
@@ -114,7 +129,7 @@ def _replace(sink: Callable[..., Any]) -> Path | None:
     if before:
         copy.write_bytes(before)
     try:
-        save_sink(sink, str(FILE), "table")
+        save_sink(sink, str(FILE), "table", _CALLED)
     finally:
         if before and FILE.read_bytes() == before:
             copy.unlink()
@@ -135,16 +150,55 @@ def _begin() -> None:
     part.replace(FILE)
 
 
-def _in_file() -> Callable[..., Any]:
-    """Return the first function of the file, which is the sink."""
+class _Outcome(msgspec.Struct):
+    """What the other process found: the results, or the sentence with which it refuses the file."""
+
+    tried: own.Tried | None = None
+    refused: str = ""
+    is_missing: bool = False
+    """Whether the sink is still a stub."""
+
+
+def _tried() -> own.Tried:
+    """Return the results of the sink in the file, which another process runs.
+
+    Raises `InvalidInput` if it cannot be tested, and `MissingSolution` if it is still a stub.
+    """
     name = first_function(FILE)
     if not name:
         raise InvalidInput(
             f"{FILE} defines no function: write the sink at its beginning, with def, or delete the file."
         )
+    # A process that ends early leaves files in its temporary folder, which are removed with this one.
+    with TemporaryDirectory(prefix="labkit-my-sink-") as folder:
+        ended = subprocess.run(
+            own_python("-m", "labkit.teach.own_history", name), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env=os.environ | {"TMPDIR": folder}, check=False,
+        )  # fmt: skip
     try:
-        found = runpy.run_path(str(FILE))[name]
-    except Exception as error:
+        outcome = msgspec.json.decode(ended.stdout, type=_Outcome)
+    except msgspec.DecodeError:
+        raise InvalidInput(
+            f"{FILE} ended its process with exit code {ended.returncode} while it was tried; take out what does that, "
+            "such as os._exit()."
+        ) from None
+    if outcome.tried is None:
+        raise (MissingSolution if outcome.is_missing else InvalidInput)(outcome.refused)
+    return outcome.tried
+
+
+def _in_file(name: str) -> Callable[..., Any]:
+    """Run the file, and return its function of that name. Raises `InvalidInput`."""
+    # A notebook finds modules beside it, and so does the file.
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        with time_limit(FILE_SECONDS):
+            found = runpy.run_path(str(FILE))[name]
+    except TooLong:
+        raise InvalidInput(
+            f"{FILE} ran longer than {FILE_SECONDS:.0f} seconds before it defined {name}; take out what takes so long."
+        ) from None
+    except (Exception, SystemExit) as error:
         raise InvalidInput(f"{FILE} cannot be run: {type(error).__name__}: {error}") from None
     if not callable(found):
         raise InvalidInput(
@@ -152,3 +206,18 @@ def _in_file() -> Callable[..., Any]:
         )
     sink: Callable[..., Any] = found
     return sink
+
+
+def main(name: str) -> None:
+    """Run the file, test its function, and print the outcome to a descriptor that the file's own output misses."""
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        outcome = _Outcome(own.try_sink(_in_file(name), "table", also=(RESTORED,), called=_CALLED))
+    except (InvalidInput, MissingSolution) as error:
+        outcome = _Outcome(refused=str(error), is_missing=isinstance(error, MissingSolution))
+    os.write(channel, msgspec.json.encode(outcome))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.arguments import takes
+from labkit.core.errors import InvalidInput
 from labkit.host.browser import IN_BROWSER, INSTALL
 
 if TYPE_CHECKING:
@@ -24,7 +25,11 @@ def ask(name: str) -> None:
     The next cells run even if you do not answer. Raises `InvalidInput` if there is no such question.
     """
     if questions := _part("labkit.teach.questions.asking"):
-        questions.ask(name)
+        try:
+            questions.ask(name)
+        except InvalidInput:
+            _refuse_exercise(name)
+            raise
 
 
 @takes('lab.answer("00-rows", outcome.verdict.rows)')
@@ -138,6 +143,13 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     """
     module = _own()
     return module.crash_test(subject, options=options) if module else None
+
+
+def _refuse_exercise(name: object) -> None:
+    """Raise `InvalidInput` if what is no question is an exercise, because their names look alike."""
+    exercises = _part("labkit.teach.exercises.registry")
+    if exercises and isinstance(name, str) and name in exercises.assignments():
+        raise InvalidInput(f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.')
 
 
 def _exercises() -> ModuleType | None:

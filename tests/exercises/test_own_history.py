@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from labkit import lab
-from labkit.core.errors import InvalidInput
+from labkit.core.errors import InvalidInput, LabError
 from labkit.teach import own, own_history
 from labkit.teach.exercises.own_sink.axes import RESTORED
 from labkit.teach.own_history import FILE, SinkHistory
@@ -95,3 +95,44 @@ def test_what_is_no_sink_is_refused_with_one_sentence() -> None:
     FILE.write_text("def my_sink(db, query, batch, rows):\n    pass\n1 / 0\n")
     with pytest.raises(InvalidInput, match=r"cannot be run: ZeroDivisionError"):
         lab.my_sink(after="02")
+
+
+class Sink:
+    def __call__(self) -> None:
+        """Hand over nothing."""
+
+
+@pytest.mark.parametrize(
+    ("sink", "what"),
+    [
+        (lambda db, query, batch, rows: None, "a lambda, which has no name"),
+        (Sink, "the class Sink"),
+        (Sink(), "of the type Sink"),
+        (print, "Python's own function print"),
+    ],
+)
+def test_what_is_no_function_of_a_cell_is_named_as_what_it_is(sink: object, what: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        lab.my_sink(sink, after="00")
+    assert str(refusal.value) == f"lab.my_sink(): the sink is {what}; define it in a cell as a function, with def."
+
+
+@pytest.mark.parametrize(
+    ("at_once", "in_the_sink", "says"),
+    [
+        ("", "while True: pass", r"^lab\.my_sink\(\): my_sink took longer than 5 seconds"),
+        ("", "os._exit(3)", "ended its process with exit code 3"),
+        ("os._exit(3)", "pass", "ended its process with exit code 3"),
+        ("raise SystemExit", "pass", "cannot be run: SystemExit"),
+        ("print(5)", "raise NotImplementedError", "my_sink is not written yet"),
+    ],
+)
+def test_a_file_that_ends_or_hangs_does_not_end_the_notebook(
+    at_once: str, in_the_sink: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    FILE.write_text(f"import os\ndef my_sink(db, query, batch, rows):\n    {in_the_sink}\n{at_once}\n")
+    with pytest.raises(LabError, match=says):
+        lab.my_sink(after="02")
+    assert [path.name for path in tmp_path.iterdir()] == ["my_sink.py"]
