@@ -20,17 +20,19 @@ from nbformat import NotebookNode
 
 from labkit import __version__
 from labkit.host.servers.kafka_jars import VERSION as KAFKA
-from labkit.teach.exercises.cells import bound, normal, used
+from labkit.teach.exercises.cells import SET_UP, bound, normal, used
 
 FOLDER = Path("build", "recorded")
 """Where the notebooks that were run lie, below the project's folder."""
 REAL = {
-    *("copy_topic", "count_effects", "crash", "crash_each", "crash_test", "doctor", "engines", "kafka", "kill_engines"),
-    *("matrix", "measure_rows", "measure_waits", "panel", "postgres", "save_sink", "seen_over_time", "spark"),
-    *("stopped_writers", "ten_steps", "totals", "try_sink", "try_timeouts"),
+    *("copy_topic", "count_effects", "crash", "crash_each", "crash_test", "doctor", "engines", "expected_wait"),
+    *("kafka", "kill_engines", "matrix", "measure_rows", "measure_waits", "panel", "postgres", "save_sink"),
+    *("seen_over_time", "spark", "stopped_writers", "ten_steps", "totals", "try_sink", "try_timeouts"),
 }
 """The functions of `lab` that start processes, or draw with a library that the browser lacks."""
-IMPORTED = re.compile(r"^\s*(?:import|from) +(?:kafka|matplotlib|psycopg|pyspark|signal|subprocess)\b", re.MULTILINE)
+IMPORTED = re.compile(
+    r"^\s*(?:import|from) +(?:kafka|matplotlib|psycopg|pyspark|signal|subprocess)\b|\bos\.link\b", re.MULTILINE
+)
 CALLED = re.compile(r"\blab\.(\w+)")
 ANSWERED = re.compile(r"lab\.answer\(\s*\"([^\"]+)\"")
 LEARNERS = {"exercise", "check", "rules", "task"}
@@ -68,15 +70,19 @@ def recordings(root: Path, notebooks: Iterable[Path]) -> dict[str, tuple[str, li
 def real(notebook: NotebookNode) -> Iterator[str]:
     """The code cells that need real processes, as `normal` gives them."""
     results: set[str] = set()
+    plain: set[str] = set()
     for cell in notebook.cells:
         if cell.cell_type != "code" or LEARNERS & build_notebooks.tags(cell):
             continue
         source = str(cell.source)
         if REAL & {*CALLED.findall(source)} or IMPORTED.search(source) or results & used(source):
-            results |= bound(source) - {"lab"}
+            # It may also change what it uses, such as a file; the parameters it only reads.
+            results |= (bound(source) | (used(source) & plain)) - {"lab"}
             yield normal(source)
         else:
             results -= bound(source)
+            if not build_notebooks.tags(cell) & SET_UP:
+                plain |= bound(source)
 
 
 def _plain(output: NotebookNode) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.arguments import takes
 from labkit.core.errors import InvalidInput
-from labkit.host.browser import IN_BROWSER, INSTALL
+from labkit.host.browser import IN_BROWSER, needs_installation
 
 if TYPE_CHECKING:
     from labkit.teach import own, own_history
@@ -100,7 +100,7 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
     queries that have similar names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is
     unknown or the function cannot be called as a sink.
     """
-    module = _own()
+    module = None if _is_refused("lab.try_sink") else _own()
     return module.try_sink(sink, kind) if module else None
 
 
@@ -113,8 +113,7 @@ def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_histo
     older editions are listed beside it. `after` is the number of the notebook. Takes about ten seconds. Raises
     `InvalidInput` if the file or the number cannot be used.
     """
-    if IN_BROWSER:
-        print(f"Your sink is tested by killing real processes, which a browser does not have: {INSTALL}.")
+    if _is_refused("lab.my_sink"):
         return None
     return import_module("labkit.teach.own_history").my_sink(sink, after) if _exercises() else None
 
@@ -126,7 +125,7 @@ def save_sink(sink: Callable[..., Any], file: str = "saved_sink.py", kind: str =
     `kind` is the kind of store, `"table"` or `"folder"`. The function may use nothing but its arguments. Raises
     `InvalidInput` if its source cannot be found, or if `file` or `kind` cannot be used.
     """
-    if not _exercises():
+    if _is_refused("lab.save_sink") or not _exercises():
         return ""
     return str(import_module("labkit.teach.own_file").save_sink(sink, file, kind))
 
@@ -141,7 +140,7 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
     missing, or the sink is still a stub, a card says that nothing was tested. Raises `InvalidInput` if the subject or
     an option cannot be used.
     """
-    module = _own()
+    module = None if _is_refused("lab.crash_test") else _own()
     return module.crash_test(subject, options=options) if module else None
 
 
@@ -150,6 +149,13 @@ def _refuse_exercise(name: object) -> None:
     exercises = _part("labkit.teach.exercises.registry")
     if exercises and isinstance(name, str) and name in exercises.assignments():
         raise InvalidInput(f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.')
+
+
+def _is_refused(name: str) -> bool:
+    """Return whether this Python runs in a browser, which cannot kill a sink; if so, print how to install the lab."""
+    if IN_BROWSER:
+        print(needs_installation(name))
+    return IN_BROWSER
 
 
 def _exercises() -> ModuleType | None:

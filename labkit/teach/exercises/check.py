@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from labkit.core.errors import MissingSolution
+from labkit.core.errors import MissingSolution, ServiceUnavailable
 from labkit.core.words import columns
 from labkit.host.browser import IN_BROWSER, INSTALL
 from labkit.teach.exercises import progress as notes
@@ -46,7 +46,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
     """
     try:
         _check(name, strict=strict)
-    except (ImportError, OSError):
+    except (ImportError, OSError, ServiceUnavailable):
         if not IN_BROWSER:
             raise
         print(f"{name} is judged with real processes, which a browser does not have: {INSTALL}.")
