@@ -269,7 +269,7 @@ class Sink:
     ids=["lambda", "method", "class", "partial", "built in"],
 )
 def test_what_is_no_function_with_a_def_is_not_saved(sink: Callable[..., Any], tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="define it in a cell, with def"):
+    with pytest.raises(InvalidInput, match="define it in a cell as a function, with def"):
         lab.save_sink(sink, str(tmp_path / "my_sink.py"))
     assert list(tmp_path.iterdir()) == []
 

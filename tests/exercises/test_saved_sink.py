@@ -76,9 +76,9 @@ def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sink", "file", "said"),
     [
-        (lambda *_: None, "my_sink.py", "define it in a cell, with def"),
-        (partial(raises, None), "my_sink.py", "define it in a cell, with def"),
-        (print, "my_sink.py", "define it in a cell, with def"),
+        (lambda *_: None, "my_sink.py", "define it in a cell as a function, with def"),
+        (partial(raises, None), "my_sink.py", "define it in a cell as a function, with def"),
+        (print, "my_sink.py", "define it in a cell as a function, with def"),
         (raises, "my_sink.txt", "not the name of a Python file"),
         (raises, "my sink.py", "not the name of a Python file"),
         (raises, "nowhere/my_sink.py", "nowhere does not exist"),
