@@ -61,7 +61,8 @@ class WarmJob:
         while not (self._place / READY).exists():
             if self.ahead.has_ended or time.monotonic() > finish:
                 line = telling_line(self.log.read_text(encoding="utf-8", errors="replace"))
-                raise JobFailed(f"Spark could not be started for the sink; it said {line[:200]!r}")
+                late = "" if self.ahead.has_ended else f" within {START_SECONDS:.0f} s"
+                raise JobFailed(f"Spark could not be started for the sink{late}; it said {line[:200]!r}")
             time.sleep(_POLL)
 
     def go(self, order: Go) -> None:
