@@ -1,7 +1,7 @@
 """Compare results in one table: runs and simulations by their verdicts, searches by the claims that they broke."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from labkit.core.errors import InvalidInput
 from labkit.core.moments import spoken
@@ -9,10 +9,13 @@ from labkit.core.verdict import Guarantee
 from labkit.core.words import columns, nearest
 from labkit.runs.outcome import Outcome
 from labkit.sim.scenarios import Fact
-from labkit.teach.copied import CopyOutcome
 from labkit.teach.results import Search, Walk
+from labkit.teach.server_outcomes import CopyOutcome, ShopOutcome
 from labkit.view import verdict_parts
 from labkit.view.card import BAD, Card, Cell, bundle, table
+
+Result: TypeAlias = Outcome | Walk | Search | CopyOutcome | ShopOutcome
+"""What can be compared: runs, simulated runs, searches, and what was done by hand on a real server."""
 
 BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome, two_phase=second)."
 
@@ -20,7 +23,7 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 class Comparison:
     """A table of named results: runs with their verdicts, searches with their states and broken claims."""
 
-    def __init__(self, named: Mapping[str, Outcome | Walk | Search | CopyOutcome], facts: Sequence[str] = ()) -> None:
+    def __init__(self, named: Mapping[str, Result], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)
         self.rows: dict[str, Mapping[str, str]] = {
             name: {**_facts_of(each, facts), **_compared(each)} for name, each in named.items()
@@ -62,14 +65,14 @@ class Comparison:
         return bundle(self.html(), str(plain))
 
 
-def _guarantee(result: Outcome | Walk | Search | CopyOutcome) -> Guarantee | None:
+def _guarantee(result: Result) -> Guarantee | None:
     try:
         return result.guarantee if isinstance(result, Search) else result.verdict.guarantee
     except InvalidInput:
         return None
 
 
-def _facts_of(result: Outcome | Walk | Search | CopyOutcome, facts: Sequence[str]) -> Mapping[str, str]:
+def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
     """Return the facts that `facts` names for a simulated run, as text by column name.
 
     Raises `InvalidInput` if the result has no such fact.
@@ -92,7 +95,7 @@ def _short(fact: Fact) -> str:
     return "-" if fact is None else str(fact)
 
 
-def _compared(result: Outcome | Walk | Search | CopyOutcome) -> Mapping[str, str]:
+def _compared(result: Result) -> Mapping[str, str]:
     guarantee = _guarantee(result)
     if isinstance(result, Search):
         states = f"{result.states:,}" if result.exhausted else f"{result.states:,}, not all"
@@ -103,11 +106,7 @@ def _compared(result: Outcome | Walk | Search | CopyOutcome) -> Mapping[str, str
     return verdict_parts.in_columns(result.verdict)
 
 
-def compare(
-    *results: Mapping[str, Outcome | Walk | Search | CopyOutcome],
-    facts: Sequence[str] | str = (),
-    **named: Outcome | Walk | Search | CopyOutcome,
-) -> Comparison:
+def compare(*results: Mapping[str, Result], facts: Sequence[str] | str = (), **named: Result) -> Comparison:
     """Return a table that compares results side by side, as in `lab.compare(append=outcome, two_phase=second)`.
 
     Pass a dict if the names contain spaces. `facts` adds columns for facts of simulated runs (`facts=["counts"]`).
@@ -118,7 +117,7 @@ def compare(
     if not chosen:
         raise InvalidInput(BY_NAME)
     for name, each in chosen.items():
-        if not isinstance(each, Outcome | Walk | Search | CopyOutcome):
+        if not isinstance(each, Result):
             raise InvalidInput(
                 f"lab.compare(): {name[:40]} is not a result of a run or a search; pass a result of "
                 "lab.crash or lab.explore."

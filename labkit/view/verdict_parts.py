@@ -53,11 +53,16 @@ def why(verdict: Verdict) -> str:
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """Return a verdict as one row of a table that compares results: the text for each column, by the column's name."""
+    """Return a verdict as one row of a table that compares results: the text for each column, by the column's name.
+
+    Only a verdict on rows that no input explains has a column for them.
+    """
+    unexplained = {"unexplained": f"{len(verdict.unexpected):,}"} if verdict.unexpected else {}
     return {
         "guarantee": word(verdict.guarantee),
         "lost": f"{len(verdict.lost):,}",
         "twice": f"{len(verdict.duplicate):,}",
+        **unexplained,
         "jumps back": f"{len(verdict.regression):,}",
         "rows": f"{verdict.rows:,}",
     }

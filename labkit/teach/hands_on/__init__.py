@@ -2,6 +2,7 @@
 
     lab.postgres()    sessions that run SQL and show the result
     lab.kafka()       topics, and the records that a reader at each isolation level gets
+    lab.shop()        programs that write into both, and are killed in between
     lab.said(...)     several answers of servers on one card
 
 Either server is the user's own (`LABKIT_POSTGRES`, `LABKIT_KAFKA`), or a private one that ends with this

@@ -20,8 +20,8 @@ from labkit.stores.contract import Handle
 from labkit.stores.kafka.group import Group
 from labkit.stores.kafka.reader import READ_COMMITTED, READ_UNCOMMITTED, Entry
 from labkit.stores.kafka.writer import KafkaTransaction
-from labkit.teach.copied import CopyOutcome
 from labkit.teach.hands_on.kafka import Kafka, Look, Topic
+from labkit.teach.server_outcomes import CopyOutcome
 from labkit.view.card import Card, table
 
 Trusted = Literal["checkpoint", "group"]

@@ -6,7 +6,7 @@ than that when a program dies.
 
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -133,6 +133,12 @@ class Postgres:
         self.address = server.address
         self._server, self._schema = server, f"notebook_{uuid.uuid4().hex[:12]}"
         self._sessions: list[Session] = []
+        self._cleaning: list[Callable[[], object]] = []
+
+    @property
+    def name(self) -> str:
+        """The name of this notebook's schema, for other things on the server that need a name of their own."""
+        return self._schema
 
     @property
     def is_private(self) -> bool:
@@ -176,8 +182,14 @@ class Postgres:
         another = "no" if after.pid in killed else "yes"
         return answers.ServerAnswer(f"the server died by signal 9; another process runs now: {another}")
 
+    def at_clean(self, close: Callable[[], object]) -> None:
+        """Call `close` when the notebook's tables and sessions are removed, before they are."""
+        self._cleaning.append(close)
+
     def clean(self) -> None:
         """Close all sessions, roll back their transactions that are still prepared, and drop the schema."""
+        while self._cleaning:
+            self._cleaning.pop()()
         gids = [gid for session in self._sessions for gid in session.gids]
         for session in self._sessions:
             session.close()
@@ -201,7 +213,9 @@ def postgres() -> Postgres:
     for earlier in _last:
         earlier.clean()
     _last.clear()
-    client = Postgres(private.find(addresses.POSTGRES, partial(tethered_postgres, "--no-sync")))
+    # Logical decoding reads more of the log than the default writes.
+    start = partial(tethered_postgres, "--no-sync", "-c", "wal_level=logical")
+    client = Postgres(private.find(addresses.POSTGRES, start))
     if not client.is_private:
         private.at_end(client.clean)
     _last.append(client)

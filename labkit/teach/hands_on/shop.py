@@ -1,0 +1,215 @@
+"""A shop with a database and a topic, to see what a crash between two writes leaves: real processes, a real SIGKILL.
+
+    orders       the changes of orders that the shop's database has committed: what is true
+    outbox       messages about them, written in the same transaction, each marked once it is sent
+    the topic    the messages that the warehouse gets
+    seen         the ids that the warehouse has processed
+    parcels      what the warehouse has done about them
+
+The warehouse's tables lie in the same PostgreSQL as the shop's, but no transaction here touches both.
+"""
+
+import inspect
+import subprocess
+import textwrap
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from labkit.core.arguments import takes
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.judge import judge
+from labkit.core.records import History, Observation, Reading, Record
+from labkit.host import addresses
+from labkit.host.processes.own_python import own_python
+from labkit.host.servers.postgres_connection import Connection, explained, redacted
+from labkit.teach.hands_on.answers import ServerAnswer
+from labkit.teach.hands_on.kafka import kafka
+from labkit.teach.hands_on.postgres import Session, postgres
+from labkit.teach.hands_on.shop_process import GET, PATIENCE, PEEK, Change, Life, Place, Task, connected, read, streamed
+from labkit.teach.server_outcomes import ShopOutcome
+
+TABLES = (
+    "CREATE TABLE orders (id int PRIMARY KEY, name text, state text)",
+    "CREATE TABLE outbox (id int PRIMARY KEY, name text, state text, sent boolean DEFAULT false)",
+    "CREATE TABLE seen (id int PRIMARY KEY)",
+    "CREATE TABLE parcels (id int, name text, state text, place serial)",
+)
+
+
+class Shop:
+    """A new database and a new topic of the shop."""
+
+    def __init__(self) -> None:
+        self._postgres = postgres()
+        self._topic = kafka().topic()
+        self._place = Place(self._postgres.address, self._postgres.name, str(self._topic.store.folder))
+        self._session = self._postgres.session("shop")
+        self._replication: Connection | None = None
+        level = self._session.run("SHOW wal_level").value
+        if level != "logical":
+            raise ServiceUnavailable(
+                f"The PostgreSQL of {addresses.POSTGRES} runs with wal_level = {level}, but logical decoding needs "
+                f"logical; set it and restart the server, or unset {addresses.POSTGRES} for a private server."
+            )
+        self._session.run(*TABLES)
+        self.db = connected(self._place)
+        """A connection of psycopg to the shop's tables; every statement commits by itself."""
+        self._postgres.at_clean(self.close)
+
+    def session(self, name: str) -> Session:
+        """Open a connection under a name, to send SQL by hand."""
+        return self._postgres.session(name)
+
+    def sell(self, change: Change) -> None:
+        """Commit a change of an order and its row in the outbox, in one transaction."""
+        with self.db.transaction():
+            self.db.execute("INSERT INTO orders VALUES (%s, %s, %s)", change)
+            self.db.execute("INSERT INTO outbox VALUES (%s, %s, %s)", change)
+
+    def run(self, program: Callable[..., object], *changes: Change, kill: str = "") -> ServerAnswer:
+        """Run a function of yours in a process of its own, once for each change, and return what became of it.
+
+        The function gets the shop, and a change if there are any. The process dies by SIGKILL at the moment `kill`,
+        which the function names by `shop.at(...)`; a new process goes on with the next change, or calls the function
+        again. Raises `InvalidInput` if the function never reaches the moment, and `JobFailed` with its error.
+        """
+        name = getattr(program, "__name__", "program")
+        lives = self._lives(Task(self._place, _source(program), name, changes, kill))
+        for life in lives:
+            if life.error:
+                raise JobFailed(f"{name}: {life.error}. The process gets this function alone, without other cells.")
+        if not kill:
+            return ServerAnswer(f"{name}: ended")
+        if lives[0].signal == 0:
+            moments = ", ".join(map(repr, dict.fromkeys(lives[0].moments))) or "none"
+            raise InvalidInput(f"{name} never reached the moment {kill!r}; the moments that it reached: {moments}.")
+        went_on = "a new one went on" if len(lives) > 1 else "nothing was left to do"
+        return ServerAnswer(f"{name}: the process died by signal {lives[0].signal} at '{kill}'; {went_on}")
+
+    def _lives(self, task: Task) -> list[Life]:
+        words = own_python("-m", "labkit.teach.hands_on.shop_process")
+        try:
+            ended = subprocess.run(
+                words, input=msgspec.json.encode(task), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+                timeout=3 * PATIENCE,
+            )  # fmt: skip
+            return msgspec.json.decode(ended.stdout, type=list[Life])
+        except (subprocess.TimeoutExpired, msgspec.DecodeError):
+            raise JobFailed(
+                f"{task.name}: the process that runs it ended without an answer; run the cell again."
+            ) from None
+
+    def messages(self) -> list[Change]:
+        """Return the messages in the topic, in order."""
+        return [change for change, _ in read(self._place.topic)]
+
+    def parcels(self) -> list[Change]:
+        """Return what the warehouse has done, in order."""
+        return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
+
+    def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
+        """Judge messages (by default those in the topic) by the changes that the shop's database has committed.
+
+        A message about a change that was never committed counts as a row that no input explains.
+        """
+        counts: dict[str, int] = {}
+        due: dict[Change, Record] = {}
+        for change in self._rows("SELECT id, name, state FROM orders ORDER BY id"):
+            counts[change[1]] = counts.get(change[1], 0) + 1
+            due[change] = Record(change[0], change[1], counts[change[1]])
+        got = self.messages() if messages is None else messages
+        rows = [Observation(*due.get(each, (each[0], each[1], 0)), 0, 1) for each in map(_as_change, got)]
+        return ShopOutcome(judge(due.values(), History([*rows, Reading("end")])))
+
+    def open_slot(self) -> str:
+        """Create the slot `shop.slot` for the outbox, and return the name of a snapshot of the moment of its creation.
+
+        The commands are CREATE PUBLICATION and, over the replication protocol, CREATE_REPLICATION_SLOT.
+        """
+        with explained(self.db, redacted(self._place.address)):
+            self.db.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE outbox").format(self._name))
+            self._replication = psycopg.connect(
+                make_conninfo(self._place.address, replication="database"), autocommit=True,
+                cursor_factory=psycopg.ClientCursor,
+            )  # fmt: skip
+            create = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput (SNAPSHOT 'export')").format(self._name)
+            row = self._replication.execute(create).fetchone()
+        assert row is not None
+        return str(row[2])
+
+    def rows(self, snapshot: str = "") -> list[Change]:
+        """Return the rows of the outbox as they are now, or as they were in this snapshot of `open_slot`."""
+        query = "SELECT id, name, state FROM outbox ORDER BY id"
+        if not snapshot:
+            return self._rows(query)
+        with self.db.transaction():
+            self.db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            self.db.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+            return self._rows(query)
+
+    def peek(self) -> list[Change]:
+        """Return what the slot has to deliver, and confirm nothing."""
+        return [change for change, _ in streamed(self.db, self._place, PEEK)]
+
+    def get(self) -> list[Change]:
+        """Return what the slot has to deliver, and confirm all of it."""
+        return [change for change, _ in streamed(self.db, self._place, GET)]
+
+    @property
+    def slot(self) -> str:
+        """The name of the shop's slot and publication; a slot's name is unique in the whole server."""
+        return self._place.schema
+
+    @property
+    def _name(self) -> sql.Identifier:
+        return sql.Identifier(self._place.schema)
+
+    def _rows(self, query: str) -> list[Change]:
+        return [_as_change(row) for row in self.db.execute(query.encode())]
+
+    def close(self) -> None:
+        """Remove the slot, which would else keep the server's log for ever, and the publication."""
+        if self._replication is not None:
+            self._replication.close()
+        with suppress(psycopg.Error):
+            slots = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
+            self.db.execute(slots, [self.slot])
+            self.db.execute(sql.SQL("DROP PUBLICATION IF EXISTS {}").format(self._name))
+        self.db.close()
+
+
+@takes("lab.shop()")
+def shop() -> Shop:
+    """Return a new shop on a real PostgreSQL and a real Kafka: yours, or private ones that end with this process.
+
+    Removes the tables and the topic of an earlier call. Raises `ServiceUnavailable` if no server can be started, or if
+    your own PostgreSQL does not run with wal_level=logical.
+    """
+    return Shop()
+
+
+def _as_change(row: Sequence[Any]) -> Change:
+    try:
+        number, name, state = row
+        return int(number), str(name), str(state)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"{str(row)[:40]!r} is no message; a message is (id, order, state), as (2, 'B', 'paid')."
+        ) from None
+
+
+def _source(program: object) -> str:
+    try:
+        if not inspect.isfunction(program) or program.__name__ == "<lambda>":
+            raise TypeError
+        return textwrap.dedent(inspect.getsource(program))
+    except (OSError, TypeError):
+        raise InvalidInput(
+            "shop.run() needs a function that you have defined with def, as in shop.run(relay)."
+        ) from None

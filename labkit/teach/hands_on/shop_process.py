@@ -1,0 +1,240 @@
+"""Run a learner's program against the shop in a process that dies at a named moment, and once more after its death.
+
+    python -m labkit.teach.hands_on.shop_process
+
+reads a `Task` from standard input and prints a `Life` for each process in which the program ran. Those processes are
+forked from this one, which has imported everything and holds no connection, so a restart takes milliseconds.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from labkit.core.records import Observation
+from labkit.host.servers.postgres_connection import Connection, connect
+from labkit.stores.kafka.group import Group
+from labkit.stores.kafka.reader import READ_COMMITTED, Reader
+from labkit.stores.kafka.store import KafkaStore
+
+Change = tuple[int, str, str]
+"""One change of an order, and the message about it: the change's id, the name of the order, its new state."""
+PATIENCE = 60.0
+"""The number of seconds that one process of a program may take."""
+PEEK, GET = "pg_logical_slot_peek_binary_changes", "pg_logical_slot_get_binary_changes"
+"""The functions of PostgreSQL that read a slot without and with confirming what they return."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where the shop is: the server's address, the schema, which also names slot and publication, and the topic."""
+
+    address: str
+    schema: str
+    topic: str
+    """The folder of the topic's store."""
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A learner's program, its place, and what happens to it."""
+
+    place: Place
+    source: str
+    name: str
+    """The name of the function that `source` defines."""
+    changes: Sequence[Change]
+    """The program is called once for each of them; without any, it is called once with the shop alone."""
+    kill: str
+    """The moment at which the first process dies; an empty text for none."""
+
+
+class Life(msgspec.Struct, frozen=True):
+    """The record of one process: which signal ended it, how many calls it began, and the moments that it reached."""
+
+    signal: int
+    begun: int
+    moments: Sequence[str]
+    error: str = ""
+
+
+def connected(place: Place) -> Connection:
+    """Connect to the shop's tables; every statement commits by itself, except in a `with db.transaction()` block."""
+    connection = connect(place.address)
+    connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(place.schema)))
+    return connection
+
+
+def inserted(data: bytes) -> Change | None:
+    """Return the change in a message of `pgoutput` if it reports an inserted row; None for any other message.
+
+    Source: PostgreSQL 18, "Logical Replication Message Formats": `I`, the table's oid, `N`, the number of columns, and
+    for each column `t`, its length, and its text.
+    """
+    if data[:1] != b"I":
+        return None
+    values, rest = [], data[8:]
+    while rest:
+        length = int.from_bytes(rest[1:5], "big") if rest[:1] == b"t" else 0
+        start = 5 if rest[:1] == b"t" else 1  # n and u stand alone: null, or a value that did not change
+        values.append(rest[start : start + length].decode())
+        rest = rest[start + length :]
+    return int(values[0]), values[1], values[2]
+
+
+def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
+    """Read the shop's slot: every row that was inserted into the outbox, with the position of its commit in the log."""
+    query = sql.SQL(
+        "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
+    )
+    rows = db.execute(query.format(sql.Identifier(function), slot=sql.Literal(place.schema))).fetchall()
+    changes: list[tuple[Change, str]] = []
+    waiting: list[Change] = []
+    for lsn, data in rows:
+        if (change := inserted(data)) is not None:
+            waiting.append(change)
+        elif data[:1] == b"C":
+            changes += [(each, lsn) for each in waiting]
+            waiting = []
+    return changes
+
+
+def read(topic: str, start: int = 0) -> list[tuple[Change, int]]:
+    """Return the messages in the topic as a read_committed reader gets them, each with its offset."""
+    store = KafkaStore(Path(topic)).topic
+    if (name := store.find()) is None:
+        return []
+    entries = Reader(store.address, name, READ_COMMITTED).read(start)
+    return [(_change(entry.row), entry.position) for entry in entries]
+
+
+def _change(row: Observation) -> Change:
+    name, _, state = row.key.partition(" ")
+    return row.offset, name, state
+
+
+class ShopInProcess:
+    """The shop as a program gets it: its database, its topic, and the moments at which the program can be killed."""
+
+    def __init__(self, place: Place, at: Callable[[str], None]) -> None:
+        self.at = at
+        """Call it with the name of a moment, such as `"between 2"`; the process dies there if it is to."""
+        self.db = connected(place)
+        """A connection of psycopg; every statement commits by itself, except in `with shop.db.transaction():`."""
+        self._place = place
+        self._store = KafkaStore(Path(place.topic))
+
+    def publish(self, change: Change) -> None:
+        """Send a message about a change to the topic, and wait until the broker has acknowledged it."""
+        number, name, state = change
+        self._store.append(Observation(number, f"{name} {state}", 1, 0, 1))
+
+    def receive(self) -> Iterator[Change]:
+        """Yield the messages from the warehouse's offset on; the offset of a message is committed when the loop asks
+        for the next one.
+        """
+        group = Group(self._store.topic, "warehouse")
+        for change, position in read(self._place.topic, group.offset() or 0):
+            yield change
+            group.commit(position + 1)
+
+    def peek(self) -> list[tuple[Change, str]]:
+        """Return what the slot has to deliver, each change with its LSN, and confirm nothing."""
+        return streamed(self.db, self._place, PEEK)
+
+    def get(self) -> list[tuple[Change, str]]:
+        """Return what the slot has to deliver, each change with its LSN, and confirm all of it."""
+        return streamed(self.db, self._place, GET)
+
+    def confirm(self, lsn: str) -> None:
+        """Tell the slot that everything up to this LSN was handled. An LSN is that of a whole transaction."""
+        self.db.execute("SELECT pg_replication_slot_advance(%s, %s)", [self._place.schema, lsn])
+
+
+def main() -> None:
+    """Run the program until it ends; if it is killed as ordered, once more, with the changes that nobody has begun."""
+    channel = os.dup(1)
+    os.dup2(2, 1)  # what a program prints must not come between the records
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    lives = [_live(task, task.changes, task.kill)]
+    rest = task.changes[lives[0].begun :]
+    if lives[0].signal == signal.SIGKILL and not lives[0].error and (rest or not task.changes):
+        lives.append(_live(task, rest, ""))
+    with os.fdopen(channel, "wb") as output:
+        output.write(msgspec.json.encode(lives))
+
+
+def _live(task: Task, changes: Sequence[Change], kill: str) -> Life:
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        os._exit(_run(task, changes, kill, lambda line: _tell(writing, line)))
+    os.close(writing)
+    lines, late = _lines(reading, pid)
+    _, status = os.waitpid(pid, 0)
+    told = [line.partition(" ") for line in lines]
+    error = next((text for kind, _, text in told if kind == "error"), "")
+    if late:
+        error = f"it did not end within {PATIENCE:g} s"
+    elif os.WIFSIGNALED(status) and not (kill and told and told[-1] == ("at", " ", kill)):
+        error = f"signal {os.WTERMSIG(status)} ended it"
+    return Life(
+        os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+        sum(kind == "begin" for kind, _, _ in told),
+        [text for kind, _, text in told if kind == "at"],
+        error,
+    )
+
+
+def _tell(writing: int, line: str) -> None:
+    os.write(writing, f"{line.splitlines()[0]}\n".encode())
+
+
+def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
+    """Return what the process told until its end, and whether it was killed because it, or its asker, took too long."""
+    told, late = b"", False
+    parent, deadline = os.getppid(), time.monotonic() + PATIENCE
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        while True:
+            ready, _, _ = select.select([pipe], [], [], 0.2)
+            if ready:
+                if not (piece := pipe.read(65_536)):
+                    return told.decode(errors="replace").splitlines(), late
+                told += piece
+            elif not late and (time.monotonic() > deadline or os.getppid() != parent):
+                os.kill(pid, signal.SIGKILL)
+                late = True
+
+
+def _run(task: Task, changes: Sequence[Change], kill: str, tell: Callable[[str], None]) -> int:
+    """Be the process in which the program runs, and return its exit code."""
+
+    def at(moment: str) -> None:
+        tell(f"at {moment}")
+        if kill and moment == kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        namespace: dict[str, Any] = {"__name__": "shop"}
+        exec(compile(task.source, "<program>", "exec"), namespace)  # noqa: S102  # the learner's own program
+        program = namespace[task.name]
+        shop = ShopInProcess(task.place, at)
+        for arguments in [(each,) for each in changes] if task.changes else [()]:
+            tell(f"begin {arguments}")
+            program(shop, *arguments)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a program raises is what is to be told
+        kind = "PostgreSQL" if isinstance(error, psycopg.Error) else type(error).__name__
+        tell(f"error {kind}: {str(error) or 'no reason was given'}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Show the verdicts on what real servers were made to do in notebooks, as cards.
+
+The jobs themselves (`labkit.teach.hands_on`) need clients of Kafka and PostgreSQL; comparing their outcomes does not.
+"""
+
+from dataclasses import dataclass
+
+from labkit.core.judge import Verdict
+from labkit.core.words import sentence
+from labkit.view import verdict_parts
+from labkit.view.card import Card, para
+
+
+def verdict_card(title: str, verdict: Verdict, *notes: str) -> Card:
+    """Return a card with a verdict, its counts and its reason; `notes` are sentences about the run."""
+    counts = f"{verdict_parts.counts(verdict)}; {verdict_parts.rows(verdict)}"
+    head = f"{title[:1].lower()}{title[1:]}"
+    return Card(
+        verdict_parts.word(verdict.guarantee),
+        *map(para, notes),
+        para(sentence(verdict.because)),
+        title=title,
+        tone=verdict_parts.tone(verdict.guarantee),
+        under=counts,
+        plain=[f"{head}: {verdict.guarantee}", *(f"  {line}" for line in (counts, *notes, verdict_parts.why(verdict)))],
+    )
+
+
+@dataclass(frozen=True)
+class CopyOutcome:
+    """The verdict on a copy that was interrupted and finished by a second run of the job."""
+
+    verdict: Verdict
+    started_at: int
+    """The offset at which the second run of the job began to read."""
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        began = f"The second job began to read at offset {self.started_at}."
+        return verdict_card("A copy of a topic", self.verdict, began)._repr_mimebundle_()
+
+
+@dataclass(frozen=True)
+class ShopOutcome:
+    """The verdict on messages about orders: whether each change that the shop committed arrived, and how often."""
+
+    verdict: Verdict
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return verdict_card("Messages about orders", self.verdict)._repr_mimebundle_()
