@@ -48,6 +48,8 @@ normal form of Unicode.
 """
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
+ORDERS = ("A", "B", "1", "10", "01", "100")
+"""Names of orders, some of them alike."""
 BATCHES = ("world-hello", "stream-table", "spark-spark")
 """Inputs of two words."""
 
@@ -301,6 +303,28 @@ def _early(c: Chance) -> Iterator[Variant]:
     # One name is the beginning of each of the others.
     alike = ((first := c.randrange(1, 9), 0), (10 * first + c.randrange(10), 0), (first, c.randrange(1, 9)))
     yield _assembled({"words": c.pick(*WORDS)}, "names alike", handles=alike, rows=2)
+
+
+def _relay(c: Chance) -> Iterator[Variant]:
+    names = c.sample(ORDERS, 3)
+
+    def rows(*orders: int) -> tuple[tuple[int, str], ...]:
+        ids = c.sample(range(1, 1_000), len(orders))
+        return tuple(zip(ids, (names[order] for order in orders), strict=True))
+
+    yield v("two crashes", rows=rows(*c.pick((0, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 1))), first=c.pick(1, 2), crashes=2)
+    yield v("two refused messages", rows=rows(0, 1, *c.sample((0, 1, 2), 3)), refusals=2)
+    yield v("a crash and a refused message", rows=rows(0, 1, *c.sample((0, 1), 2)), first=2, crashes=1, refusals=1)
+    # Long names that differ in the case of a letter, a blank, the first or the last letters.
+    long = f"North order {c.randrange(10, 90)} "
+    alike = (long.lower(), long.strip(), f"S{long[1:]}", f"{long}x")
+    names = [long, *c.sample(alike, 2)]
+    yield v("names alike", rows=rows(0, 1, 2, 0), refusals=1)
+    # The ids and names of an outbox that has been in use for years.
+    many = [(1_000_000 + number, c.pick(*ORDERS)) for number in c.sample(range(1_000), 18)]
+    yield v("many rows", rows=tuple(many), first=c.pick(16, 17, 18), crashes=1)
+    names = [f"order {number}" for number in c.sample(range(100), 14)]
+    yield v("an outage", rows=rows(*range(14), 0), outage=c.randrange(11, 14))
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
@@ -614,6 +638,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "09b-timeout": _timeout,
     "09c-demands": _demands,
     "09c-early": _early,
+    "09d-relay": _relay,
     "10-messages": _messages,
     "10-apply": _apply,
     "10-prefix": _prefix,

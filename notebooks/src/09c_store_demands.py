@@ -396,4 +396,4 @@ lab.check("09c-early")
 # PostgreSQL: [PREPARE TRANSACTION](https://www.postgresql.org/docs/current/sql-prepare-transaction.html). Apache Spark 4.2, Flink 2.
 #
 # Back: [05, who decides?](05_two_phase_commit.ipynb) and [06, what does a reader see?](06_sinks.ipynb).
-# Next: [10, what does a query answer that never ends?](10_dynamic_tables.ipynb)
+# Next: [09d, who tells the warehouse?](09d_outbox.ipynb)

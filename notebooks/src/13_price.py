@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What does the guarantee cost here, on this machine?
 #
-# > **Ticket 16** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
+# > **Ticket 17** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
 # > they change a number." *From finance:* "The bill for storage requests has doubled since you commit every second."
 # > The sink is exactly-once now.
 #
@@ -412,7 +412,7 @@ lab.check("13-best")
 #
 # ## Closing the ticket
 #
-# > **Ticket 16, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
+# > **Ticket 17, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
 # > alike. The clerks waited for the open transaction, not for the interval: rows are gathered now and written in one
 # > short one. The bill goes with the number of commits, so an interval twice as long halves it. The shop chose four
 # > seconds, and knows what a crash then reads again.

@@ -1,0 +1,213 @@
+"""The exercise of notebook 09d: the relay of an outbox, which may be killed after any step.
+
+The judge performs every run: after each of the relay's steps the process may die, and the broker may refuse a message,
+each as often as the variant allows. The lab's one judge finds messages out of order.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from labkit.core.judge import Verdict, judge
+from labkit.core.records import History, Observation, Reading, Record
+from labkit.teach.exercises.asking import Asker, Unusable, shown
+from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant, by, variant
+from labkit.teach.exercises.searching import steady, unusable
+
+Row = tuple[int, str]
+"""The id of a message, and the name of its order."""
+
+
+class Run(NamedTuple):
+    """A run of relays up to some step. Rows are named by their places in the order of commits."""
+
+    arrived: int
+    """The number of rows that the shop has committed."""
+    marked: frozenset[int] = frozenset()
+    published: tuple[int, ...] = ()
+    """What the present process has published."""
+    refused: tuple[int, ...] = ()
+    topic: tuple[int, ...] = ()
+    """Every message in the topic, repeats included."""
+    crashes: int = 0
+    refusals: int = 0
+    """How often a process may still be killed, and the broker may still refuse a message."""
+    is_down: bool = False
+    """Whether the broker refuses messages without choice, as often as `refusals` says."""
+    story: tuple[str, ...] = ()
+    """What happened, for the message to the learner."""
+
+
+class Wrong(Exception):  # a finding, and no fault of the judge
+    """A step that breaks a rule: what was observed, what was expected, and the same without the variant's details."""
+
+    def __init__(self, observed: str, expected: str, general: str) -> None:
+        super().__init__(observed)
+        self.finding = Finding(False, f"{observed} {expected}", observed, expected, general=general)
+
+
+def judge_relay(answer: Answer, variant: Variant) -> Finding:
+    """Judge a learner's relay by every run of the variant.
+
+    Its parameters: `rows` in the order of commits, `first` of which are there at the start while the others come one by
+    one after each step, how many `crashes` and `refusals` there may be, and how many messages an `outage` refuses.
+    """
+    ask = Asker(answer, "next_step")
+    parameters = dict(variant.parameters)
+    rows = [(int(number), str(order)) for number, order in parameters["rows"]]
+    begin = Run(
+        parameters.get("first", len(rows)),
+        crashes=parameters.get("crashes", 0),
+        refusals=parameters.get("outage", 0) or parameters.get("refusals", 0),
+        is_down="outage" in parameters,
+    )
+    todo = [begin]
+    seen = {_key(begin)}
+    try:
+        while todo:
+            run = todo.pop()
+            for after in _next(ask, rows, run):
+                if _key(after) not in seen:
+                    seen.add(_key(after))
+                    todo.append(after)
+    except Unusable as error:
+        return unusable(ask.name, error)
+    except Wrong as wrong:
+        return wrong.finding
+    return steady(ask, f"All of {len(seen):,} states were right")
+
+
+def _key(run: Run) -> Run:
+    return run._replace(story=())
+
+
+def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
+    """Yield what may follow the relay's next step in this state. Raises `Wrong` if the step breaks a rule."""
+    kind, place, call = _step(ask, rows, run)
+    story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
+    if kind == "wait":
+        _check_wait(rows, run, call)
+        if not run.refused and run.arrived == len(rows):
+            return
+        after = run._replace(refused=(), story=story)
+    elif kind == "mark":
+        if place not in run.topic:
+            raise Wrong(
+                f"{call}, but message {rows[place][0]} is not in the topic.",
+                "A row is marked only when the broker has its message; killed now, the relay would never send it.",
+                "A row is marked before the broker has its message, so a crash loses it.",
+            )
+        after = run._replace(marked=run.marked | {place}, story=story)
+    else:
+        if place in run.published:
+            raise Wrong(
+                f"{call}, although {rows[place][0]} is in published.",
+                "The broker has acknowledged it; without a crash nothing is published twice.",
+                "A message is published twice without a crash.",
+            )
+        if place in run.refused:
+            raise Wrong(
+                f"{call}, although {rows[place][0]} is in refused.",
+                "The broker has just refused it; the relay waits before it tries again.",
+                "A refused message is published again without waiting.",
+            )
+        after = run._replace(published=(*run.published, place), topic=(*run.topic, place), story=story)
+        _check_order(rows, after, call)
+        if run.refusals:
+            refused = run._replace(refused=(*run.refused, place), refusals=run.refusals - 1)
+            yield _arrive(rows, refused._replace(story=(*run.story, f"{rows[place][0]} is refused")))
+            if run.is_down:
+                return
+    yield _arrive(rows, after)
+    if run.crashes:
+        died = after._replace(published=(), refused=(), crashes=run.crashes - 1, story=(*story, "killed"))
+        yield _arrive(rows, died)
+
+
+def _arrive(rows: Sequence[Row], run: Run) -> Run:
+    return run._replace(arrived=min(run.arrived + 1, len(rows)))
+
+
+def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
+    """Return the relay's next step, the place of its row (-1 for none), and the call with what came before as text.
+
+    Raises `Unusable` if it is not a step.
+    """
+    waiting = [place for place in range(run.arrived) if place not in run.marked]
+    open_rows: list[Plain] = [[rows[place][0], rows[place][1]] for place in waiting]
+    published: list[Plain] = [rows[place][0] for place in run.published]
+    refused: list[Plain] = [rows[place][0] for place in run.refused]
+    value = ask(open_rows, published, refused)
+    call = ask.with_answer(open_rows, published, refused)
+    if run.story:
+        call = f"After {', '.join(run.story[-8:])}: {call}"
+    if value == ["wait"]:
+        return "wait", -1, call
+    by_id = {rows[place][0]: place for place in waiting}
+    if (
+        type(value) is list
+        and len(value) == 2
+        and value[0] in ("publish", "mark")
+        and type(value[1]) is int
+        and value[1] in by_id
+    ):
+        return str(value[0]), by_id[value[1]], call
+    steps = '["publish", id] or ["mark", id] with an id of rows, or ["wait"]'
+    raise Unusable(f"{call}; a step is {steps}, not {shown(value)}.")
+
+
+def _check_wait(rows: Sequence[Row], run: Run, call: str) -> None:
+    """Raise `Wrong` if the relay waits although it could publish or mark something."""
+    held_up: set[str] = set()
+    for place in range(run.arrived):
+        number, order = rows[place]
+        if place in run.marked or order in held_up:
+            continue
+        if place in run.refused:
+            held_up.add(order)
+            continue
+        todo = f"message {number} is to be {'marked' if place in run.published else 'published'}"
+        raise Wrong(
+            f"{call}, although {todo}, and nothing of order {order} was refused before it.",
+            "A refused message holds up its own order only, and the relay waits when nothing can be done.",
+            "The relay waits although something could be published or marked.",
+        )
+
+
+def _check_order(rows: Sequence[Row], run: Run, call: str) -> None:
+    """Raise `Wrong` if the last message in the topic is out of order among those of its order."""
+    verdict = _verdict(rows, run.topic)
+    if verdict.regression:
+        number, order = rows[verdict.regression[0]]
+        raise Wrong(
+            f"{call}: so message {number} comes after a later one of order {order}.",
+            "The messages of one order come in the order of rows, also when some come again.",
+            "A message comes after a later one of the same order.",
+        )
+    last = run.topic[-1]
+    for place in range(last):
+        if rows[place][1] == rows[last][1] and place not in run.topic:
+            raise Wrong(
+                f"{call}, but message {rows[place][0]} of order {rows[place][1]} comes first and is not in the topic.",
+                "The messages of one order come in the order of rows.",
+                "A message is published before an earlier one of the same order.",
+            )
+
+
+def _verdict(rows: Sequence[Row], topic: Sequence[int]) -> Verdict:
+    counts: dict[str, int] = {}
+    records = []
+    for place, (_, order) in enumerate(rows):
+        counts[order] = counts.get(order, 0) + 1
+        records.append(Record(place, order, counts[order]))
+    return judge(records, History([*(Observation(*records[place], 0, 1) for place in topic), Reading("end")]))
+
+
+JUDGES = {
+    "09d-relay": by(
+        judge_relay,
+        variant("two orders", rows=((1, "A"), (2, "A"), (3, "B"))),
+        variant("a crash", rows=((1, "A"), (2, "A"), (3, "B")), crashes=1),
+        variant("a refused message", rows=((1, "A"), (2, "A"), (3, "B"), (4, "B")), refusals=1),
+        variant("ids that do not grow", rows=((7, "A"), (3, "A"), (5, "B")), first=1, crashes=1),
+    )
+}

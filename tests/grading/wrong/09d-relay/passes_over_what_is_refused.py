@@ -1,0 +1,10 @@
+# misconception: a refused message does not hold up anything
+# says: comes first and is not in the topic
+def next_step(rows, published, refused):
+    for number, _ in rows:
+        if number in published:
+            return ["mark", number]
+    for number, _ in rows:
+        if number not in refused:
+            return ["publish", number]
+    return ["wait"]
