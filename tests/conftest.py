@@ -83,7 +83,7 @@ def every_store(request: pytest.FixtureRequest, postgres: str, monkeypatch: pyte
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A PostgreSQL of this test process, whatever it dies of, for every store of that kind that a test opens."""
-    with tethered_postgres("--no-sync") as server, pytest.MonkeyPatch.context() as patch:
+    with tethered_postgres("--no-sync", "-c", "wal_level=logical") as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv(addresses.POSTGRES, server.address)
         yield server.address
 

@@ -18,7 +18,7 @@ from labkit.runs.progress import words
 from labkit.teach.hands_on import Kafka, private
 
 NONSENSE = (None, 5, "", [], object())
-MADE_WITHOUT = {"kafka", "postgres", "pieces", "doctor", "spark", "chains", "Chains", "stopped_writers"}
+MADE_WITHOUT = {"kafka", "postgres", "pieces", "doctor", "spark", "chains", "Chains", "shop", "stopped_writers"}
 """Names that take no argument."""
 
 GOOD = {

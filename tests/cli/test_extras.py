@@ -111,6 +111,7 @@ def test_notebooks_import_the_lab_with_the_base_and_ipython_alone(tmp_path: Path
         "kafka",
         "panel",
         "postgres",
+        "shop",
         "stopped_writers",
         "ten_steps",
     }

@@ -47,17 +47,17 @@ class Shop:
 
     def __init__(self) -> None:
         self._postgres = postgres()
-        self._topic = kafka().topic()
-        self._place = Place(self._postgres.address, self._postgres.name, str(self._topic.store.folder))
-        self._session = self._postgres.session("shop")
-        self._replication: Connection | None = None
-        level = self._session.run("SHOW wal_level").value
+        session = self._postgres.session("shop")
+        level = session.run("SHOW wal_level").value
         if level != "logical":
             raise ServiceUnavailable(
                 f"The PostgreSQL of {addresses.POSTGRES} runs with wal_level = {level}, but logical decoding needs "
                 f"logical; set it and restart the server, or unset {addresses.POSTGRES} for a private server."
             )
-        self._session.run(*TABLES)
+        self._topic = kafka().topic()
+        self._place = Place(self._postgres.address, self._postgres.name, str(self._topic.store.folder))
+        self._replication: Connection | None = None
+        session.run(*TABLES)
         self.db = connected(self._place)
         """A connection of psycopg to the shop's tables; every statement commits by itself."""
         self._postgres.at_clean(self.close)

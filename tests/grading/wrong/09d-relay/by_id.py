@@ -1,5 +1,5 @@
 # misconception: the smallest id was committed first
-# says: message 3 of order A
+# says: message 7 comes after
 def next_step(rows, published, refused):
     held_up = set()
     for number, order in sorted(rows):

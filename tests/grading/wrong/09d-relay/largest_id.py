@@ -1,5 +1,5 @@
 # misconception: rows with an id below the largest published one are done
-# says: message 3 is to be published
+# says: message 1 is to be published
 def next_step(rows, published, refused):
     held_up = set()
     for number, order in rows:

@@ -1,5 +1,5 @@
 # misconception: a row is marked before it is published, so that nothing comes twice
-# says: is not in the topic
+# says: answered ['mark', 1], but
 def next_step(rows, published, refused):
     for number, _ in rows:
         if number not in refused:

@@ -1,5 +1,5 @@
 # misconception: all rows are published, and then all are marked
-# says: comes after a later one of order A
+# says: message 1 comes after a later one
 def next_step(rows, published, refused):
     held_up = set()
     for number, order in rows:
