@@ -325,6 +325,12 @@ def _relay(c: Chance) -> Iterator[Variant]:
     yield v("many rows", rows=tuple(many), first=c.pick(16, 17, 18), crashes=1)
     names = [f"order {number}" for number in c.sample(range(100), 14)]
     yield v("an outage", rows=rows(*range(14), 0), outage=c.randrange(11, 14))
+    names = [*c.sample(COMPOSED, 2), c.pick(*ORDERS)]
+    yield v("names composed in two ways", rows=rows(0, 1, 2, 0), refusals=1)
+    one, two = c.sample(range(1, 10), 2)
+    glued = tuple(zip((one, two, int(f"{one}{two}")), c.sample(ORDERS, 3), strict=True))
+    yield v("an id that is two others one after the other", rows=glued)
+    yield v("an id that is two refused ones one after the other", rows=glued, refusals=2)
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
