@@ -27,7 +27,7 @@ FOLDER = Path("build", "recorded")
 REAL = {
     *("copy_topic", "count_effects", "crash", "crash_each", "crash_test", "doctor", "engines", "expected_wait"),
     *("kafka", "kill_engines", "matrix", "measure_rows", "measure_waits", "panel", "postgres", "save_sink"),
-    *("seen_over_time", "spark", "stopped_writers", "ten_steps", "totals", "try_sink", "try_timeouts"),
+    *("seen_over_time", "shop", "spark", "stopped_writers", "ten_steps", "totals", "try_sink", "try_timeouts"),
 }
 """The functions of `lab` that start processes, or draw with a library that the browser lacks."""
 IMPORTED = re.compile(
