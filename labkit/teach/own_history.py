@@ -23,7 +23,9 @@ import msgspec
 
 from labkit.core.errors import InvalidInput, MissingSolution
 from labkit.core.words import columns, nearest, sentence
+from labkit.host.browser import IN_BROWSER
 from labkit.host.processes.own_python import own_python
+from labkit.host.processes.tether import end_with_parent
 from labkit.teach import own
 from labkit.teach.exercises import progress
 from labkit.teach.exercises.namespace import TooLong, time_limit
@@ -34,6 +36,8 @@ from labkit.view.card import BAD, DIM, GOOD, Card, bundle, para, table
 FILE = Path("my_sink.py")
 FILE_SECONDS = 10.0
 """The number of seconds that the file may run until its functions are defined."""
+MOST_PRINTED = 10_000
+"""The number of characters that are shown of what the file prints, for example to find a mistake."""
 _CALLED = "lab.my_sink()"
 EDITIONS = ("00", "02", "06", "11", "12", "14")
 """The numbers of the notebooks after which the sink is tested."""
@@ -169,12 +173,15 @@ def _tried() -> own.Tried:
         raise InvalidInput(
             f"{FILE} defines no function: write the sink at its beginning, with def, or delete the file."
         )
+    if IN_BROWSER:  # there is no other process
+        return own.try_sink(_in_file(name), "table", also=(RESTORED,), called=_CALLED)
     # A process that ends early leaves files in its temporary folder, which are removed with this one.
     with TemporaryDirectory(prefix="labkit-my-sink-") as folder:
         ended = subprocess.run(
-            own_python("-m", "labkit.teach.own_history", name), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            own_python("-m", "labkit.teach.own_history", name), stdin=subprocess.DEVNULL, capture_output=True,
             env=os.environ | {"TMPDIR": folder}, check=False,
         )  # fmt: skip
+    sys.stdout.write(ended.stderr.decode(errors="replace")[:MOST_PRINTED])
     try:
         outcome = msgspec.json.decode(ended.stdout, type=_Outcome)
     except msgspec.DecodeError:
@@ -210,6 +217,7 @@ def _in_file(name: str) -> Callable[..., Any]:
 
 def main(name: str) -> None:
     """Run the file, test its function, and print the outcome to a descriptor that the file's own output misses."""
+    end_with_parent()
     channel = os.dup(1)
     os.dup2(2, 1)
     try:

@@ -127,8 +127,13 @@ def test_what_is_no_function_of_a_cell_is_named_as_what_it_is(sink: object, what
         ("print(5)", "raise NotImplementedError", "my_sink is not written yet"),
     ],
 )
-def test_a_file_that_ends_or_hangs_does_not_end_the_notebook(
-    at_once: str, in_the_sink: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_that_ends_or_hangs_does_not_end_the_notebook_and_what_it_prints_is_shown(
+    at_once: str,
+    in_the_sink: str,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -136,3 +141,4 @@ def test_a_file_that_ends_or_hangs_does_not_end_the_notebook(
     with pytest.raises(LabError, match=says):
         lab.my_sink(after="02")
     assert [path.name for path in tmp_path.iterdir()] == ["my_sink.py"]
+    assert capsys.readouterr().out == ("5\n" if at_once == "print(5)" else "")
