@@ -20,7 +20,7 @@
 # You will be able to
 #
 # - find a dual write in a code review, and say which order gets lost or made up by a crash,
-# - build an outbox with a relay, and a receiver that can bear repeats,
+# - build an outbox with a relay, and a receiver that tolerates repeats,
 # - read PostgreSQL's log instead of a table, and hand over from a copy of the table without a gap.
 #
 # PostgreSQL and Kafka are real, and so is each SIGKILL: `shop.run` starts your function in a process of its own.
@@ -75,7 +75,7 @@ assert outcomes["publish_first"].verdict.unexpected == (2,)
 # %% [markdown]
 # `shop.outcome()` compares the messages in the topic with the orders in the database. With the commit first, B is paid and the warehouse never hears of it.
 # With the message first, the warehouse packs an order that nobody has paid: one row is *unexplained*, because no committed order
-# explains it. Those are the ticket's two complaints, from the same two lines of code. A retry in the service repairs neither, because the process that should retry is dead.
+# explains it. These are the ticket's two complaints, from the same two writes in either order. A retry in the service repairs neither, because the process that should retry is dead.
 #
 # ## One write
 #
@@ -195,13 +195,13 @@ lab.answer("09d-largest", len(shop.outcome(sent).verdict.lost))
 
 # %% [markdown]
 # An id says when a row was *numbered*, a commit decides when it is *visible*, and the two orders differ. A column `sent` has no such gap, because it asks each row. This
-# loss needs two connections and half a second, so no test on a laptop shows it.
+# loss needs two transactions at the same time, so a test with one connection never shows it.
 #
 # ## Read the log instead
 #
-# PostgreSQL already has a list in the order of commits: its write-ahead log. **Change data capture** (CDC) makes messages of the changes that a database has committed.
+# PostgreSQL can also list its changes in the order of their commits, because its write-ahead log has both. **Change data capture** (CDC) makes messages of the changes that a database has committed.
 # In PostgreSQL it rests on **logical decoding**, which turns that log into rows again. A **replication slot** is the server's bookmark for one reader of the log: it keeps the place that the reader has confirmed, and all of the log after it.
-# `shop.open_slot()` above has created one, with the plug-in `pgoutput`. What does it deliver for the same two sales?
+# `shop.open_slot()` above has created one, with PostgreSQL's own plug-in `pgoutput`. (The server must run with `wal_level = logical`, as the lab's does; the default of PostgreSQL 18 is `replica`.) What does the slot deliver for the same two sales?
 
 # %% tags=["nbval-check-output"]
 shop.peek()
@@ -210,7 +210,7 @@ shop.peek()
 # [(2, 'B', 'paid'), (1, 'A', 'paid')]
 
 # %% [markdown]
-# Message 2 comes first, since it was committed first; and message 1 is there. (Debezium reads the same log through the same plug-in. It is **not** run here: what you see is PostgreSQL's part, by its SQL functions.)
+# Message 2 comes first, since it was committed first; and message 1 is there. (Debezium reads the same log, and can use the same plug-in. It is **not** run here: you see PostgreSQL's part alone, through its SQL functions.)
 #
 # A place in the log is an LSN, a log sequence number. There are two ways to read a slot:
 #
@@ -305,7 +305,7 @@ lab.compare(outcomes)
 assert [each.verdict.guarantee for each in outcomes.values()] == ["at-most-once", "at-least-once", "exactly-once"]
 
 # %% [markdown]
-# *Table, then slot* loses B: it was sold after the copy and before the bookmark. *Slot, then table* has B in both, with the same id, so a receiver that recognises ids can bear it. The third way
+# *Table, then slot* loses B: it was sold after the copy and before the bookmark. *Slot, then table* has B in both, with the same id, which a receiver that recognises ids tolerates. The third way
 # reads the table as it was when the slot was created (`CREATE_REPLICATION_SLOT ... (SNAPSHOT 'export')`, then `SET TRANSACTION SNAPSHOT`): each row is in one of the two.
 # If the copier dies halfway, it must begin again, and its receiver gets rows twice after all.
 #
@@ -314,8 +314,8 @@ assert [each.verdict.guarantee for each in outcomes.values()] == ["at-most-once"
 #
 # ### A slot that nobody reads
 #
-# A slot keeps the log until its reader confirms. If the reader is switched off and forgotten, the log fills the disk of the database, as *Ticket 9*'s orphan did by
-# other means. `pg_replication_slots` names it, and `max_slot_wal_keep_size` limits it; the default is no limit. Whoever drops a slot, or exceeds the limit, has a gap, and must copy the table again.
+# A slot keeps the log until its reader confirms. If the reader is switched off and forgotten, the log fills the disk of the database. `pg_replication_slots` lists such slots. `max_slot_wal_keep_size` limits
+# what a slot keeps (the default is no limit), but then a reader that is late enough can no longer go on. It has a gap, as after a dropped slot, and must copy the table again.
 
 
 # %% tags=["exercise"]
@@ -351,9 +351,9 @@ lab.check("09d-relay")
 # %% [markdown]
 # ## Check yourself
 #
-# **A colleague replaces the dual write by: publish inside the transaction, before COMMIT. What is won?**
+# **A colleague replaces the dual write by: publish inside the transaction, before COMMIT. What does that gain?**
 #
-# <details><summary>a) All: the transaction covers both.</summary>No. Kafka takes no part in PostgreSQL's transaction: a rollback does not take the message back.</details>
+# <details><summary>a) Everything: the transaction covers both.</summary>No. Kafka takes no part in PostgreSQL's transaction: a rollback does not take the message back.</details>
 # <details><summary>b) Nothing: it is <i>publish first</i>.</summary>Yes. A crash before COMMIT leaves a message about an order that does not exist.</details>
 #
 # ## What this is called
@@ -371,7 +371,7 @@ lab.check("09d-relay")
 #
 # - Search your services for a commit and a `send` in one function. Each is a dual write.
 # - Give each message an id that is stored before the first publish, and ask each receiver where it notes ids.
-# - Search relays for `id >`.
+# - Search relays for `WHERE id >`: they lose what commits late.
 # - `SELECT slot_name, active, wal_status, confirmed_flush_lsn FROM pg_replication_slots`: alert on a slot that is not active.
 #
 # ## Closing the ticket
