@@ -320,14 +320,14 @@ assert [each.verdict.guarantee for each in outcomes.values()] == ["at-most-once"
 
 # %% tags=["exercise"]
 # exercise 09d-relay
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     """The relay's next step: ["publish", id], ["mark", id] or ["wait"]."""
     raise NotImplementedError
 
 
 # %% tags=["solution"]
 # exercise 09d-relay
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     """The relay's next step: ["publish", id], ["mark", id] or ["wait"]."""
     # The oldest row of an order that is not held up. A row is marked before the next one of its order is published.
     held_up = set()

@@ -301,6 +301,6 @@ print(*sorted(sys.modules), sep="\\n")
     loaded = set(ran.stdout.splitlines())
     judges = {path.stem for path in Path(delivery.__file__).parent.glob("*.py") if "\nJUDGES = " in path.read_text()}
     assert {each for each in judges if f"labkit.teach.exercises.{each}" in loaded} == {"delivery"}
-    assert len(judges) == 16
+    assert len(judges) == 17
     assert "labkit.sim.models.delivery" in loaded
     assert not loaded & {"labkit.sim.models.kafka_log", "labkit.sim.models.barriers", "labkit.view.scenes.barriers"}

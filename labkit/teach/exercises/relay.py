@@ -52,7 +52,7 @@ def judge_relay(answer: Answer, variant: Variant) -> Finding:
     Its parameters: `rows` in the order of commits, `first` of which are there at the start while the others come one by
     one after each step, how many `crashes` and `refusals` there may be, and how many messages an `outage` refuses.
     """
-    ask = Asker(answer, "next_step")
+    ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
     rows = [(int(number), str(order)) for number, order in parameters["rows"]]
     begin = Run(

@@ -1,6 +1,6 @@
 # misconception: the smallest id was committed first
 # says: message 7 comes after
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     held_up = set()
     for number, order in sorted(rows):
         if order in held_up:

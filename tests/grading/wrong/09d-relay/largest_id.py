@@ -1,6 +1,6 @@
 # misconception: rows with an id below the largest published one are done
 # says: message 1 is to be published
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     held_up = set()
     for number, order in rows:
         if number in published:

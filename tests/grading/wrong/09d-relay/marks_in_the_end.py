@@ -1,6 +1,6 @@
 # misconception: all rows are published, and then all are marked
 # says: message 1 comes after a later one
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     held_up = set()
     for number, order in rows:
         if number in refused:

@@ -1,6 +1,6 @@
 # misconception: what the broker has acknowledged is done
 # says: message 1 is to be marked
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     held_up = set()
     for number, order in rows:
         if number in refused:

@@ -1,6 +1,6 @@
 # misconception: a refused message does not hold up anything
 # says: comes first and is not in the topic
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     for number, _ in rows:
         if number in published:
             return ["mark", number]

@@ -1,6 +1,6 @@
 # misconception: a refused message is tried again until the broker takes it
 # says: is in refused
-def next_step(rows, published, refused):
+def relay_step(rows, published, refused):
     for number, _ in rows:
         if number in published:
             return ["mark", number]
