@@ -35,7 +35,7 @@ settings.register_profile("whatever load", deadline=None, suppress_health_check=
 settings.load_profile("whatever load")
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Playwright
+    from playwright.sync_api import Browser, BrowserContext, Playwright
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -111,6 +111,16 @@ def playwright(chromium: Path) -> Iterator["Playwright"]:
 
     with sync_playwright() as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
+    """The system's Chromium without a profile, so that nothing is in its cache."""
+    browser = playwright.chromium.launch(
+        executable_path=chromium, args=["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    )
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ checked, kept over a reload, downloaded and graded.
 
 import csv
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -25,7 +24,7 @@ from bench.static_site import served
 from labkit.core.errors import ServiceUnavailable
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Playwright
+    from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -78,16 +77,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     lite_site.write(folder, live, root, parts)
     with served(folder) as where:
         yield where
-
-
-@pytest.fixture(scope="module")
-def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
-    """A browser without a profile, so that nothing is in its cache."""
-    browser = playwright.chromium.launch(
-        executable_path=chromium, args=["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    )
-    yield browser
-    browser.close()
 
 
 def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(

@@ -1,6 +1,5 @@
 """The live pages in a real browser, other hosts cut off: every choice, links, exports, a phone, and what can fail."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from labkit.view.session import Session
 from labkit.view.show import show
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Playwright
+    from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
@@ -63,16 +62,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "players.html").write_text(page, encoding="utf-8")
     with served(folder) as address:
         yield Site(address, folder)
-
-
-@pytest.fixture(scope="module")
-def chrome(playwright: "Playwright", chromium: Path) -> Iterator["Browser"]:
-    """A browser without a profile, so that nothing is in its cache."""
-    browser = playwright.chromium.launch(
-        executable_path=chromium, args=["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    )
-    yield browser
-    browser.close()
 
 
 class Tab:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,16 @@ def test_users_wait_for_each_other_whatever_their_umask(monkeypatch: pytest.Monk
             pass
     finally:
         shutil.rmtree(place)
+
+
+def test_others_may_look_at_a_ticket_whatever_the_umask_is(folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with turn(refuses):
+            (ticket,) = folder.iterdir()
+            assert (stat.S_IMODE(ticket.stat().st_mode), stat.S_IMODE(folder.stat().st_mode)) == (0o444, 0o1777)
+    finally:
+        os.umask(before)
 
 
 def test_a_run_waits_for_its_turn_and_may_be_cancelled_meanwhile(folder: Path, tmp_path: Path) -> None:
