@@ -204,12 +204,12 @@ def _check_apart(place: Path, watched: Sequence[Path]) -> None:
         if place.is_relative_to(folder.resolve()):
             raise InvalidInput(
                 f"{folder}: this watched folder contains {place.parent}, the folder for temporary files, in which the "
-                "test itself writes; start the test in another folder, or let TMPDIR name one elsewhere."
+                "test itself writes; start the test in another folder, or set TMPDIR to one elsewhere."
             )
 
 
 def _words(job: Path) -> str:
-    """Return the command of the plain job that a file describes."""
+    """Return the command line that runs the sink in an ordinary Spark job, as the file `job` describes it."""
     return f"exec {shlex.join(own_python('-B', '-m', 'labkit.crashtest.harness.plain_job', 'run', str(job)))}"
 
 

@@ -143,7 +143,7 @@ def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.
 
 
 def _pieces(line: str) -> Sequence[str]:
-    """Return a line, and its code and its comment alone."""
+    """Return three texts: the line, its code, and its comment."""
     code, sign, comment = line.partition("#")
     return line, code, f"{sign}{comment}"
 

@@ -104,7 +104,7 @@ def conduct(
 
 
 def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int], None]:
-    """Return the function that is called while others have their turn: it tells how many of them come first."""
+    """Return the function to call while these runs wait for their turn: it tells how many other runs come first."""
     told = 0
 
     def waits(ahead: int) -> None:

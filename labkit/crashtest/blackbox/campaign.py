@@ -340,7 +340,7 @@ class Campaign:
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
         """Run jobs and return their results: in parallel if there are copies of the folder, otherwise one at a time.
 
-        Only then may a job depend on the run of the one before.
+        A job may depend on the one before it only without copies.
         """
         kept = len(self.results)
         if self._copies:
@@ -615,7 +615,7 @@ class Campaign:
         raise InvalidInput(f"--only {name}: the runs before it do not lead to it; choose an id from a whole report.")
 
     def listing(self) -> list[dict[str, str]]:
-        """Return the id of each crash point, with the line of Python there, and then the id of each other run."""
+        """Return all ids: those of the crash points, each with its line of Python, then those of the other runs."""
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         listed += [{"id": job.id, "line": job.title} for job in self.jobs() if job.id not in self.points]
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]

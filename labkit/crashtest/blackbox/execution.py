@@ -239,7 +239,7 @@ def write_part(call: Call, kind: str = "") -> None:
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
-        raise JobFailed("this time no part of the write at which the command was killed could reach its file alone")
+        raise JobFailed("this time the write at which the command was killed could not reach its file in part")
     try:
         with Path(call.path).open("r+b") as file:
             file.seek(call.offset)

@@ -27,7 +27,7 @@ _Shape = tuple[CallKind, str]
 
 @dataclass
 class _Series:
-    """A place in the tree of all series of writes: its last effect's line, and the series that go on from there."""
+    """A node in the tree of all series of writes: the line of its last effect, and the nodes that may follow it."""
 
     line: Line | None = None
     further: dict[_Shape, "_Series"] = field(default_factory=dict)

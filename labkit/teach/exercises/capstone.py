@@ -26,7 +26,7 @@ EIGHT: Mapping[str, Guarantee] = {
 
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
-    """Report how many of the learner's eight guarantees are right, but not which, so that all are checked again."""
+    """Report how many of the learner's eight guarantees are right, but not which, so the learner checks all again."""
     words = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
         guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, words))

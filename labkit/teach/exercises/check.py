@@ -246,7 +246,7 @@ def _show(finding: Finding) -> None:
 
 
 def solutions(name: str) -> dict[str, str]:
-    """Return the reference solution of an exercise, and other good ones, by a title; empty if there is none.
+    """Return an exercise's reference solution and other good ones, with titles as keys; empty if there is none.
 
     Learners see them when their own answer has passed. They are packed in the package's file so that nobody reads
     them by accident; they are no secret, because the sources of the notebooks are public.
