@@ -8,7 +8,7 @@ reports.
 
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from labkit.host.processes import wire
 from labkit.host.processes.own_python import own_python
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.support import supported
+from labkit.host.turns import turn
 
 IGNORED = ("*.crc", "*.pyc", "*.pyc.*", "__pycache__")
 """Patterns of files whose changes are ignored: checksums, which only repeat other files, and Python's caches."""
@@ -213,6 +214,19 @@ def _words(job: Path) -> str:
     return f"exec {shlex.join(own_python('-B', '-m', 'labkit.crashtest.harness.plain_job', 'run', str(job)))}"
 
 
+def _waiting(tell: Tell) -> Callable[[int], None]:
+    """Return a function that reports each new number of runs that must end before this test may begin."""
+    told = 0
+
+    def waits(ahead: int) -> None:
+        nonlocal told
+        if ahead != told:
+            told = ahead
+            tell("run", f"waiting for a turn on this machine: {ahead} run(s) come first")
+
+    return waits
+
+
 @contextmanager
 def kernel_campaign(
     wanted: Settings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
@@ -220,9 +234,11 @@ def kernel_campaign(
     """Prepare the test of a sink by its system calls, within a `with` block.
 
     With `only_lists` no session of Spark is started ahead for a second run. Where system calls cannot be watched, the
-    test kills between lines of Python. Raises `InvalidInput` if the user's file has no `reset`.
+    test kills between lines of Python. With LABKIT_TURNS the whole test is one turn, since its Spark sessions stay in
+    memory between its runs. Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:
+        stack.enter_context(turn(_waiting(tell)))
         # Not in `folder`: that may lie in the working folder, where everything that is written counts.
         place = stack.enter_context(own_folder()).resolve()
         _check_apart(place, (Path.cwd(), *wanted.watched))

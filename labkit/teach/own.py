@@ -362,7 +362,7 @@ def _teller() -> "Tell":
 
     def tell(what: str, text: str) -> None:
         numbers = re.match(r"run (\d+) of (\d+)", text)
-        if what == "run" and numbers is not None:
-            shown.show(text, int(numbers[1]) - 1, int(numbers[2]))
+        if what == "run":
+            shown.show(text, int(numbers[1]) - 1 if numbers else 0, int(numbers[2]) if numbers else 1)
 
     return tell

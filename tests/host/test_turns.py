@@ -15,6 +15,8 @@ import pytest
 from waiting import until
 
 from labkit.core.errors import InvalidInput
+from labkit.crashtest.campaigns import campaign_of
+from labkit.crashtest.settings import settings
 from labkit.host.turns import VARIABLE, Rank, Turns, turn, turns
 from labkit.runs.conduct import conduct
 from labkit.runs.prepare import prepare
@@ -144,6 +146,20 @@ def test_a_run_waits_for_its_turn_and_may_be_cancelled_meanwhile(folder: Path, t
     with turn(refuses), pytest.raises(Cancelled):
         conduct([prepare(plan(), tmp_path / "run")], tmp_path / "scratch", events.append, heartbeat=beat)
     assert [str(each) for each in events] == ["Waits(ahead=1)"]
+    assert list(folder.iterdir()) == []
+
+
+def test_the_crash_test_of_a_sink_waits_before_it_starts_a_session(folder: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def tell(_what: str, text: str) -> None:
+        said.append(text)
+        raise KeyboardInterrupt
+
+    wanted = settings("data/sinks/right_marker.py:write_batch", reader="data/sinks/right_marker.py:read")
+    with turn(refuses), pytest.raises(KeyboardInterrupt), campaign_of(wanted, tmp_path / "out", tell):
+        pass
+    assert said == ["waiting for a turn on this machine: 1 run(s) come first"]
     assert list(folder.iterdir()) == []
 
 
