@@ -34,11 +34,10 @@ SPOKEN = {
 
 
 def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
-    """Decorate a public function so that it checks its arguments; `example` shows a call:
-    `lab.show("pipeline.jump_back")`.
+    """Return a decorator that checks the arguments of a public function against its annotations.
 
-    A call whose arguments do not fit the annotations raises `InvalidInput`. Annotations written as strings are
-    not checked.
+    `example` is a call to show in error messages, such as `lab.show("pipeline.jump_back")`. A call whose arguments do
+    not fit raises `InvalidInput`. Annotations written as strings are not checked.
     """
     place = f"{example.partition('(')[0]}()"
 
@@ -108,7 +107,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return an annotation's types in words, followed by a comma; `it` if there are more than `MOST_KINDS`."""
+    """Return an annotation's types as a message names them (`a number or a path,`); `it` if more than `MOST_KINDS`."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 
@@ -126,10 +125,7 @@ def _spoken(annotation: object) -> Iterable[str]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as the user typed it, in at most 40 characters.
-
-    An object without a readable form appears under its class name.
-    """
+    """Return a value as the user typed it, in at most 40 characters; without a readable form, its class name."""
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
     text = repr(value)

@@ -27,9 +27,7 @@ class InvalidInput(LabError):
 
 
 class ServiceUnavailable(LabError):
-    """Something that the lab needs from outside is missing or broken: Java, a browser, a broker, a database, a
-    package.
-    """
+    """Something outside of labkit is missing or broken: Java, a browser, a Kafka broker, a database, a package."""
 
     exit_code = 69
 
@@ -39,7 +37,7 @@ class MissingExtra(ServiceUnavailable):
 
 
 class NeedsInstallation(ServiceUnavailable):
-    """A browser cannot do this; the message says how to install the lab."""
+    """A labkit that runs inside a browser lacks this feature; the message says how to install labkit on a computer."""
 
 
 class JobFailed(LabError):

@@ -15,8 +15,9 @@ from labkit.core.records import PlannedBatch, Record
 
 # An expected record is a row of bytes: its value, the numbers of its key and its batch; whether it has an effect, and
 # which batch and incarnation wrote it; a bit for each anomaly. The parts of a record lie side by side because
-# observations may come in any order: each then costs one cache miss, where a column for each part would cost one miss a
-# column. These are the parts, the places where some start, and what stands for no record.
+# observations may come in any order: each then costs one cache miss, whereas one array for each part would cost a miss
+# for each array. The constants are the layouts of the parts, the positions where some start, and the values for "no
+# record".
 NEW, FACTS, EFFECT = (struct.Struct("=qii18x"), struct.Struct("=qii?"), struct.Struct("=?qq"))
 NUMBER = struct.Struct("=8xi22x")
 PLAN_AT, EFFECT_AT, MARKS_AT, SIZE = 12, 16, 33, NEW.size
@@ -87,7 +88,7 @@ class ExpectedRecords:
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, key number and planned batch number, and whether it has had an effect."""
+        """Return a record's value, the numbers of its key and planned batch, and whether it has had an effect."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return the explanation, whether a failure-free run looks like this, as one sentence without its full stop."""
+        """Return whether a failure-free run looks like this history, and why, as one sentence without its full stop."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -93,7 +93,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether this sentence says anything that the verdict does not: false for a plain exactly-once run."""
+        """Return whether the explanation says more than the verdict: false for a plain exactly-once run."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -176,7 +176,7 @@ def _refused() -> Iterator[None]:
 
 
 class _Watch(ABC):
-    """Yield events unchanged, and remember the first event after which no failure-free run is possible."""
+    """Base class: pass a history's events on, and remember the first after which no failure-free run is possible."""
 
     may_skip: ClassVar[bool]
     """Whether a key may jump to any later record, as with upserts, or must continue with its next one, as with rows."""
@@ -205,7 +205,7 @@ class _Watch(ABC):
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Return why no failure-free run shows this record now, although its key and value are right."""
+        """Return the reason why no failure-free run shows record `index` now, although its key and value are right."""
 
     @abstractmethod
     def _first_missing(self) -> int:
@@ -285,7 +285,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether the record may show this row's value: an allowed one, and the same that it showed before."""
+        """Return whether a row's value is allowed for its record (`right` is expected) and equals its earlier one."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -294,7 +294,7 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether each batch that had begun to appear is complete now; record the first incomplete one."""
+        """Return whether a reading finds all or nothing of each planned batch; if not, record the first violation."""
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
@@ -320,7 +320,7 @@ class _Watch(ABC):
         )
 
     def _refute_row(self, row: Observation, index: int, events: int) -> None:
-        """Record that this row rules out every failure-free run, and why."""
+        """Store the result that this row rules out every failure-free run, with the reason."""
         record = self._record(index) if index >= 0 else None
         if row.visibility == Visibility.ABORTED:
             why = "is read although its transaction was aborted"
@@ -341,7 +341,10 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Record the reason why no failure-free run is left: the last of `events` events, or the end of the history."""
+        """Store the result that no failure-free run is possible, with the reason.
+
+        The history rules them out by the last of its first `events` events or, if these are all, by its end.
+        """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
         after = "" if is_end else self._after
@@ -380,7 +383,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """Append-only rows: each row must belong to the next record of its key."""
+    """The check of append-only rows: each row must belong to the next record of its key."""
 
     may_skip = False
 
@@ -407,7 +410,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """Upserts: no row may be older than the newest row of its key."""
+    """The check of upserts: no row may be older than the newest row of its key."""
 
     may_skip = True
 

@@ -36,7 +36,7 @@ class Span(NamedTuple):
 
     @classmethod
     def exactly(cls, moment: float) -> "Span":
-        """Return a time that is known exactly: both bounds are equal."""
+        """Return a time that is known exactly, so that both bounds are equal."""
         return cls(moment, moment)
 
     def since(self, earlier: "Span") -> "Span":
@@ -165,7 +165,7 @@ def exposure(
     held: Iterable[Observation] = (),
     unit: str = "s",
 ) -> Exposure:
-    """Compute how long each key was wrong or held back up to `end`, the time of the last reading.
+    """Compute for how long each key was wrong or held back up to `end`, the time of the last reading.
 
     `sights` are sorted by time. `ready` gives, by offset, when a row of that record was first complete in the store,
     even if that row was dropped later; `held` are rows that nobody could read up to the end.
@@ -234,7 +234,7 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Record how long a record's first row was held back."""
+        """Record for how long the first row of a record was held back."""
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
             return
@@ -243,7 +243,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a row that appears or disappears, and record the time if the view turns wrong or right by it."""
+        """Apply a row that appears or disappears, and record the time if this makes the view wrong or right."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
@@ -252,7 +252,7 @@ class _Key(ABC):
     def change(self, sight: Sight, place: int) -> None:
         """Add a row to the view, or remove it if `sight.goes`.
 
-        `place` is the position of its record in the input, or -1 if no input record explains the row.
+        `place` is the position of the row's record among those of its key, or -1 if no input record explains the row.
         """
 
     @abstractmethod

@@ -40,7 +40,7 @@ def is_installed(package: str) -> bool:
 
 
 def extra_of(package: str) -> str | None:
-    """Return the extra that installs an import's package; None for a package that no extra installs."""
+    """Return the extra of labkit (such as `spark`) that installs an imported package; None if no extra installs it."""
     return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
 
 

@@ -57,7 +57,7 @@ class FailPoint(StrEnum):
 
     @property
     def in_task(self) -> bool:
-        """Return whether a Spark task passes the point, so that it matters which task comes first and which last."""
+        """Return whether the point lies inside a Spark task, where the progress of other tasks matters too."""
         return self in IN_TASK
 
 
@@ -154,7 +154,7 @@ Reach = Callable[[FailPoint, int], None]
 
 
 def pass_by(point: FailPoint, batch: int) -> None:
-    """Do nothing: the `Reach` callback of a run in which no crash is planned."""
+    """Do nothing: the callback at failpoints (`Reach`) for a run in which no crash is planned."""
 
 
 def parse_crash(text: str) -> Crash:

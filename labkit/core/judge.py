@@ -147,7 +147,7 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Find planned batches that are incomplete at this reading.
+        """Record the planned batches that are incomplete at a reading, which is named `moment`.
 
         Only batches with new rows need a check: all that an earlier reading saw was complete, or is listed already.
         """
@@ -161,7 +161,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Process a row of an undecided transaction; call this after all events."""
+        """Process a row whose transaction is undecided at the end; call this after all events."""
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return

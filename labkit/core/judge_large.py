@@ -66,7 +66,7 @@ class _PlannedBatches:
         self.fresh_plans.append(plan)
 
     def read(self) -> Iterator[int]:
-        """Yield the records that appeared since the last reading while other records of their batch are missing."""
+        """Yield the index of each record that appeared since the last reading while others of its batch are missing."""
         fresh, numbers, self.fresh, self.fresh_plans = (self.fresh, self.fresh_plans, array("i"), array("i"))
         for number in numbers:
             self.absent[number] -= 1
@@ -75,7 +75,7 @@ class _PlannedBatches:
 
 
 class _Cases:
-    """The offsets that show one anomaly, each once: one bit per expected record, and a few witnesses."""
+    """The list of offsets that show one anomaly, each once: one bit per expected record, and a few witnesses."""
 
     room = 1 << 23
     """How many offsets that belong to no record are collected before duplicates among them are removed."""
@@ -87,9 +87,9 @@ class _Cases:
         self.ranked: list[tuple[int, Witness]] = []
 
     def add(self, index: int, offset: int) -> bool:
-        """Register an offset once, even if it belongs to no record, and return whether its witness should be kept.
+        """Add an offset to the list unless it is in it, and return whether its witness should be kept.
 
-        Witnesses are kept for the first ten entries of the anomaly's list.
+        `index` is the record's, or -1 if the offset belongs to no record. Witnesses are kept for the first ten entries.
         """
         if index < 0:
             return self._add_other(offset)
@@ -191,7 +191,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Record a row that was read before its transaction committed, and return whether it counts as no effect."""
+        """Record a row that was read before its transaction committed; return whether the transaction was aborted."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 
@@ -202,13 +202,13 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """After all events, reset the final state of each key whose last effect no record explains."""
+        """Forget, after all events, the last explained record of each key whose last effect no record explains."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Process a row of an undecided transaction; call this after all events."""
+        """Process a row whose transaction is undecided at the end; call this after all events."""
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return

@@ -36,7 +36,7 @@ class Unfit(Exception):
 
 
 class Kind(ABC, Generic[ValueT]):
-    """Base class of the kinds: a kind parses and formats the values of one option."""
+    """Base class of the kinds of option values: a kind parses and formats the values of one option."""
 
     annotation: Any = str
     """The type to which the command line converts a typed value."""
@@ -49,23 +49,23 @@ class Kind(ABC, Generic[ValueT]):
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the value for its typed form. Raises `Unfit`."""
+        """Return the value for `word`, what a user typed (`Strategy.WAL` for `"wal"`). Raises `Unfit`."""
 
     def of_text(self, text: str) -> object:
         """Convert a text of the command line to the type that `read` expects."""
         return text
 
     def word(self, value: ValueT) -> Word:
-        """Return the typed form of a value; None if it has none."""
+        """Return a value as a user types it (`"wal"` for `Strategy.WAL`); None if no user can type it."""
         return value
 
     def plain(self, value: ValueT) -> Plain:
-        """Return the value for JSON."""
+        """Return the value as it is written to JSON."""
         word: Plain = self.word(value)
         return word
 
     def word_of(self, plain: object) -> object:
-        """Return the typed form of a value from JSON; `read` still has to check it."""
+        """Return a value from JSON as a user types it; `read` still has to check it."""
         return plain
 
 
@@ -104,7 +104,7 @@ class Key(Kind[str]):
 
 
 class Name(Kind[NameT]):
-    """A kind for the members of an enumeration, typed as their values."""
+    """A kind for the members of an enumeration, which users type by their values."""
 
     def __init__(self, members: type[NameT], unsaid: NameT | None = None, metavar: str | None = None) -> None:
         self._members, self._unsaid, self.metavar = members, unsaid, metavar
@@ -122,7 +122,7 @@ class Name(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return the member's value if users can type it."""
+        """Return the member's value from JSON if users can type it, otherwise None."""
         return None if plain == self._unsaid else plain
 
 
@@ -196,7 +196,7 @@ class NamedSwitch(Kind[NameT]):
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
-        """Return whether the value is the one that the flag stands for."""
+        """Return whether the value is the one that the flag on the command line selects."""
         return value is self._on
 
     def plain(self, value: NameT) -> Plain:
@@ -204,7 +204,7 @@ class NamedSwitch(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether the name from JSON is that of the set flag."""
+        """Return whether the name from JSON is the one that the flag on the command line selects."""
         return plain == self._on
 
 
@@ -214,7 +214,7 @@ class Many(Kind[tuple[ValueT, ...]]):
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the items' kind. With a separator, one typed word may contain several values; repeats count once."""
+        """Store the items' kind. With a separator, one text may contain several values; repeated values count once."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 
@@ -241,7 +241,7 @@ class Many(Kind[tuple[ValueT, ...]]):
 
 
 def one_of(word: object, names: list[str]) -> str:
-    """Return the word if it is one of the names. Raises `Unfit`."""
+    """Return `word` if it is one of the names. Raises `Unfit`, whose message suggests a name."""
     if not isinstance(word, str) or word not in names:
         raise Unfit(f"unknown; {nearest(str(word)[:40], names)}")
     return word

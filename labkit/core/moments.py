@@ -38,7 +38,7 @@ NAMES = {
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint with its short name, as in `ready (sink.after_pre_commit)`, and any other text unchanged."""
+    """Return a failpoint's name after its short name, as in `ready (sink.after_pre_commit)`; other text unchanged."""
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 
@@ -58,9 +58,9 @@ _ANY = {step.point: step for step in _OF_ANY}
 
 
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
-    """Return the nine moments of a batch, in the order of `NAMES` or in that in which a strategy's sink passes them.
+    """Return the nine moments of a batch, in the order of `NAMES` or in which a strategy's sink passes them.
 
-    A moment that the sink does not have stands directly after the last earlier one that it has.
+    A moment that the sink does not have comes directly after the last earlier one that it has.
     """
     if strategy is None:
         return [_moment(_ANY[point]) for point in NAMES]

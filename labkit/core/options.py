@@ -90,7 +90,7 @@ class Option(Generic[ValueT]):
 
     @property
     def default_word(self) -> Word:
-        """Return the default in its typed form; None if there is none or it depends on other options."""
+        """Return the default as a user types it; None if there is none or it depends on other options."""
         return None if self.usual else self.to_word(self.default)
 
     def value_in(self, settings: object) -> ValueT | None:
@@ -98,9 +98,9 @@ class Option(Generic[ValueT]):
         return cast("ValueT | None", getattr(settings, self.attribute))
 
     def read(self, word: object, place: str = "") -> ValueT | None:
-        """Return the value of a typed word, or the default for None.
+        """Return the option's value for `word`, what a user typed, or the default if `word` is None.
 
-        Raises `InvalidInput`; its message begins with `place`.
+        Raises `InvalidInput`; its message begins with `place`, or with the flag.
         """
         if word is None:
             return self.default
@@ -113,7 +113,7 @@ class Option(Generic[ValueT]):
             raise InvalidInput(f"{place or self.flag} {shown}: {refused}") from None
 
     def to_word(self, value: ValueT | None) -> Word:
-        """Return the typed form of a value; None if it has none."""
+        """Return a value as a user types it; None if no user can type it."""
         return None if value is None else self.kind.word(value)
 
     def to_plain(self, settings: object) -> Plain:
@@ -195,7 +195,7 @@ class Options:
 
     @classmethod
     def plan(cls, words: Mapping[str, object], **others: Any) -> Self:
-        """Return settings from typed values by keyword; None, or a missing keyword, means the default.
+        """Return settings from what a user typed for each keyword; None, or a missing keyword, means the default.
 
         `others` sets the fields that are not options. Raises `InvalidInput` for an invalid value or combination, and
         `TypeError` for an unknown option.
@@ -216,14 +216,14 @@ class Options:
 
 
 def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
-    """Raise `TypeError` if one of the typed names is not an option, as Python does for an unknown argument."""
+    """Raise `TypeError` if a key of `words` is not the name of an option, as Python does for an unknown argument."""
     for word in words:
         if word not in names:
             raise TypeError(f"there is no option {word!r}; {nearest(word, names)}")
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Give a function with `**words` a visible signature: these parameters come before its other keyword arguments."""
+    """Replace `**words` in the visible signature of a function by these parameters, and return the function."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

@@ -254,7 +254,7 @@ _PHRASES = {
 
 
 def _because(verdict: Verdict, findings: Findings) -> str:
-    """Return the sentence that gives the reason for the guarantee."""
+    """Return the sentence that gives the reason for a verdict's guarantee."""
     records = findings.records
     if not findings.looked:
         return "unknown, because there is neither a reading nor an observation"

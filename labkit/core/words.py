@@ -15,7 +15,7 @@ def nearest(text: str, names: list[str]) -> str:
 
 
 def name_in(value: object, example: str) -> str:
-    """Return a name that a user typed. Raises `InvalidInput`, which shows the example, if it is not text."""
+    """Return `value`, a name that a user typed. Raises `InvalidInput`, which shows the example, if it is not text."""
     if not isinstance(value, str):
         raise InvalidInput(f"a name is text: write it in quotation marks, as in {example}.")
     return value

@@ -57,7 +57,7 @@ class _Portion(NamedTuple):
 
 @contextmanager
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
-    """Provide a search on `cores` processes for a block; they share levels of at least `wide` states.
+    """Provide a search on `cores` processes for a `with` block; they share levels of at least `wide` states.
 
     Raises `InvalidInput` unless `cores` is from 1 to `MOST_CORES`.
     """
@@ -75,7 +75,7 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """One helper process, as the leader sees it: its pipe, and the chunks that it is working on."""
+    """One helper process, as the leading process sees it: its pipe, and the chunks of states that it is working on."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
@@ -85,14 +85,14 @@ class Helper:
         """For each component of a state, how many codes this helper knows."""
 
     def send(self, portion: _Portion) -> None:
-        """Send a chunk. Raises `JobFailed` if the helper has ended."""
+        """Send a chunk of states to the helper process. Raises `JobFailed` if the process has ended."""
         try:
             self.pipe.send_bytes(pickle.dumps(portion, -1))
         except OSError:
             raise self._died() from None
 
     def receive(self) -> Expansion:
-        """Return the helper's next answer. Raises `JobFailed` if the helper has ended."""
+        """Wait for the helper process's next result and return it. Raises `JobFailed` if the process has ended."""
         try:
             expansion: Expansion = _read(self.pipe.recv_bytes())
         except (EOFError, OSError):
@@ -110,7 +110,7 @@ class Helper:
 
 
 class SharedSearch(Generic[StateT]):
-    """A search whose levels are shared among several processes."""
+    """A search of a model's states whose wide levels are shared among several processes."""
 
     def __init__(self, model: Model[StateT], cores: int, wide: int) -> None:
         self.helpers: list[Helper] = []
@@ -122,7 +122,7 @@ class SharedSearch(Generic[StateT]):
         self._sent = self._admitted = 0
 
     def explore(self, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on) -> Exploration:
-        """Visit every state, as `labkit.sim.explore.explore` does. Raises `JobFailed` if a helper dies."""
+        """Visit every state, like `labkit.sim.explore.explore`. Raises `JobFailed` if a helper process dies."""
         if self._cores == 1:
             return explore(self._model, max_states=max_states, keep_going=keep_going)
         search = self._search = Search(self._model, max_states, keep_going)
@@ -150,7 +150,7 @@ class SharedSearch(Generic[StateT]):
         search.finish_level()
 
     def _fork(self) -> None:
-        """Start the helpers. A helper inherits the pipes of those before it, and closes them."""
+        """Start the helper processes. Each inherits the pipes of those started before it, and closes them."""
         forking = multiprocessing.get_context("fork")
         self._own = Expander(self._search)
         codes, _ = self._search.packer.news([0] * self._search.packer.width)
@@ -171,7 +171,7 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Send chunks to the helpers, at most `_AHEAD` to each; none gets a second one before all have one."""
+        """Send chunks to the helpers, at most `_AHEAD` to each; no helper gets a second chunk before all have one."""
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:
                 if len(helper.pending) < most and self._sent < len(self._portions):
@@ -194,7 +194,7 @@ class SharedSearch(Generic[StateT]):
         return bool(ready)
 
     def _admit(self) -> bool:
-        """Admit the next chunk in the order of the level if its result is there, and return whether it was."""
+        """Add the next chunk's result, in the order of the level, to the search; return whether it has arrived."""
         result = self._expansions.pop(self._admitted, None)
         if result is not None:
             self._search.admit(self._portions[self._admitted], result)
@@ -202,7 +202,7 @@ class SharedSearch(Generic[StateT]):
         return result is not None
 
     def _help(self) -> bool:
-        """Expand one chunk in this process unless all are handed out, and return whether it did."""
+        """Expand one chunk in this process, unless all chunks are handed out; return whether it did."""
         if self._sent == len(self._portions):
             return False
         numbers, is_last, are_often_met = self._next()
@@ -210,14 +210,14 @@ class SharedSearch(Generic[StateT]):
         return True
 
     def _await(self) -> None:
-        """Wait a moment for an answer of a helper; if none comes, check the search's limits."""
+        """Wait `_PATIENCE` seconds for a helper's result; if none comes, check whether the search must stop."""
         if not self._collect(_PATIENCE) and not self._search.stopped:
             self._search.must_stop()
 
 
 def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
-    """Be a helper: answer each chunk until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for whoever asked
+    """Run a helper process: expand each chunk of states that arrives and send the result, until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the leader handles Ctrl-C
     gc.disable()  # states are tuples and make no cycles
     for other in others:
         other.close()

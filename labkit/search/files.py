@@ -26,29 +26,29 @@ class Files(NamedTuple):
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
-        """Store a value."""
+        """Pickle a value into the file of this kind, level and part."""
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
-        """Load a stored value."""
+        """Return the value that `dump` stored."""
         path = self.path(kind, level, part)
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
     def save(self, array: NDArray[Any], kind: str, level: int, part: int) -> None:
-        """Store an array."""
+        """Write an array to the file of this kind, level and part."""
         path = self.path(kind, level, part)
         with _own(path).open("wb") as file:
             np.save(file, array)
         _own(path).replace(path)
 
     def load(self, kind: str, level: int, part: int) -> NDArray[Any]:
-        """Load a stored array."""
+        """Return the array that `save` stored."""
         with self.path(kind, level, part).open("rb") as file:
             array: NDArray[Any] = np.load(file)
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Store the reached states in one file, sorted by the part that owns each.
+        """Store the reached states in one file, sorted by the part (of `of` parts) that owns each.
 
         The file begins with the width of a row and each part's start position, so that a part can load its own rows
         alone.
@@ -67,7 +67,7 @@ class Files(NamedTuple):
         return np.frombuffer(written, rows.paired(width))
 
     def remove(self, kind: str, level: int, part: int) -> None:
-        """Delete a file that no task needs any longer."""
+        """Delete the file of this kind, level and part."""
         self.path(kind, level, part).unlink()
 
     @staticmethod

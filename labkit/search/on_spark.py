@@ -78,7 +78,7 @@ class _Step(NamedTuple):
 
 
 class _Expanded(NamedTuple):
-    """The result of expanding one part of a level; `waiting` counts successors without a number so far."""
+    """The result of expanding one part of a level; `waiting` is the number of successors that have no number so far."""
 
     part: int
     generated: int
@@ -112,7 +112,7 @@ def explore_on_spark(
 
 
 class Levels:
-    """The driver's part of a search: it processes one level after the other."""
+    """The part of a search that runs in Spark's driver: it processes one level after the other."""
 
     def __init__(self, model: Model[Any], search: _Search, context: Any) -> None:
         self.model, self.search, self.context = model, search, context
@@ -192,7 +192,7 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Run a function for each of these parts: as Spark tasks, or in this process if they have few states."""
+        """Return a function's result for each of these parts. Spark runs it, unless the parts have few states."""
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -201,7 +201,7 @@ class Levels:
         return results
 
     def _note(self, results: Iterable[_Expanded], level: int) -> None:
-        """Keep the first violating state of each claim, and cross off the targets that the level has reached."""
+        """Keep the first violating state of each claim, and drop the claims on reachability that are now fulfilled."""
         for one in results:
             names = {name for name, _, _ in self._violations}
             self._violations += [(name, state, level) for name, state in one.broken if name not in names]
@@ -222,7 +222,7 @@ class Levels:
         )
 
     def _trace_to(self, state: Any, level: int) -> Trace:
-        """Return a shortest trace, reconstructed level by level from the files of the owning parts."""
+        """Return a shortest trace to a state, reconstructed backwards from the files that store each state's parent."""
         steps = []
         while level:
             number = self._packer.pack(state)
@@ -235,11 +235,11 @@ class Levels:
         return Trace.of(self.model, steps[::-1])
 
 
-# What tasks do.
+# The functions and classes of the tasks that Spark runs.
 
 
 class _Tools:
-    """The objects that a process shares among its tasks of one search: the model, and the codes read so far."""
+    """The objects that a process's tasks of one search share: the model, and the numbers of states' components."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
@@ -249,7 +249,7 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """Return this object after it has read all codes up to this level."""
+        """Return this object after it has read the numbers that were assigned up to this level."""
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1
@@ -293,7 +293,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Expand the states of a part, and store the successors, sorted by the parts that own them."""
+    """Expand the states of one part of a level, and store the successors, sorted by the parts that own them."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -317,7 +317,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Store the successors that had to wait until all their components had numbers."""
+    """Store the successors that had to wait until all their components had numbers. `width` is the bytes of a state."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()
@@ -326,7 +326,7 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Store the new states of a part for the next level, and return their number.
+    """Store the states of a part that are new, for the next level, and return how many they are.
 
     Their order does not depend on which sender was faster.
     """

@@ -51,7 +51,7 @@ def pairs(states: Keys, parents: Keys) -> Pairs:
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Concatenate arrays after widening their numbers to `width` bytes; none may be wider already."""
+    """Return the concatenation of arrays, their numbers widened to `width` bytes; none may be wider already."""
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
@@ -67,7 +67,7 @@ def widened(rows: Keys, width: int) -> Keys:
 
 
 def first_of_each(rows: Pairs) -> Pairs:
-    """Sort by state, and keep the first row of each state."""
+    """Return the rows sorted by state, keeping the first row of each state."""
     rows = rows[np.argsort(rows["state"], kind="stable")]
     states = rows["state"]
     is_first = np.ones(len(rows), bool)
@@ -76,7 +76,7 @@ def first_of_each(rows: Pairs) -> Pairs:
 
 
 def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
-    """Merge the states reached by a level into those visited before.
+    """Merge the states that a level reached into those visited before.
 
     Returns all states visited so far, and the rows of the new ones; both are sorted and without duplicates.
     """
@@ -100,7 +100,7 @@ def parent(level: Pairs, number: int) -> int:
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
     """Return for each state the part that owns it, from 0 to `parts` - 1.
 
-    It depends on the number, not on the row's width.
+    The part depends on the state's number, not on the row's width.
     """
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")
