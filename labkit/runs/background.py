@@ -52,7 +52,7 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """Keeps the state of every stage of one crash up to date from the run's events."""
+    """The state of every stage of one crash, kept up to date from the run's events."""
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -62,7 +62,7 @@ class Stages:
         self.marks[Stage.PLANNED] = Mark.NOW
 
     def note(self, event: AnyEvent) -> None:
-        """Update the stages after one event of the run."""
+        """Update the state of the stages after one event of the run."""
         match event:
             case Parked():
                 self._parked()
@@ -75,7 +75,7 @@ class Stages:
                 self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
-        """Mark the batch as planned if its `offsets/N` has appeared; return whether that is new since the last call."""
+        """Mark the batch as planned if `offsets/N` has appeared in the checkpoint; return whether that is new."""
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
         self._done(Stage.PLANNED)
@@ -113,7 +113,7 @@ _ONE = threading.Lock()
 
 
 class BackgroundRun:
-    """Runs one crash in its own thread, which calls `changed` whenever stages, status or outcome may have changed."""
+    """One crash in a thread of its own, which calls `changed` whenever stages, status or outcome may have changed."""
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
         self.scenario = scenario
@@ -130,8 +130,9 @@ class BackgroundRun:
         self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the run in its own thread. Raises `InvalidAction` while another runs in this process."""
-        # It does not wait: somebody who clicks twice should get a message at once, and not a second crash in a minute.
+        """Start the run in its own thread. Raises `InvalidAction` while another run goes on in this process."""
+        # Without waiting, because a user who clicks twice should get a message at once, and not a second crash in a
+        # minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(
                 "Another crash is running in this kernel. Wait for its verdict, or cancel it in its own panel."
@@ -139,9 +140,9 @@ class BackgroundRun:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask the run to stop: its drivers end and its folder is removed soon after.
+        """Ask the run to stop: its drivers end and its folder is removed soon after, and then `wait` returns.
 
-        `wait` returns when that is done. A run that has ended already stays as it is.
+        A run that has ended already stays as it is.
         """
         self._cancel.set()
 
@@ -156,7 +157,7 @@ class BackgroundRun:
         Raises the run's error, `Cancelled`, or `TimeoutError`.
         """
         if not self._over.wait(seconds):
-            raise TimeoutError(f"The crash is still running after {seconds} seconds: {self.status}.")
+            raise TimeoutError(f"The run has not ended after {seconds} seconds: {self.status}.")
         if self.error is not None:
             raise self.error
         assert self.outcome is not None
@@ -170,8 +171,10 @@ class BackgroundRun:
             self._fail(stopped)
         except LabError as error:
             self._fail(error)
-        except Exception as error:  # no caller of this thread would see it
-            self._fail(JobFailed(f"the run ended with {error!r}; see the files in {self._folder}."))
+        except Exception as error:  # nobody would see an error that a thread raises
+            self._fail(
+                JobFailed(f"the run stopped with an unexpected error, {error!r}; see the files in {self._folder}.")
+            )
         finally:
             # Released before anybody learns of the end, so that a waiting caller may start the next crash at once.
             _ONE.release()

@@ -18,8 +18,9 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return each part of a choice with its option, by name: a part comes after those that restrict its words, and
-    free text comes last.
+    """Return each part of a choice with its option, by name.
+
+    A part comes after those that restrict its words, and free text comes last.
     """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
@@ -32,9 +33,7 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """A complete choice for one crash, which can be run. Call `choose` to make it, because `choose` checks the
-    parts.
-    """
+    """A complete choice for one crash, which can be run. Only `choose` makes one, because it checks the parts."""
 
     words: Mapping[str, str]
     """The chosen word of each part; an empty word means the default."""
@@ -55,9 +54,7 @@ class Choice:
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """Return the scenario to run, with a crash at the chosen failpoint in the first batch. Raises
-        `InvalidInput`.
-        """
+        """Return the scenario to run, with a crash at the chosen failpoint in batch 0. Raises `InvalidInput`."""
         return plan(**{option.keyword: word for option, word in self._typed()})
 
     def call(self) -> str:
@@ -80,8 +77,7 @@ class Choice:
 
 
 def choose(**words: object) -> Choice:
-    """Return a choice with these words by part name; a part without a word gets its default, or else its first word
-    that fits.
+    """Return a choice with these words by part name; another part gets its default, or its first word that fits.
 
     Raises `InvalidInput` for an unknown part, or for a word that does not fit the sink.
     """
@@ -100,8 +96,8 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a choice in which each part has the requested word if it fits the parts before it, otherwise the
-    default if that fits, otherwise the first word that fits.
+    """Return a choice in which each part has the first of these that fits the parts before it: the requested word, the
+    default, or any other word.
     """
     scenario = Scenario()
     words, names = {}, {}
@@ -111,8 +107,7 @@ def _fitting(wanted: Mapping[str, str]) -> Choice:
             names[name] = offered = [str(each) for each in part.offers(scenario)]
             default = part.first or str(option.to_plain(Scenario()))
             fitting = [each for each in (word, default) if each in offered]
-            # The requested word, else the default, else any word that fits. There is always one, because every sink has
-            # a store.
+            # There is always a word that fits, because every sink has a store.
             word = [*fitting, *offered][0]
             chosen: dict[str, Any] = {option.attribute: option.read(option.kind.word_of(word))}
             scenario = replace(scenario, **chosen)

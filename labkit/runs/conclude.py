@@ -37,8 +37,7 @@ LEADS = {
 
 
 def conclude(run: Run) -> Outcome:
-    """Judge a run that `conduct` has driven to its end, write the results into its folder, and delete its rows and
-    its topic from servers.
+    """Judge a run that has ended, write the results into its folder, and delete its rows and topic from servers.
 
     Raises the error with which the run failed.
     """
@@ -64,8 +63,8 @@ def conclude(run: Run) -> Outcome:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return the final state of the checkpoint, for the evidence file: its log entries and file names, and for a
-    Kafka source also the offsets reached.
+    """Return the state of the checkpoint at the end, for the evidence file: the numbers in its logs, its file names,
+    and for a Kafka source the offsets reached.
     """
     checkpoint = Checkpoint(run.folder.checkpoint)
     end: dict[str, Any] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
@@ -132,10 +131,10 @@ def release(run: Run, store: Store) -> None:
 
 
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
-    """Return the offsets of the batches that Spark planned, or nothing if these offsets do not identify the input's
-    lines.
+    """Return the offset ranges of the batches that Spark planned; empty if they do not identify the input's lines.
 
-    They do not if a deleted checkpoint leaves two plans, or if offsets are not line numbers (socket and Kafka).
+    The offsets of a socket or of Kafka are no line numbers; after a deleted checkpoint, two plans contain the same
+    lines.
     """
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):

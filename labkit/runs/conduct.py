@@ -42,7 +42,7 @@ DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings for starting drivers, such as standby drivers, which do not change the results of a run."""
+    """The settings for starting drivers, such as whether standby drivers wait. They do not change a run's results."""
 
     profile: str | None = None
     """The name of the Spark settings, one of `labkit.spark.session.PROFILES` or `stock`; None for those of the job."""
@@ -71,10 +71,10 @@ def conduct(
 ) -> None:
     """Drive every run to its end. A run that fails keeps its error in `Run.error`, and the others go on.
 
-    `scratch` is a folder for the drivers' temporary files and is removed afterwards. `heartbeat` is called
-    every `HEARTBEAT` seconds; an exception that it raises ends every driver and is then raised here. With LABKIT_TURNS
-    the runs wait for their turn first. Raises `ServiceUnavailable` if there is too little memory for the standby
-    drivers of the setup.
+    `scratch` is a folder for the drivers' temporary files and is removed afterwards. `heartbeat` is called every
+    `HEARTBEAT` seconds; an exception that it raises ends every driver and is then raised here. If LABKIT_TURNS is set,
+    the runs first wait until it is their turn. Raises `ServiceUnavailable` if there is too little memory for the
+    standby drivers of the setup.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)
@@ -104,7 +104,7 @@ def conduct(
 
 
 def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int], None]:
-    """Return the function to call while these runs wait for their turn: it tells how many other runs come first."""
+    """Return a function to call while the runs wait for their turn: it reports how many other runs come first."""
     told = 0
 
     def waits(ahead: int) -> None:
@@ -145,8 +145,7 @@ def _run_all(
 ) -> None:
     under_way: dict[Future[None], list[Run]] = {}
     while ready or under_way:
-        # Rounded up, so that all runs are dealt out although they may not divide
-        # evenly.
+        # Rounded up, because the runs may not divide evenly among the drivers.
         share = -(-len(ready) // side_by_side)
         while ready and len(under_way) < side_by_side:
             load = list(islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1)))
@@ -191,8 +190,9 @@ def _runs_alone(run: Run) -> bool:
 
 
 def _kind(run: Run) -> tuple[str | None, str]:
-    """Return the master URL of a run's cluster (None for none) and its session profile; runs can share a driver if
-    both agree.
+    """Return the master URL of a run's cluster (None for none) and its session profile.
+
+    Runs can share a driver if both agree.
     """
     profile = PROFILE[run.scenario.job]
     return (run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile)
@@ -212,9 +212,10 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for the runs of one driver; a local master has a thread for every task that may wait.
+    """Return the Spark master URL for the runs of one driver.
 
-    The tasks of `running` wait for each other at a failpoint, so each needs a thread; those of `totals` never wait.
+    A local master has a thread for every task that may wait: tasks of `running` wait for each other at a failpoint,
+    those of `totals` never wait.
     """
     if load[0].scenario.master is not None:
         return load[0].scenario.master
@@ -226,7 +227,7 @@ def _master(load: Sequence[Run]) -> str:
 
 
 class DriverPool:
-    """Starts, keeps and ends the drivers and standby drivers of several runs."""
+    """The drivers and standby drivers of several runs: it starts, keeps and ends them."""
 
     def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
@@ -240,7 +241,7 @@ class DriverPool:
         self._closed = False
 
     def let_go(self) -> None:
-        """End every driver, and also those that other threads add from now on."""
+        """End every driver now, and every driver that another thread adds later."""
         with self._lock:
             self._closed = True
             for driver in self._drivers:
@@ -276,7 +277,7 @@ class DriverPool:
     ) -> tuple[Path, Iterator[AnyEvent]]:
         """Return the path of the log and the events of a driver for these runs.
 
-        A waiting standby driver takes over if the previous driver is dead; otherwise a new driver starts.
+        If the previous driver is dead, a waiting standby driver takes over; otherwise a warm or a new driver starts.
         """
         # A standby takes over from a dead driver, so the first driver of a run is never a standby.
         if self._dead is not None and self._standbys:
@@ -313,7 +314,7 @@ class DriverPool:
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
-        """Start a standby driver for every crash to come, each after the one before is warm."""
+        """Start a standby driver for every planned crash, one after the other, each when the one before is ready."""
         while self._setup.standby and len(self._standbys) < len(load[0].crashes_left):
             self._tell(StandbyStarts())
             launch = self._launch(load, [], standby=load[0].scenario.job)

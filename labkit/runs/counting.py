@@ -23,7 +23,7 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """Computes the rows that a job should emit for one input, with the offsets by which the judge identifies them."""
+    """Base class: compute the rows that a job should emit for one input, with the offsets that the judge expects."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,8 +37,7 @@ class Count(ABC):
         """Yield every expected row, in order."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return by offset all values that a run without failures may show, for rows whose value the job looks up
-        outside.
+        """Return by offset all values that a run without failures may show, for values that the job looks up outside.
 
         It is empty for a job without look-ups (`core.explanation`).
         """
@@ -54,7 +53,7 @@ class Count(ABC):
 
 
 class RunningCounts(Count):
-    """The running word count: for every record its offset, its word, and the word's count so far."""
+    """The expected rows of the running word count: for every record its offset, word, and the word's count so far."""
 
     def check(self) -> int:
         return sum(1 for _ in read_log(self.path))
@@ -67,7 +66,7 @@ class RunningCounts(Count):
 
 
 class Ones(RunningCounts):
-    """A job without state: one row with the value 1 for every record."""
+    """The expected rows of a job without state: one row with the value 1 for every record."""
 
     def expected(self) -> Iterator[Record]:
         for offset, word in enumerate(read_log(self.path)):
@@ -75,8 +74,9 @@ class Ones(RunningCounts):
 
 
 class Prices(RunningCounts):
-    """The job `shop`: one row for every order with its item's price, which each of `edits` edits of the list raises
-    by 1.
+    """The expected rows of the job `shop`: for every order the price of its item.
+
+    Each of `edits` edits of the price list raises every price by 1.
     """
 
     def __init__(self, path: Path, edits: int) -> None:
@@ -101,10 +101,10 @@ class Prices(RunningCounts):
 
 
 class Totals(Count):
-    """Totals: for every word of a batch the last line that contains it, and the word's total after the batch.
+    """The expected rows of the job `totals`: for every word of a batch the last line with it, and its total so far.
 
-    Two words may share their last line, so the judge identifies a row by a running number: batch after batch,
-    sorted by word inside each batch.
+    Two words may share their last line, so the judge identifies a row by a running number: batch after batch, sorted by
+    word inside each batch.
     """
 
     def __init__(self, path: Path, lines_per_batch: int) -> None:
@@ -127,9 +127,7 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows with their running numbers as offsets; a row that no line explains gets a number after all
-        others.
-        """
+        """Yield the rows with their running numbers as offsets; rows that no line explains get larger numbers."""
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:
             yield row._replace(offset=number_of.get((row.offset, row.key), len(number_of) + row.offset))
@@ -144,7 +142,7 @@ class Totals(Count):
 
     @cached_property
     def _rows(self) -> Sequence[tuple[int, str, int, int]]:
-        """For every expected row: the last line with the word, the word, its total, and the batch."""
+        """For every expected row: the last line with the word, the word, its total, and the batch number."""
         return list(self._counted())
 
     def _counted(self) -> Iterator[tuple[int, str, int, int]]:

@@ -32,14 +32,13 @@ def crash(
     tell: Tell | None = None,
     **options: object,
 ) -> Outcome:
-    """Run the word count on real Spark, kill it at each point of `at` in turn, and judge the rows that readers
-    could see.
+    """Run the word count on real Spark, kill it at each failpoint of `at` in turn, and judge what readers could see.
 
-    `at` is `POINT` or `POINT@BATCH`, or a list of them, the nth for the nth driver; without it nothing crashes.
-    With `standby` a warm driver waits for each crash. The other options are those of `labkit run`. A crash
-    takes about 20 seconds, during which `tell` receives every event; by default a notebook shows one changing
-    line and a terminal prints lines. Raises a `LabError` with one sentence if the scenario is impossible or the
-    run failed, and `TypeError` for an unknown option.
+    `at` is `POINT` or `POINT@BATCH`, or a list of them, the nth for the nth driver; without it nothing crashes. With
+    `standby` a warm driver waits for each crash. The other options are those of `labkit run`. A crash takes about 20
+    seconds, during which `tell` receives every event; by default a notebook shows one changing line and a terminal
+    prints lines. Raises a `LabError` with one sentence if the scenario is impossible or the run failed, and `TypeError`
+    for an unknown option.
     """
     run = prepare(plan(crashes=at, **options), folder)
     with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (observer, heartbeat):
@@ -52,7 +51,7 @@ def crash_each(
 ) -> dict[str, Outcome]:
     """Run several crashes in shared drivers, which is faster than one by one, and return their outcomes by name.
 
-    Each case has the arguments of `crash`. Raises the error of the first run that failed.
+    `cases` maps a name to the arguments of `crash`. Raises the error of the first run that failed.
     """
     scenarios = [_planned(**case) for case in cases.values()]
     base = fresh_folder("several") if folder is None else folder.absolute()

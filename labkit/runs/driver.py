@@ -49,9 +49,9 @@ Stop = Parked | Ended
 
 
 class Background:
-    """Runs one step of a query in its own thread, because the step may stop forever at a failpoint.
+    """One step of a query in a thread of its own, because the step may stop forever at a failpoint.
 
-    The main loop asks for the step's end and its error.
+    The main loop asks whether the step has ended, and with which error.
     """
 
     def __init__(self, step: Callable[[], object]) -> None:
@@ -73,7 +73,7 @@ class Background:
 
 
 class Work(NamedTuple):
-    """One query for this driver to run, with its scenario and its failpoint decoded from the task."""
+    """One query for this driver to run, with its scenario and the failpoint at which it stops (`armed`)."""
 
     task: QueryTask
     scenario: Scenario
@@ -86,9 +86,7 @@ class Work(NamedTuple):
 
 
 class ScenarioQuery:
-    """Runs one scenario's query in this driver: recovers its checkpoint, starts it, and finishes it, until it
-    parks, ends or fails.
-    """
+    """The query of one scenario in this driver: it recovers its checkpoint, starts, and parks, ends or fails."""
 
     def __init__(self, spark: "SparkSession", work: Work) -> None:
         self._task, self._scenario, self._armed = work
@@ -106,7 +104,7 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Return the event with which the query stopped, or None while it goes on. Raises the query's error."""
+        """Let the query go on, and return the event with which it stopped, or None. Raises the query's error."""
         if self._group is not None:
             self._group.follow()
         # The evidence is checked before the phase, because the thread of a parked query never returns, so waiting for
@@ -118,8 +116,9 @@ class ScenarioQuery:
         return self._phase()
 
     def _point_out_executor(self, evidence: Path) -> None:
-        """Report to the supervisor, only once, which executor has reached the failpoint and must be killed; the
-        query goes on.
+        """Report once to the supervisor which executor has reached the failpoint and must be killed.
+
+        The query goes on.
         """
         if not self._struck:
             self._struck = True
@@ -191,9 +190,7 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """Stop the query after it has read every line that its socket sent, because a socket source never ends by
-        itself.
-        """
+        """Stop the query when it has read every line that its socket sent: a socket source never ends by itself."""
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
             self._query.query.stop()
@@ -231,7 +228,7 @@ class ScenarioQuery:
 
 
 def run(launch: Launch) -> None:
-    """Run every query that the launch's task lists, and report how each of them stopped."""
+    """Run every query that the launch's task lists, report how each of them stopped, and wait for the kill."""
     from labkit.spark.cluster import await_executors
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
@@ -268,9 +265,9 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Warm up with a scratch query, report readiness, and return the queries to take over.
+    """Warm up with a scratch query, report readiness, and wait for the queries of a dead driver; return them.
 
-    The function returns when the supervisor sends these queries, after the previous driver has died.
+    The supervisor sends them after the previous driver has died.
     """
     from labkit.spark.fast.warm import warm_up
 
@@ -292,9 +289,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
 
 
 def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> None:
-    """Open one query and add it to `active`. If it cannot be opened, report its failure, so that the other queries
-    go on.
-    """
+    """Open one query and add it to `active`; if it cannot be opened, report that, so that the others go on."""
     name = work.task.name
     # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
     report(Begun(name))

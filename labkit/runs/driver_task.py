@@ -13,7 +13,7 @@ PATIENCE = 240.0
 
 
 class Socket(Struct, frozen=True):
-    """The local server that sends lines to a query whose source is a socket."""
+    """The local server that sends the input lines to a query whose source is a socket."""
 
     port: int
     lines: int
@@ -21,7 +21,7 @@ class Socket(Struct, frozen=True):
 
 
 class QueryTask(Struct, frozen=True):
-    """A query for a driver to run: a scenario from the point at which the previous driver died, or from its start."""
+    """A query for a driver to run: a scenario from its start, or from where the previous driver died."""
 
     name: str
     folder: str

@@ -51,7 +51,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """The runs of one driver, with the crashes, errors and durations that the driver's events report."""
+    """The runs of one driver, updated with the crashes, errors and durations that the driver's events report."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -66,9 +66,7 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
-        """Update the run that an event is about, or all runs for an event of the driver, and pass the event on to
-        the observer.
-        """
+        """Update the run that an event is about (all runs, for an event of the driver), and pass it on to `tell`."""
         if isinstance(event, QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
@@ -103,9 +101,7 @@ class DriverEvents:
                 _fail(run, event)
 
     def give_up(self, error: LabError) -> None:
-        """Give this error to every run of the driver that has none, because a driver with an error proves nothing
-        about its runs.
-        """
+        """Give this error to every run of the driver that has none: a failed driver proves nothing about its runs."""
         for run in self._runs.values():
             run.error = run.error or error
         self._parked.clear()
@@ -154,9 +150,7 @@ def _fail(run: Run, failed: Failed | DriverFailed) -> None:
 
 
 def _full(run: Run) -> LabError | None:
-    """Return an error that names the full disk if a disk of this run has less than `FULL` bytes left, otherwise
-    None.
-    """
+    """Return an error that names the full disk if a disk of the run has less than `FULL` bytes left, else None."""
     for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
         if place.exists() and shutil.disk_usage(place).free < FULL:
             return InvalidInput(f"{place}: the disk is full; free some space, or name another folder with --out.")
@@ -170,7 +164,7 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Record in the run's `seconds` how long the last crash delayed the output.
+    """Add to the run's `seconds` how long the last crash delayed the output.
 
     That is the time from its first SIGKILL until Spark renamed the next commit file into place.
     """
@@ -215,7 +209,7 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
 
 
 def _look(run: Run) -> None:
-    """Count the rows that are visible after a crash, and note which are pre-committed and still hidden.
+    """Count the rows that are visible after a crash, and record which are pre-committed and still hidden.
 
     No driver runs at that time, so the numbers show the effect of the crash alone.
     """
@@ -225,7 +219,7 @@ def _look(run: Run) -> None:
 
 
 def note_waiting(run: Run, store: Store) -> None:
-    """Record since when each hidden row has been pre-committed; a time from an earlier crash stays."""
+    """Record since when each hidden row has been pre-committed; a time recorded at an earlier crash stays."""
     spans = moments.waiting(store, run.scenario.count.numbered)
     run.ready = {**spans, **run.ready} if spans is not None and run.ready is not None else None
 
@@ -254,8 +248,7 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
 
 
 def _reached(run: Run) -> tuple[Crash, Reached]:
-    """Return the crash that was due and the process that reached its failpoint, from the evidence file which that
-    process wrote.
+    """Return the planned crash and the process that reached its failpoint, from the evidence file of that process.
 
     Raises `JobFailed` if the file is damaged or belongs to another crash.
     """
@@ -270,12 +263,14 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
             f"{path}: the evidence is damaged ({error!r}), so the run proves nothing; start the run again."
         ) from None
     if crash != due:
-        raise JobFailed(f"{path}: this evidence belongs to another crash than {due}, so the run proves nothing.")
+        raise JobFailed(
+            f"{path}: this evidence belongs to another crash than {due}, so the run proves nothing; start it again."
+        )
     return crash, reached
 
 
 def _keep(run: Run, crash: Crash, reached: Reached, proof: Proof) -> None:
-    """Add one proven crash to the run's evidence, with the logs and files of the checkpoint as they are now."""
+    """Add one proven crash to the run, with the current numbers in the checkpoint's logs and its file names."""
     checkpoint = Checkpoint(run.folder.checkpoint)
     run.crashes.append(
         {

@@ -17,9 +17,7 @@ COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "pre
 
 
 class Cell(NamedTuple):
-    """One combination in the grid of all crashes: a strategy on a store, in an order of commits, killed at a
-    failpoint of the first batch.
-    """
+    """One crash of the grid: a strategy on a store, in an order of commits, killed at a failpoint of batch 0."""
 
     store: str
     strategy: Strategy

@@ -32,9 +32,7 @@ _PATIENCE = 60.0
 
 
 def check_between(scenario: Scenario) -> None:
-    """Raise `ServiceUnavailable` if the scenario's fault needs a server that the lab itself started, but there is
-    none.
-    """
+    """Raise `ServiceUnavailable` if the scenario's fault needs a server that labkit started, but none is up."""
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
@@ -43,9 +41,9 @@ def check_between(scenario: Scenario) -> None:
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
-    """Set the server's time limit for the run's transactions to `EXPIRES_AFTER` if the scenario lets them expire.
+    """Limit the run's transactions in the server to `EXPIRES_AFTER` seconds if the scenario lets them expire.
 
-    This happens before the first driver starts.
+    Call it before the first driver starts.
     """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -54,10 +52,10 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 
 
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Inject the scenario's fault after the crash with this number, and return the proof for the run's evidence file.
+    """Inject the scenario's fault after crash number `crashes` (from 1), and return the proof for the evidence file.
 
-    The proof names the processes that were ended, the transactions that the server aborted, or the change to the
-    input; it is empty without a fault. Raises `JobFailed` if the fault did not take place.
+    The proof names the processes that were ended, the transactions that the server aborted, or the change to the input;
+    it is empty without a fault. Raises `JobFailed` if the fault did not take place.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -82,7 +80,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
-    """Wait until the server has aborted every open transaction of the run, and return the names of those it aborted.
+    """Wait until the server has aborted every open transaction of the run, and return the names of those transactions.
 
     Raises `JobFailed` after `_PATIENCE` seconds.
     """

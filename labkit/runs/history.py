@@ -22,9 +22,7 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a history file: the fields of an observation, or the name of a moment at which a reader looked
-    (`reading`).
-    """
+    """One line of a history file: the fields of an observation, or the name of a reading (`reading`)."""
 
     reading: str | None = None
     offset: int = 0
@@ -41,7 +39,7 @@ _NAMES = ("offset", "key", "value", "batch", "attempt", "visibility")
 
 @dataclass
 class Recording:
-    """Reads the history of a store once, and keeps its events in memory if they are few."""
+    """The history of a store, read once; its events stay in memory if they are few."""
 
     readings: Sequence[tuple[str, int]]
     """The names of the moments at which a reader looked (`crash 1`), each with the number of rows visible then."""
@@ -54,8 +52,7 @@ class Recording:
     _latest: Shown = field(default_factory=Shown)
 
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
-        """Yield the rows of a store in the order in which they became visible, with each reading after the rows
-        that it saw.
+        """Yield the rows of a store in the order in which they became visible, each reading after the rows that it saw.
 
         `numbered` gives the rows the offsets that the judge expects. A reading named `end` comes last.
         """
@@ -84,7 +81,7 @@ class Recording:
 
 
 def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
-    """Yield the events unchanged, each after it has been written to the history file `path`."""
+    """Yield the events unchanged, each after its line has been written to the history file `path`."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
             is_reading = isinstance(event, Reading)

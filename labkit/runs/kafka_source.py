@@ -56,7 +56,7 @@ def check_source(scenario: Scenario) -> None:
 
 
 def feed(scenario: Scenario, folder: RunFolder) -> None:
-    """Write the input into the run's topic, if its job reads Kafka.
+    """Write the input into the run's topic if its job reads Kafka.
 
     If a partition is added after a crash, only the records up to that crash are written now.
     """
@@ -71,14 +71,14 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def drop_source(scenario: Scenario, folder: RunFolder) -> None:
-    """Delete the run's topic and its consumer group, if its job reads Kafka. A second call does nothing."""
+    """Delete the run's topic and its consumer group if its job reads Kafka. A second call does nothing."""
     if scenario.job is Job.KAFKA:
         with opened(folder) as topic:
             topic.destroy()
 
 
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Add a partition to the topic, or falsify its consumer group's offsets, after the crash with this number.
+    """Add a partition to the topic, or falsify its consumer group's offsets, after crash number `crashes` (from 1).
 
     Returns the new offsets, as proof of the change.
     """
@@ -94,8 +94,9 @@ def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[s
 
 
 def progress(folder: RunFolder) -> dict[str, Any]:
-    """Return four sets of offsets by partition: planned and finished by the checkpoint, committed to the group, and
-    the topic's ends.
+    """Return four positions in the topic as `{partition: offset}`.
+
+    They are `planned` and `finished` (by the checkpoint), `group` (committed by the consumer group) and `ends`.
     """
     checkpoint = Checkpoint(folder.checkpoint)
     planned, finished = max(checkpoint.offset_log(), default=None), checkpoint.decided()
@@ -135,9 +136,7 @@ def source_options(folder: RunFolder, records: int) -> dict[str, str]:
 
 
 class GroupCommits:
-    """Commits the offsets of finished batches to a consumer group, so that monitors show the lag. A failure is only
-    printed.
-    """
+    """Commits the offsets of finished batches to a consumer group, for monitors. A failure is only printed."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._checkpoint = folder, Checkpoint(folder.checkpoint)

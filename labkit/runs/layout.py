@@ -6,9 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run, with the paths of its files: configuration, checkpoint, evidence, history, verdict and
-    others.
-    """
+    """The folder of one run, with the paths of its files: configuration, checkpoint, evidence, history and others."""
 
     path: Path
 
@@ -23,30 +21,22 @@ class RunFolder:
         return self.path / "checkpoint"
 
     def put_aside(self, crash: int) -> Path:
-        """The folder to which the checkpoint was moved after the crash with this number, so that people can still
-        look into it.
-        """
+        """The folder to which the checkpoint was moved after crash number `crash`, so that people can look into it."""
         return self.path / f"checkpoint-{crash}"
 
     @property
     def final(self) -> Path:
-        """The file with the last value of each key, one JSON object sorted by key, if the verdict would be too long
-        with them.
-        """
+        """The file with the last value of each key as one JSON object, if there are too many for the verdict."""
         return self.path / "final.json"
 
     @property
     def evidence(self) -> Path:
-        """The file with the evidence of every crash: which processes were killed at which point, and which files
-        existed.
-        """
+        """The file with the evidence of every crash: which processes were killed where, and which files existed."""
         return self.path / "evidence.json"
 
     @property
     def history(self) -> Path:
-        """The file of all rows that an outside reader could have seen and the moments at which one looked, a JSON
-        line each.
-        """
+        """The file of all rows that an outside reader could have seen, and of its readings, a JSON line each."""
         return self.path / "history.jsonl"
 
     @property
@@ -78,16 +68,12 @@ class RunFolder:
 
     @property
     def source(self) -> Path:
-        """The folder with the name of the topic that feeds this run and the partition of each word, if its source
-        is Kafka.
-        """
+        """The folder with the name of the Kafka topic that feeds this run and the partition of each word, if any."""
         return self.path / "source"
 
     @property
     def outside(self) -> Path:
-        """The folder with the prices that the job `shop` looks up and the mails that it sends, see
-        `labkit.spark.outside`.
-        """
+        """The folder with the prices that the job `shop` looks up and the mails that it sends; see `spark.outside`."""
         return self.path / "outside"
 
     def reached(self, driver: int) -> Path:

@@ -29,9 +29,7 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The times of events in a run, from which follows when its rows became visible, for stores that do not record
-    it.
-    """
+    """The times of a run's events, which bound when its rows became visible in a store that does not record it."""
 
     begun: float | None
     ended: float
@@ -45,7 +43,7 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return the times that the store recorded for a row, or otherwise bounds for them.
+        """Return the times that the store recorded for a row, with bounds in place of those that are missing.
 
         `place` is the row's position in the history, from 0, and `shown` has the recorded times.
         """
@@ -74,11 +72,10 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Find out when each row of an ended run became visible, write that into the run's folder, and draw two
-    conclusions.
+    """Write the times at which the rows became visible into the folder of an ended run, and draw two conclusions.
 
-    The explanation gets the time of the first row that no failure-free run could have shown, in seconds since the
-    run began. The exposure says for how long readers could have read something wrong.
+    The explanation gets the time of the first row that no failure-free run could have shown, in seconds since the run
+    began. The exposure says for how long readers could have read something wrong.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -93,7 +90,7 @@ def timed(
 
 
 def frame(run: Run, ended: float) -> Frame:
-    """Return the times of the events in a run that ended at the time `ended`.
+    """Return the times of the events in a run that ended at `ended` (seconds since the epoch).
 
     An executor's crash is left out, because no reader looked after it.
     """
@@ -119,7 +116,7 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
     """Return for each offset since when its row has been pre-committed and hidden.
 
-    Return None if the store does not know, or if there are more than `MOST_WAITING` such rows.
+    Returns None if the store does not know, or if there are more than `MOST_WAITING` such rows.
     """
     if not isinstance(store, Clocked):
         return None
@@ -144,10 +141,10 @@ def exposed(
     strategy: Strategy,
     hidden: Iterable[Observation] = (),
 ) -> Exposure:
-    """Return for how long readers could have read wrong or late values.
+    """Return for how long readers could have read wrong values, and for how long right values were held back.
 
-    `shown` are the times of the rows. If `ready` is None, nobody knows which rows were pre-committed before a
-    crash, so the result has no waiting time.
+    `shown` are the times of `rows`, and `ended` is the end of the run. If `ready` is None, nobody knows which rows were
+    pre-committed before a crash, so the result has no waiting time.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None
@@ -156,9 +153,9 @@ def exposed(
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
-    """Write a file with the times at which each row was written and became readable, as JSON lines.
+    """Write a file of JSON lines with the times at which each row was complete and became readable.
 
-    Consecutive rows with the same times get one line, which has the number of the first of them.
+    Consecutive rows with the same times get one line, which has the position of the first of them, from 0.
     """
     lines, before = [], None
     for place, each in enumerate(shown):

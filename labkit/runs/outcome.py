@@ -50,9 +50,7 @@ class Outcome:
 
     @property
     def seen(self) -> str:
-        """The values that an outside reader could have seen, in order, and the crashes between them, as one line of
-        text.
-        """
+        """The values that an outside reader could have seen and the crashes between them, as one line of text."""
         return timeline(self.record.events)
 
     def rows(self) -> list[Observation]:
@@ -65,9 +63,7 @@ class Outcome:
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of every crash: failpoint, batch, signal, and the checkpoint's files when the process was
-        killed.
-        """
+        """The evidence of every crash: failpoint, batch, signal, and the checkpoint's files at the kill."""
         return self.record.crashes
 
     @property
@@ -81,9 +77,7 @@ class Outcome:
         return at_failpoint(self.record.scenario)
 
     def checkpoint_file(self, name: str) -> str:
-        """Return the text of one file of the checkpoint, such as `offsets/0`. Raises `InvalidInput` if it is
-        missing.
-        """
+        """Return the text of one checkpoint file, such as `offsets/0`. Raises `InvalidInput` if there is none."""
         path = self.record.folder.checkpoint / name
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")

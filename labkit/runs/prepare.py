@@ -38,7 +38,7 @@ def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Check several scenarios, given by the folders of their runs, then create all folders and return the runs.
+    """Check the scenarios, given by the folders of their runs, then create all folders and return the runs.
 
     Raises the errors of `prepare` before any folder exists.
     """
@@ -54,9 +54,9 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers of a run's store and source answer and can do what the run needs.
+    """Check that the servers of a run's store and source answer and can do what the run needs; write nothing.
 
-    Writes nothing. Raises the errors of `ServerBacked.check`, or `ServiceUnavailable`.
+    Raises the errors of `ServerBacked.check`, or `ServiceUnavailable`.
     """
     check_between(run.scenario)
     with closing(run.open_store()) as store:
@@ -74,8 +74,7 @@ def _make(run: Run) -> None:
         durable.replace(folder.config, json.dumps({"scenario": scenario.to_json(), "versions": versions}, indent=2))
     except FileExistsError:
         raise InvalidInput(
-            f"{folder.path}: this folder is there already; name a new one with --out, or continue its run with "
-            "--resume."
+            f"{folder.path}: this folder exists already; name a new one with --out, or continue its run with --resume."
         ) from None
     except OSError as error:
         raise InvalidInput(

@@ -57,9 +57,7 @@ class RunRecord:
 
     @property
     def events(self) -> Iterator[Seen]:
-        """Every row that an outside reader could have seen, in order, and between them the moments at which a
-        reader looked.
-        """
+        """Every row that an outside reader could have seen, in order, and between them the readings."""
         return read_history(self.folder.history) if self.kept is None else iter(self.kept)
 
     @property
@@ -97,9 +95,7 @@ class RunRecord:
 
     @cached_property
     def _final_file(self) -> dict[str, Any]:
-        """The JSON fields that name the file with every key's last value; empty if the verdict itself lists the
-        values.
-        """
+        """The JSON fields that name the file with every key's last value; empty if the verdict lists these values."""
         text = final_text(self.verdict)
         if text is None:
             return {}
@@ -114,7 +110,7 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return a JSON file with the last value of every key, or None if the verdict itself lists them (`MOST_KEYS`).
+    """Return a JSON object with the last value of every key; None if the verdict itself lists them (`MOST_KEYS`).
 
     The JSON is in UTF-8, sorted and without spaces, so that its digest can be compared with that of an independent
     count.

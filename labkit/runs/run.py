@@ -29,7 +29,7 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """A run that has not been judged yet; `conclude` replaces it by a `RunRecord`."""
+    """A run of the word count that has not been judged yet; `conclude` turns it into a `RunRecord`."""
 
     scenario: Scenario
     folder: RunFolder
@@ -53,9 +53,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of this run's query: the folder's name without its time. It is unique among the runs driven
-        together.
-        """
+        """The name of this run's query: the folder's name without its time, unique among runs driven together."""
         return _STAMP.sub("", self.folder.path.name)
 
     @property
@@ -95,12 +93,11 @@ class Run:
     def waits_for_lines(self) -> bool:
         """Return whether the line server may send lines to the current driver now.
 
-        The first driver gets its lines after its empty first batch, between two plans, so that one batch contains
-        all of them. A later driver first repeats the batch that was planned before the crash, and takes for it what
-        its socket has sent by then; so it gets its lines when that batch is over. They must be there before it plans
-        its first new batch: otherwise it plans a batch that ends before it begins, and Spark stops with "Offsets
-        committed out of order". A repetition that lasts long has taken its lines, none, long before the next plan is
-        near.
+        The first driver gets its lines after its empty first batch, between two plans, so that one batch contains all
+        of them. A later driver first repeats the batch that was planned before the crash, from the lines that its
+        socket has sent by then, so it gets its lines when that batch is over. They must arrive before it plans its
+        first new batch: otherwise it plans a batch that ends before it begins, and Spark stops with "Offsets committed
+        out of order". Even a slow repetition has taken its lines (none) long before the next plan is near.
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()
@@ -111,7 +108,7 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Return the lines that each driver gets from the socket, as JSON.
+        """Return for each driver the lines that the socket sends to it, as JSON texts.
 
         A driver that will be killed gets one batch, and the last driver gets the rest.
         """
@@ -126,10 +123,10 @@ class Run:
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write the evidence so far into the run's folder, so that a later process can resume the run if this one
-        is stopped.
+        """Write the evidence so far into the run's folder, so that another process can resume the run if this one
+        stops.
 
-        `end` describes the checkpoint after the last driver, if that has ended.
+        `end` describes the checkpoint after the last driver has ended.
         """
         content: dict[str, Any] = {
             "crashes": self.crashes,

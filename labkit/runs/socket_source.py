@@ -24,8 +24,9 @@ _FILE = "planned_every"
 
 
 class Plans:
-    """The times at which a driver's query plans batches: at every multiple of `every` seconds since 1970
-    (ProcessingTimeExecutor).
+    """The times at which a driver's query plans batches: every multiple of `every` seconds since 1970.
+
+    Spark's ProcessingTimeExecutor plans at these times.
     """
 
     def __init__(self, every: int) -> None:
@@ -33,7 +34,7 @@ class Plans:
 
     @classmethod
     def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
-        """Choose the times for a query of this driver, and write them down for the runner.
+        """Choose the times for a query of this driver, and write them to a file for the runner.
 
         On a busy machine a query takes longer to start, as the driver itself did. So the time between two plans is at
         least three times the time from the start of this process to that of its Spark context.
@@ -52,9 +53,7 @@ class Plans:
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether a plan has only just passed, so that a query which connects now has its lines before the next
-        one.
-        """
+        """Return whether a plan has just passed, so that a query connecting now has its lines before the next plan."""
         return self._passed() < 0.2
 
     def is_between(self) -> bool:
@@ -71,10 +70,10 @@ class Plans:
 
 
 class SocketProgress:
-    """Detects when a query has read all lines that its current socket connection sends; their offsets begin at 0.
+    """Detects when a query has read all `lines` lines that its current socket connection sends; offsets begin at 0.
 
-    Batches that an earlier driver planned say nothing about these lines. Lines whose offsets were committed
-    before make no batch, so a query that has planned nothing new two times has read everything too.
+    Batches that an earlier driver planned say nothing about these lines. Lines whose offsets were committed before make
+    no batch, so a query that has planned nothing new for two plans has read everything too.
     """
 
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:
@@ -84,9 +83,7 @@ class SocketProgress:
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Return whether the query has read all lines that its socket sends, according to its latest progress
-        report.
-        """
+        """Return whether the query has read all lines that its socket sends, by its latest progress report."""
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
         if batch != self._batch:

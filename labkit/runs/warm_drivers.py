@@ -1,8 +1,9 @@
 """Drivers that a notebook keeps warm, so that a crash begins, and its recovery too, without waiting for Spark.
 
-Each is a standby (`labkit.spark.fast.standby`) that has run a scratch query and waits for its first order. A run takes
-one for each of its drivers, kills it like any other, and the pool starts others in the background. Proof and verdict
-are those of every run: a warm driver gets the queries of a dead one only with the proof of its death.
+A warm driver is a standby driver (`labkit.spark.fast.standby`) that has run a scratch query and waits for real ones. A
+run takes a warm driver for each driver that it needs, kills it like any other, and the pool starts new ones in the
+background. Proof and verdict are those of every run: a warm driver gets the queries of a dead one only with the proof
+of its death.
 
 The drivers end with this process, after `IDLE_SECONDS` without a run, and when the machine is short of memory.
 LABKIT_FAST without `warm` turns them off.
@@ -51,7 +52,7 @@ _LOOK = 1.0
 
 
 class WarmDriver:
-    """A standby with a folder of its own, which is removed with it."""
+    """A standby driver with a temporary folder of its own."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="labkit-warm-"))
@@ -70,14 +71,14 @@ class WarmDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the driver is warm, lives, and has this process's environment.
+        """Whether the driver has not failed, is alive, and has the environment variables of this process.
 
-        After a change of the environment it would use another server, say.
+        After a change of the environment it would, for example, use another server.
         """
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
     def warm_up(self) -> None:
-        """Wait until the driver is warm, or has failed; then `error` says why."""
+        """Wait until the driver is warm or has failed; `error` then has the reason."""
         try:
             self.standby.await_ready()
         except LabError as error:
@@ -86,7 +87,7 @@ class WarmDriver:
             self.is_warm.set()
 
     def end(self) -> None:
-        """End the driver, and remove its folder."""
+        """End the driver's process, and remove its folder."""
         self.standby.driver.let_go()
         # Another thread may read the events of a driver that is warming up; it has them all when the driver has ended.
         self.is_warm.wait()
@@ -100,16 +101,16 @@ class WarmDriver:
 
 
 class _Unneeded(Exception):
-    """Raised when a driver is no longer needed whose start waits for its turn."""
+    """Raised to end the wait for a turn when the driver to start is no longer needed."""
 
 
 class WarmDrivers:
-    """The warm drivers of this process; a thread of its own starts and ends them."""
+    """The warm drivers of this process; a background thread (the keeper) starts and ends them."""
 
     def __init__(self, kept: int = KEPT, idle: float = IDLE_SECONDS) -> None:
         self._kept, self._idle = kept, idle
         self._drivers: deque[WarmDriver] = deque()
-        # Of everything below, which the keeper and the threads of runs change.
+        # Guards the fields below, which the keeper and the threads of runs change.
         self._changed = threading.Condition()
         self._wanted = False
         self._keeper: threading.Thread | None = None
@@ -119,7 +120,9 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Start no driver during this block, in which a run needs the processor, and what is missing afterwards."""
+        """Start no warm driver in this `with` block, in which a run needs the processor; start missing ones
+        after it.
+        """
         with self._changed:
             self._runs += 1
         try:
@@ -130,7 +133,7 @@ class WarmDrivers:
             self.want()
 
     def want(self) -> None:
-        """Start what is missing, in the background."""
+        """Start missing warm drivers, up to the number to keep, in the background."""
         with self._changed:
             self._used = time.monotonic()
             self._wanted = True
@@ -141,13 +144,13 @@ class WarmDrivers:
 
     @property
     def are_warm(self) -> bool:
-        """Whether as many drivers as are kept are ready."""
+        """Whether as many drivers are warm as should be kept."""
         return len(self._drivers) == self._kept and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
-        """Return a driver for this run, which now belongs to the caller; None if there is none that fits.
+        """Return a warm driver for this run, which the caller then owns; None if none fits.
 
-        A driver that is still warming up is waited for, since a new one would take longer.
+        The method waits for a driver that is still warming up, since a new one would take longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:
             return None
@@ -161,7 +164,7 @@ class WarmDrivers:
         return None
 
     def end(self) -> None:
-        """End every driver that no run has taken. The next `want` starts others."""
+        """End every warm driver that no run has taken. The next `want` starts others."""
         with self._changed:
             self._wanted = False
             self._changed.notify()
@@ -183,12 +186,12 @@ class WarmDrivers:
             driver = None
             try:
                 with turn(self._waits, Rank.PREPARATION):
-                    # One after the other, so that the first one is warm as soon as can be.
+                    # One after the other, so that the first one is warm as soon as possible.
                     if driver := self._start():
                         driver.warm_up()
             except _Unneeded:
                 continue
-            except (LabError, OSError):  # of LABKIT_TURNS, or of a full disk; the next run tells it and tries again
+            except (LabError, OSError):  # a bad LABKIT_TURNS or a full disk; the next run reports it and tries again
                 self.end()
             is_idle = time.monotonic() - self._used > self._idle
             if is_idle or psutil.virtual_memory().available < LEAST_FREE or (driver is not None and driver.error):
@@ -222,7 +225,7 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return this notebook's warm drivers; None where nobody looks at the notebook, or where they are turned off."""
+    """Return this notebook's warm drivers; None if no user watches the notebook, or if warm drivers are turned off."""
     try:
         if not is_watched() or not fast_start().warm:
             return None

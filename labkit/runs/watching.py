@@ -32,9 +32,7 @@ dead.
 
 @dataclass
 class Watch:
-    """Shows the progress of one run with `crashes` planned crashes in `line`; for several `runs` it counts those
-    that ended.
-    """
+    """The progress of one run with `crashes` planned crashes, shown in `line`; of several `runs`, how many ended."""
 
     line: Line
     crashes: int
@@ -52,7 +50,7 @@ class Watch:
 
     @property
     def of(self) -> int:
-        """The number of steps at which the progress bar is full."""
+        """The number of steps that fill the progress bar."""
         return self.runs if self.runs > 1 else STEPS * (self.crashes + 1)
 
     def tell(self, event: AnyEvent) -> None:
@@ -70,16 +68,14 @@ class Watch:
         self._killed += isinstance(event, Killed)
 
     def beat(self) -> None:
-        """Show the progress if its stage or second has changed. The cell's own thread calls this several times a
-        second.
-        """
+        """Show the progress if its stage or second has changed. Called several times a second in the cell's thread."""
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:
             self._shown = now
             self.line.show(f"{now[0]}, {now[1]} s", self.done, self.of)
 
     def end(self, how: str = "took") -> None:
-        """Replace the line by a final sentence such as `The run took 21 s.`, in which `how` is the verb."""
+        """Replace the line by a final sentence such as `The run took 21 s.`, of which `how` is the verb."""
         seconds = int(self.clock() - self._began)
         what = f"{self.runs} runs" if self.runs > 1 else "The run"
         self.line.end(f"{what} {how} {seconds} s.")
@@ -117,7 +113,7 @@ def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Yield a function that receives a run's events, and a function to call regularly meanwhile, or None.
+    """Yield a function that receives a run's events, and a function to call regularly meanwhile (or None).
 
     The first is `tell` if the caller gave one. Otherwise a notebook in front of a user shows one changing line, a
     notebook that a program executes shows nothing, so that its output is always the same, and a terminal uses

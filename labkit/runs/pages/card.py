@@ -64,7 +64,7 @@ def card(record: RunRecord) -> Card:
 
 
 def _wrong(record: RunRecord) -> list[Html]:
-    """Return a paragraph about how long readers could have read something wrong, or no paragraph if they could not.
+    """Return a paragraph on how long readers could have read something wrong, or no paragraph if they could not.
 
     The plain text leaves it out, because that text must be the same in every run.
     """
@@ -79,9 +79,7 @@ def _title(record: RunRecord) -> str:
 
 
 def _reason(record: RunRecord) -> str:
-    """Return the reason of the verdict: the one written with the prediction if that came true, otherwise the
-    judge's.
-    """
+    """Return the reason of the verdict: the predicted one if the prediction came true, otherwise the judge's."""
     prediction = expected_of(record)
     if prediction is not None:
         expected, came_so = prediction
@@ -96,7 +94,7 @@ def _killed(record: RunRecord) -> str:
 
 
 class Row(NamedTuple):
-    """One line of the card's table: a row or key, its expected count or value, and the actual one."""
+    """One line of the card's table: a row or key, its expected count or value, and the actual count or value."""
 
     name: str
     should: str
@@ -110,9 +108,7 @@ def _row(row: Row) -> tuple[str | Cell, ...]:
 
 
 def _rows(record: RunRecord) -> list[Row]:
-    """Return the lines of the table of expected and actual rows; none if there are too many rows or the input is
-    gone.
-    """
+    """Return the table of expected and actual rows; empty if there are too many rows or the input is gone."""
     expected = _expected(record)
     if expected is None or not _is_small(record.folder.history):
         return []
@@ -181,7 +177,7 @@ def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
 
 
 def _where(strategy: Strategy, point: str) -> str:
-    """Return a sentence with the failpoint and the step of this sink that was complete there."""
+    """Return a sentence with the failpoint and the step that this sink had completed there."""
     if point not in list(FailPoint):
         return f"{point}."
     reached = FailPoint(point)
@@ -211,7 +207,7 @@ def _files(record: RunRecord) -> Iterable[Html]:
 def _last_line(record: RunRecord, nth: int, name: str) -> str:
     """Return the last line of a checkpoint file, or `unknown` if it cannot be read.
 
-    If the checkpoint was moved aside, the file of the crash with this number is read.
+    If the checkpoint was moved aside after each crash, it is that of crash number `nth`, from 1.
     """
     is_kept = record.scenario.checkpoint is CheckpointFate.KEPT
     path = (record.folder.checkpoint if is_kept else record.folder.put_aside(nth)) / name

@@ -23,7 +23,7 @@ class Code:
 
     @cached_property
     def text(self) -> str:
-        """The source of the sink's class, reduced to the methods that write and commit."""
+        """The class line of the sink's source and its methods that write and commit."""
         sink = SINKS[self.strategy]
         own = [getattr(sink, name) for name in SHOWN if name in vars(sink)]
         head = inspect.getsource(sink).splitlines()[0]

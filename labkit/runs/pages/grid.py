@@ -34,7 +34,7 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 
 
 class Square(NamedTuple):
-    """The verdict of one cell of the grid.
+    """The verdict of one cell of the grid of all crashes.
 
     `run` is the name of the run's folder, or for a simulated run a trace for `labkit.lab.show`.
     """
@@ -58,9 +58,7 @@ class Square(NamedTuple):
 
 
 class VerdictGrid:
-    """A grid of verdicts, all simulated or all from real runs, as a table of links, as a figure, and as lines of
-    text.
-    """
+    """A grid of verdicts, all simulated or all from real runs, shown as a table of links, a figure, or text."""
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
         self.squares = list(squares)
@@ -184,9 +182,7 @@ def _simulated() -> Iterator[Square]:
 
 
 def _able(store: str) -> Iterator[Strategy]:
-    """Yield the strategies that a simulated store can carry; a strategy that replaces values needs a store with
-    keys.
-    """
+    """Yield the strategies that a simulated store can carry: one that replaces values needs a store with keys."""
     for strategy in Strategy:
         if not strategy.facts.replaces or STORES[store].keyed:
             yield strategy
@@ -230,8 +226,7 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Write `grid.html`, with the grid of the runs in this folder, as a page that opens without a network; return
-    its path.
+    """Write `grid.html`, an offline page with the grid of the runs in this folder, and return its path.
 
     Raises the errors of `of_runs`.
     """

@@ -6,7 +6,7 @@ from labkit.runs.scenario import plan
 
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
-    """Return the prediction for a run and whether it came true; None if there is no prediction for such a scenario."""
+    """Return the prediction for a run and whether it came true; None if there is no prediction for its scenario."""
     scenario = record.scenario
     crashes = [str(crash) for crash in scenario.crashes]
     order = None if scenario.order.value == "none" else scenario.order.value

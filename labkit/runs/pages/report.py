@@ -26,7 +26,7 @@ def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str
 
 
 def template(name: str) -> "Template":
-    """Return a template of this package. A misspelt name in it raises an error instead of leaving an empty place."""
+    """Return a Jinja template of this package. A misspelt name in it raises an error instead of leaving a gap."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("labkit.runs.pages", ".")
@@ -34,7 +34,7 @@ def template(name: str) -> "Template":
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
-    """Return the values by name with which the templates fill a page about a run."""
+    """Return the values, by name, that fill the templates of a page about a run."""
     tracks = by_key(record.events, MOST_KEYS, MOST_STEPS).items()
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]

@@ -59,17 +59,13 @@ def _chart(record: RunRecord) -> Any:
 
 
 def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
-    """Return the key to show in the chart: that of the first anomaly's witness, or the first key if there is no
-    anomaly.
-    """
+    """Return the key to show in the chart: that of the first anomaly's witness, or the first key without anomaly."""
     keys = (case.key for cases in verdict.witnesses.values() for case in cases)
     return next((key for key in keys if key in tracks), next(iter(tracks), "nothing"))
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
-    """Yield the name of each checkpoint file, and for each crash and the end of the run whether the file existed
-    then.
-    """
+    """Yield the name of each checkpoint file, and for each crash and the end whether the file existed then."""
     moments = [*(crash["files"] for crash in record.crashes), record.files]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]

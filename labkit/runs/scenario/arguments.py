@@ -15,8 +15,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
-    """Return a decorator that lists the options of a run, except those in `but`, in a function's signature and
-    docstring.
+    """Return a decorator that lists a run's options, except those in `but`, in a function's signature and docstring.
 
     The function itself takes them as `**options`.
     """

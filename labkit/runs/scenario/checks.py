@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def after_crash(when: str) -> Need:
     """Return the requirement that a scenario has a crash, for an option that has an effect only after one.
 
-    `when` is the clause of the error message that says so.
+    `when` is the clause of the error message that explains this.
     """
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the requirement that the job uses the lab's own stateful processor.
+    """Return the requirement that the job keeps its counts in the lab's own stateful processor.
 
     `may` says in the error message what only such jobs may do.
     """
@@ -53,7 +53,7 @@ def check_capable(scenario: "Scenario") -> None:
 def check_crashes(scenario: "Scenario") -> None:
     """Raise `InvalidInput` for a crash that cannot happen.
 
-    The sink never passes its failpoint, or its failpoint is in the recovery of the first driver, which has none.
+    That is a crash at a failpoint that the sink never passes, or in the recovery of the first driver, which has none.
     """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
@@ -83,9 +83,7 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if the scenario kills an executor although executors are threads of the driver, or write
-    nothing.
-    """
+    """Raise `InvalidInput` if an executor should be killed but executors are driver threads, or write nothing."""
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 

@@ -16,7 +16,7 @@ DefaultT = TypeVar("DefaultT")
 
 @dataclass(frozen=True)
 class Part:
-    """The field of an option in the crash panel."""
+    """One field of the crash panel: its label, and the words that it offers."""
 
     label: str
     offers: Callable[["Scenario"], Sequence[str]] | None = None
@@ -47,14 +47,14 @@ def options_of(scenario: type["Scenario"]) -> tuple[Option[Any], ...]:
 
 
 class Crashes(Kind[tuple[Crash, ...]]):
-    """The type of the option `crashes`: a list of planned crashes, the nth of which ends the nth driver."""
+    """The kind of the option `crashes`: a list of planned crashes, the nth of which ends the nth driver."""
 
     annotation = list[str]
     accepts = list[str] | str
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Parse each crash from `POINT` or `POINT@BATCH`."""
+        """Return the crashes from texts `POINT` or `POINT@BATCH`. Raises `Unfit` or `InvalidInput`."""
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):
             raise Unfit("write POINT or POINT@BATCH.")

@@ -259,9 +259,7 @@ class Scenario(Options):
 
     @property
     def note(self) -> str:
-        """A sentence about what the verdict cannot prove because of the job, whatever the sink does; empty for most
-        jobs.
-        """
+        """A sentence about what the verdict cannot prove because of the job, whatever the sink does; mostly empty."""
         return NOT_REPLAYABLE if self.job is Job.SOCKET else ""
 
     @property
