@@ -114,7 +114,7 @@ __all__ = sorted(_ELSEWHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a function of `lab` when it is first used.
+    """Load a function of `lab` from its module when it is first used.
 
     Raises `MissingExtra` if it needs an extra that is not installed, and `NeedsInstallation` in a browser that cannot
     have it.
@@ -134,7 +134,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, loaded or not, for completion."""
+    """Return the public names, loaded or not, for tab completion."""
     return list(__all__)
 
 

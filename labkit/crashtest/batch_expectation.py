@@ -12,7 +12,7 @@ _LIMIT = 2**63
 
 
 class BatchExpectation(Expectation):
-    """The rows of a query's input, recognised by their ids, and how a reader returns them."""
+    """The input rows of a query, which a sink's store must contain in the end; rows are recognised by their ids."""
 
     @cached_property
     def by_offset(self) -> Mapping[int, Any]:
@@ -52,7 +52,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    """Return a reader's row as id, key and amount; what is no such row comes from nowhere, as after a torn write."""
+    """Return a reader's row as id, key and amount. A value that is no such row, as after a torn write, has no id."""
     try:
         return plain(value)
     except (TypeError, ValueError):
@@ -60,7 +60,7 @@ def _seen(value: Any) -> Seen:
 
 
 def plain(row: Any) -> Seen:
-    """Return the id, key and amount of a reader's row of plain data. Raises `TypeError` or `ValueError` for no row."""
+    """Return the id, key and amount of a reader's row. Raises `TypeError` or `ValueError` if the value is no row."""
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):

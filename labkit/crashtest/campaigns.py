@@ -26,8 +26,8 @@ def campaign_of(
 ) -> AbstractContextManager[Campaign]:
     """Return the crash test for these settings as a context manager.
 
-    `only_lists` says that no run follows the one without a crash. The test of a sink is imported only when it is used,
-    because it needs Spark.
+    With `only_lists` no further run follows the one without a crash. The test of a sink is imported only when it is
+    used, because it needs Spark.
     """
     if isinstance(wanted, PipelineSettings):
         return pipeline_campaign(wanted, folder, tell)

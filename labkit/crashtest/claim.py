@@ -18,7 +18,7 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 class Strength(StrEnum):
-    """How much of what could refute the guarantee a test has tried."""
+    """How much of what could refute the guarantee (crash points, pairs of them) a test has tried."""
 
     COMPLETE = "complete"
     """Everything was tried and every run proved something, or there is no guarantee at all."""
@@ -31,7 +31,7 @@ class Strength(StrEnum):
 
 
 class Goal(StrEnum):
-    """The result that a user demands with `--expect`."""
+    """The result that a user demands with the option `--expect`."""
 
     EXACTLY_ONCE = Guarantee.EXACTLY_ONCE.value
     NOT_REFUTED = "not-refuted"
@@ -48,7 +48,7 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """What one test claims. As text it is the guarantee, with a qualifier unless everything was tried."""
+    """The guarantee that one test may claim. Its text has a qualifier unless everything was tried."""
 
     strength: Strength
     at_best: Guarantee

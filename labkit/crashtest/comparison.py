@@ -21,14 +21,14 @@ VIOLATED = "violated"
 
 
 class ClaimPart(Struct, frozen=True):
-    """The claim of a report: how much was tried, and the guarantee that is left at best."""
+    """The claim in a report: how much was tried (`strength`), and the guarantee that can hold at best."""
 
     strength: Strength
     at_best: Guarantee
 
 
 class CoveragePart(Struct, frozen=True):
-    """The parts of a report's coverage that a comparison shows."""
+    """The fields of a report's coverage (the number of crash points) that a comparison shows."""
 
     found: int
     tried: int
@@ -37,7 +37,7 @@ class CoveragePart(Struct, frozen=True):
 
 
 class RunPart(Struct, frozen=True):
-    """The parts of one run that a comparison needs."""
+    """The fields of one run in a report that a comparison needs."""
 
     id: str
     title: str
@@ -63,7 +63,7 @@ class ReportPart(Struct, frozen=True):
 
     @property
     def harmful(self) -> dict[str, RunPart]:
-        """The runs that show that the sink or pipeline is not exactly-once, by id."""
+        """The runs that show that the sink or pipeline is not exactly-once, by the run's id."""
         return {
             run.id: run
             for run in self.runs
@@ -82,7 +82,7 @@ class Change(IntEnum):
 
 
 def read_report(path: Path) -> ReportPart:
-    """Return the report of `labkit crashtest --json`, or of `--out`. Raises `InvalidInput` for another file."""
+    """Return the report that `crashtest --json` printed or `--out` wrote. Raises `InvalidInput` for another file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=ReportPart)
     except OSError as error:
@@ -96,14 +96,14 @@ def read_report(path: Path) -> ReportPart:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A report, and an earlier one on the same sink or pipeline, if there is one."""
+    """A report, and an earlier one on the same sink or pipeline (`before`) if there is one."""
 
     before: ReportPart | None
     after: ReportPart
 
     @property
     def change(self) -> Change:
-        """Whether the later report claims less, violates a property for the first time, or knows too little."""
+        """Whether the later report is weaker (it claims less, or violates a new property), or proves too little."""
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER
@@ -115,7 +115,7 @@ class Comparison:
         return Change.NOT_WEAKER
 
     def markdown(self) -> str:
-        """Return a description for people: the guarantee, what changed, and the runs that do harm now or no longer."""
+        """Return a Markdown text: the guarantee, what changed, and the runs that are newly or no longer harmful."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -194,5 +194,5 @@ def _extent(report: ReportPart) -> str:
 
 
 def _inline(text: str) -> str:
-    """Return a text of the user's on one line, without signs that would end the code or the table around it."""
+    """Return a text of the user's on one line, without characters that would end the code or the table around it."""
     return " ".join(text.split()).replace("`", "'").replace("|", "\\|").replace("<", "&lt;")

@@ -56,7 +56,7 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the settings of the test; typed options win. Raises `InvalidInput` if options exclude each other."""
+    """Return the test's settings; the command line overrides the project. Raises `InvalidInput` if options conflict."""
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
     kept = {name: word for name, word in _but_demands(project).items() if name not in replaced}
@@ -69,13 +69,13 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the result that the user demands, typed or else of the project. Raises `InvalidInput` for no such goal."""
+    """Return the result that the user demands; the command line overrides the project. Raises `InvalidInput`."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 
 def names_subject(words: Mapping[str, Any]) -> bool:
-    """Return whether the options name something to test, a sink or a pipeline."""
+    """Return whether the options, by keyword, name something to test: a sink or a pipeline."""
     return _kind(words) is not None
 
 
@@ -91,7 +91,7 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the kind of test whose subject the options name, a pipeline's if both do; None if they name none."""
+    """Return the kind of test whose sink or pipeline the options name (if both, a pipeline); None if they name none."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind
@@ -99,7 +99,10 @@ def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] |
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` if an option belongs to the other kind of test only; `written` quotes the option."""
+    """Raise `InvalidInput` if an option belongs only to another kind of test than `kind`.
+
+    `written` returns an option as the user wrote it.
+    """
     for option in (OPTIONS[name] for name in words):
         other = owner(option)
         if other in (None, kind):

@@ -22,7 +22,7 @@ PROJECT = "project"
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline of a real engine, as an entry of `engines.toml`, which explains the fields."""
+    """A shipped pipeline of a real engine: one entry of `engines.toml`, which explains the fields."""
 
     name: str
     does: str
@@ -60,12 +60,12 @@ def named(name: str) -> Pipeline:
     """Return the pipeline with this name. Raises `InvalidInput` if there is none."""
     all_pipelines = pipelines()
     if name not in all_pipelines:
-        raise InvalidInput(f"There is no pipeline {name[:40]}; there are {', '.join(all_pipelines)}.")
+        raise InvalidInput(f"There is no pipeline {name[:40]}; choose one of {', '.join(all_pipelines)}.")
     return all_pipelines[name]
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The record of a pipeline's test: the command that repeats it, the versions of the programs, and the effects."""
+    """The recorded test of a pipeline: the command that repeats it, the programs' versions, and the effects."""
 
     command: str
     versions: list[str]
@@ -78,10 +78,12 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def kept(name: str) -> Kept:
-    """Return the recorded test of a pipeline or its program. Raises `InvalidInput` if there is no record."""
+    """Return the recorded test of the pipeline `name`. Raises `InvalidInput` if there is no record."""
     path = RECORDS / f"{name}.json"
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"
     if not path.exists():
-        raise InvalidInput(f"{path.name} is missing; create it with python tools/pipelines.py {name} --record.")
+        raise InvalidInput(
+            f"the record {path.name} is missing; create it with python tools/pipelines.py {name} --record."
+        )
     return msgspec.json.decode(path.read_bytes(), type=Kept)

@@ -13,7 +13,7 @@ RAISED = "the sink raised "
 
 
 class Job(NamedTuple):
-    """The description of one run that a test is to perform."""
+    """One run that a test is to perform, with its id, its title for people, and its kind (`group`)."""
 
     id: str
     title: str
@@ -21,7 +21,7 @@ class Job(NamedTuple):
     perform: Callable[[Any, Any], None] | None = None
     """Performs the run, given the harness and the record of the run (`labkit.crashtest.blackbox.runs`).
 
-    None for a doubt, which needs no run, and for a loss of power, which needs several.
+    None for a doubt about the test's view, which needs no run, and for a power cut, which needs several.
     """
 
 

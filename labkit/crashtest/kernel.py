@@ -61,7 +61,7 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The settings of the test of a sink as a pipeline, whose command starts a plain Spark job that uses the sink."""
+    """The settings for the test of a sink as a pipeline, whose command is a plain Spark job that uses the sink."""
 
     WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"
 
@@ -90,7 +90,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def patience(self) -> float:
-        """Return 0: Spark ends well without an effect only when it has no rows left, so no more start helps."""
+        """Return 0 seconds: a Spark job that ends well without an effect has no rows left, so waiting does not help."""
         return 0.0
 
     @property
@@ -120,7 +120,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the engine's own files, until their renames make them count."""
+        """Return the files in the engine's checkpoint that are no names given by a rename; kills there come last."""
         return frozenset(each.where for each in effects if self._is_engine_s(each) and each.kind is not CallKind.RENAME)
 
     def command(self, only: str = "") -> str:
@@ -133,7 +133,10 @@ class SinkPipeline(PipelineSettings):
         return expect_batches(self.rows, read)
 
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
-        """Return the batch in which a crash prevented an effect on a sink's file; messages and lines say nothing."""
+        """Return (batch,) if the crash prevented an effect on a file of the sink in that batch, otherwise ().
+
+        Messages to servers and lines of code do not count, because they do not show what they change.
+        """
         names = [each.name for each in effects]
         if crashed_at not in names:
             return ()
@@ -147,7 +150,7 @@ class SinkPipeline(PipelineSettings):
         return ()
 
     def _is_commit(self, effect: Effect) -> bool:
-        """Return whether an effect is the engine's own decision that a batch is over."""
+        """Return whether an effect is Spark's decision that a batch is finished: it renames a file to `commits/N`."""
         target = Path(effect.call.target or "/")
         return effect.kind is CallKind.RENAME and target.parent.name == "commits" and self._is_engine_s(effect)
 
@@ -157,7 +160,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Write a plain job with the sink and its input into `place`, and return its test's settings."""
+    """Write the description and input of a plain Spark job with the sink into `place`; return the test's settings."""
     rows = _rows(wanted)
     rows.write(place / "input")
     job = PlainJob(
@@ -180,12 +183,12 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         reader=wanted.rows_reader,
         watched=(Path.cwd(), *wanted.watched, job.checkpoint),
         checkpoint=job.checkpoint,
-        # Spark's own temporary files are of one start and not of the sink.
+        # Spark's temporary files belong to one start of the job and not to the sink.
         ignored=(*wanted.ignored, *IGNORED, f"{place / WARM}/*"),
         quick=wanted.quick,
         only=wanted.only,
         since=wanted.since,
-        # Any other than the usual one is the user's own.
+        # A limit other than the default is the user's choice.
         limit=START_SECONDS if wanted.limit == USUAL_LIMIT else wanted.limit,
         parallel=1,  # all runs share the user's one store
         seconds=wanted.seconds,
@@ -200,7 +203,7 @@ def _rows(wanted: Settings) -> Rows:
 
 
 def _check_apart(place: Path, watched: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if the test's own folder lies in a watched one, where all that Spark writes would count."""
+    """Raise `InvalidInput` if the test's own folder is in a watched one, where its files would count as the sink's."""
     for folder in watched:
         if place.is_relative_to(folder.resolve()):
             raise InvalidInput(
@@ -210,12 +213,12 @@ def _check_apart(place: Path, watched: Sequence[Path]) -> None:
 
 
 def _words(job: Path) -> str:
-    """Return the command line that runs the sink in an ordinary Spark job, as the file `job` describes it."""
+    """Return the command line that runs the sink in an ordinary Spark job, which the file `job` describes."""
     return f"exec {shlex.join(own_python('-B', '-m', 'labkit.crashtest.harness.plain_job', 'run', str(job)))}"
 
 
 def _waiting(tell: Tell) -> Callable[[int], None]:
-    """Return a function that reports each new number of runs that must end before this test may begin."""
+    """Return a function to call with the number of runs that must end before this test begins; it reports changes."""
     told = 0
 
     def waits(ahead: int) -> None:
@@ -231,11 +234,11 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
 def kernel_campaign(
     wanted: Settings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> Iterator[Campaign]:
-    """Prepare the test of a sink by its system calls, within a `with` block.
+    """Prepare the test of a sink that kills at its system calls, for a `with` block.
 
-    With `only_lists` no session of Spark is started ahead for a second run. Where system calls cannot be watched, the
-    test kills between lines of Python. With LABKIT_TURNS the whole test is one turn, since its Spark sessions stay in
-    memory between its runs. Raises `InvalidInput` if the user's file has no `reset`.
+    With `only_lists` no Spark session is started early for a second run. Where system calls cannot be watched, the test
+    kills between lines of Python. With LABKIT_TURNS the whole test is one turn, since its Spark sessions stay in memory
+    between its runs. Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

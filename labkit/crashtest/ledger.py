@@ -18,7 +18,7 @@ def silent(_what: str, _text: str) -> None:
 
 
 class Ledger:
-    """The results and the time budget of a test, whose clock starts when the ledger is created."""
+    """The results of one test and its time budget; the clock starts when the ledger is created."""
 
     def __init__(self, budget: float, tell: Tell) -> None:
         """Start the clock; `budget` is the seconds for all runs, and `tell` is called with the progress."""
@@ -54,12 +54,12 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def begin(self, job: Job) -> None:
-        """Report that a run begins."""
+        """Report that the run of this job begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
         self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
-        """Store and return the result of a job that was not run because no time was left."""
+        """Record that a job was not run because no time was left, and return that result."""
         budget = f"{self.budget:.0f} s were over"
         return self.keep(replace(unknown(job, f"not run: {budget} (--seconds allows more)"), skipped=True))
 
@@ -87,14 +87,15 @@ class Ledger:
         selected: bool,
         between_lines: bool,
     ) -> Summary:
-        """Return the summary of all results.
+        """Return the summary of all results so far.
 
-        `unjudged` are the properties that this kind of test cannot judge. `pairs` are the ids of all possible pairs,
-        `directed` those of the runs that a complete test must make. The other parameters are fields of `Coverage`.
+        `unjudged` are the properties that this kind of test cannot judge. `pairs` are the ids of all possible pairs of
+        crashes, `directed` those of the runs that a complete test must make. The other parameters are fields of
+        `Coverage`.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
-        # A pair that was tried was possible, whatever a later look at the recoveries says.
+        # A pair that was tried counts as possible even if a later look at the recoveries does not show it.
         possible = {*pairs, *(name for name, group in proven.items() if group is Group.PAIR)}
         coverage = Coverage(
             found=found,

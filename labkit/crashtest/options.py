@@ -22,7 +22,7 @@ USUAL_LIMIT = 30.0
 
 
 class Named(Kind[Subject]):
-    """The kind of an option whose value is FILE:NAME, as in `sink.py:write_batch`, or a module and a name."""
+    """The kind of an option whose value is `FILE:NAME`, as in `sink.py:write_batch`, or `package.module:NAME`."""
 
     metavar = "FILE:NAME"
 
@@ -99,7 +99,7 @@ class SharedOptions(Options):
 
     @property
     def subject(self) -> object:
-        """The sink or pipeline under test; its text is its name."""
+        """The sink or pipeline under test; `str` of it is its name for messages."""
         raise NotImplementedError
 
     @property
@@ -118,7 +118,7 @@ class SharedOptions(Options):
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:
-        """Return the lines changed since `--since`; None without it. Raises `InvalidInput` if git cannot tell."""
+        """Return the lines changed since revision `--since`; None without it. Raises `InvalidInput` if git fails."""
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:

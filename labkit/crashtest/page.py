@@ -55,7 +55,7 @@ _RECORDED_BY = {KERNEL: "its system calls", LINES: "its lines in the driver alon
 
 
 def page(report: Report) -> str:
-    """Return the page as an HTML document. It quotes lines of the sink's file as the file is at that time."""
+    """Return the HTML page of a report. It quotes lines of the sink's file as the file is when this is called."""
     title, seen_by = f"Crash test of {report.settings.subject}", f"eyes: {SEEN_BY[report.eyes]}"
     facts = (report.adapter, seen_by, f"the reader returns {report.shape}", str(report.summary.coverage))
     return document(
@@ -124,7 +124,7 @@ def _violations(result: Result) -> str:
 
 
 def effects_and_kills(report: Report) -> str:
-    """Return an SVG picture of the effects without a crash, with their lines of Python, and of the kills."""
+    """Return an SVG picture of the effects in the run without a crash, with their lines of Python, and of the kills."""
     kills = {each.id: each for each in report.summary.results if each.group is Group.CRASH}
     rows: list[Row] = []
     is_whole = not report.settings.only
@@ -150,7 +150,7 @@ def _of_kill(result: Result, *, is_whole: bool) -> Row:
 
 
 def certificate(report: Report) -> str:
-    """Return the page as an HTML document that loads nothing from other hosts."""
+    """Return the certificate of a report as an HTML document to print, which loads nothing from other hosts."""
     title = f"Crash test of {report.settings.subject}"
     look, weakest = report.claim.look, report.summary.weakest
     recorded = f"with effects recorded by {_RECORDED_BY[report.eyes]}"
@@ -205,7 +205,7 @@ def _measured(report: Report) -> Iterator[str]:
 
 
 def _is_right(result: Result) -> bool:
-    """Return whether a run proves that nothing was wrong in it. A run without a verdict proves nothing."""
+    """Return whether a run proves that nothing was wrong in it; a run without a verdict does not."""
     return result.guarantee is not Guarantee.UNKNOWN and not result.violated
 
 

@@ -72,7 +72,7 @@ def _command_line(config: pytest.Config) -> dict[str, Any]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the tests if `--crashtest` is given. Raises `UsageError` if pytest-xdist would run them in parallel."""
+    """Register the crash tests if `--crashtest` is given. Raises `UsageError` if pytest-xdist runs in parallel."""
     if config.getoption("--crashtest") is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class CrashTests:
-    """The crash test of one sink or pipeline, as tests of one pytest session."""
+    """The pytest plugin object that adds the crash test of one sink or pipeline to a pytest session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
@@ -113,7 +113,7 @@ class CrashTests:
         items += self._tests(session, running=running, first=first, only=only, goal=goal, also=also)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Let the test not count as complete if pytest leaves runs of it out, as with `-k`."""
+        """Mark the crash test as incomplete if pytest deselects some of its runs, for example by `-k`."""
         runs = [each for each in items if isinstance(each, CrashTest) and each.name != f"crashtest[{_CLAIM}]"]
         if self._running is not None and runs:
             self._running.is_part = True
@@ -128,7 +128,7 @@ class CrashTests:
         goal: "Goal",
         also: tuple[str, ...],
     ) -> list[pytest.Item]:
-        """Return a test for each run, or only for those of `--crashtest-only`, and one for the claim."""
+        """Return a pytest test for each run (or each of `--crashtest-only`), and one for the claim of all runs."""
 
         def item(name: str, compare: Callable[..., None], *values: object) -> pytest.Item:
             return CrashTest.from_parent(session, name=f"crashtest[{name}]", compare=partial(compare, *values))
@@ -161,7 +161,7 @@ class CrashTests:
             terminalreporter.line(f"{report.settings.subject}: {report.claim}; {report.summary.coverage}")
 
     def pytest_sessionfinish(self) -> None:
-        """End every process of the crash test."""
+        """End every process of the crash test when pytest ends."""
         self._stack.close()
 
 
@@ -173,7 +173,7 @@ class CrashTest(pytest.Item):
         self._compare = compare
 
     def runtest(self) -> None:
-        """Perform the runs; fail with a sentence and the timeline if one is weaker than expected."""
+        """Perform the runs; fail with a sentence and the run's timeline if a run is weaker than expected."""
         self._compare()
 
     def reportinfo(self) -> tuple[Path, None, str]:
@@ -184,7 +184,7 @@ class CrashTest(pytest.Item):
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
     """Perform runs, and fail if one of them is weaker than expected or proves nothing.
 
-    If a run only shows a condition of the guarantee, a violation skips the test instead.
+    A violation in a run that only shows a condition of the guarantee skips the test instead.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group
@@ -200,7 +200,7 @@ def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", 
 
 
 def _compare_claim(running: "Campaign", goal: "Goal", also: tuple[str, ...]) -> None:
-    """Fail if the claim of all runs is weaker than the user's goal, or if nobody knows whether it is."""
+    """Fail if the claim of all runs is weaker than the user's goal, or if the test proves too little to know."""
     report = running.report()
     if report.reaches(goal, also) is not True:
         pytest.fail(f"expected {goal}, and the test says: {report.claim}; {report.summary.coverage}", pytrace=False)

@@ -20,7 +20,7 @@ NOT_SEEN = "not seen"
 
 
 class Recipe(NamedTuple):
-    """A repair, and the notebook that explains it."""
+    """A repair of a sink or pipeline, and the notebook that explains it."""
 
     name: str
     sentence: str
@@ -28,7 +28,7 @@ class Recipe(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """An explanation of a weak result: a short name for the kind of weakness, the reason, and the repair."""
+    """An explanation of a weak result: the code of the pattern, the reason, and the repair."""
 
     code: str
     why: str
@@ -77,18 +77,18 @@ class Report:
         return self.settings.command(weakest.id if weakest else "")
 
     def repeat(self) -> str:
-        """Return the command of `replay` for a shell in any folder; a pipeline's first changes to its folder."""
+        """Return the command of `replay` for a shell in any folder: for a pipeline, it first changes the folder."""
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if there is no goal or it is reached, 1 if the claim is weaker, 2 if unknown."""
+        """Return the exit code: 0 if the goal is reached or there is none, 1 if the claim is weaker, 2 if unknown."""
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the claim reaches the goal and the properties `also` hold; None if nobody knows."""
+        """Return whether the claim reaches the goal and the properties `also` hold; None if too little was proved."""
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         reached = self.claim.reaches(goal)
         if reached is False or Outcome.VIOLATED.value in outcomes:
@@ -97,7 +97,7 @@ class Report:
         return None if sampled or Outcome.UNKNOWN.value in outcomes else reached
 
     def text(self) -> str:
-        """Return the report as text for a terminal: first the guarantee, the reason for it, and the repair."""
+        """Return the report as text for a terminal, which begins with the guarantee, its reason, and the repair."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", str(self.claim))]
         if why is not None:
@@ -134,7 +134,7 @@ class Report:
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as plain data for a program."""
+        """Return the report as plain data for JSON."""
         why, summary = self.diagnosis, self.summary
         weakest = summary.weakest
         return {
@@ -199,7 +199,7 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return the reason why a run is weaker than expected; empty if it is not, or if it shows a condition only."""
+    """Return the reason why a run is weaker than expected; empty if it is not, or if the run shows only a condition."""
     if result.group is Group.CONDITION or result.unknown:
         return ""
     broken = [axis for axis in (*also, "stuck") if result.rows_of(axis)]

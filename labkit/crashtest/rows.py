@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 class Token(NamedTuple):
-    """An input row that a reading contains, or a row that no input row explains (with the offset -1)."""
+    """An input row found in a reading, by its offset in the input (-1 if no input row explains the row read)."""
 
     offset: int
     key: str
@@ -59,7 +59,7 @@ class Token(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The input rows of one batch, which Spark is to process together."""
+    """The input rows of one batch, which Spark has to process together."""
 
     number: int
     rows: tuple[dict[str, Any], ...]
@@ -88,7 +88,9 @@ class Rows:
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self, first: int) -> "Rows":
-        """Return the rows unchanged for a first query (`first` is 0), and with new ids for a second query."""
+        """Return the rows with new ids, for a second query; unchanged if `first`, the number of batches
+        before, is 0.
+        """
         if not first:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
@@ -102,10 +104,10 @@ class Rows:
         return {row["id"] for row in self.batches[batch].rows}
 
     def write(self, folder: Path, first: int = 0) -> None:
-        """Write a file for each partition of each batch, with modification times in the order in which Spark must read
-        them.
+        """Write one file for each partition of each batch.
 
-        `first` is the number of batches that earlier queries wrote.
+        Modification times give the order in which Spark must read the files. `first` is the number of batches that
+        earlier queries wrote.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
@@ -117,7 +119,7 @@ class Rows:
 
 
 def generate_large(base: int = 0) -> Rows:
-    """Return two batches, the first with more rows than a sink may write at once; ids begin with `base`."""
+    """Return two batches, the first with more rows than a sink may write at once. `base` is the first id."""
     large, small = generate(1, base, per_batch=LARGE), generate(2, base + LARGE)
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
@@ -141,7 +143,7 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """Return the user's own rows, split evenly into batches. Raises `InvalidInput` if the file has no usable rows."""
+    """Return the user's own rows, split evenly into `batches`. Raises `InvalidInput` if the file has no usable rows."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
@@ -182,7 +184,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raise `InvalidInput` if the reader counts the rows of each key, which the judge would take for sums."""
+    """Raise `InvalidInput` if the reader returns the number of rows of each key, which would be taken for sums."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:
@@ -204,7 +206,7 @@ def named(record: Record, shape: Shape) -> Record:
 
 
 def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
-    """Return the input rows that a reading contains, and how often it contains each one."""
+    """Return the input rows that a reading contains, with how often it contains each."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
     by_id = {record.offset: record for record in expected}
@@ -219,7 +221,7 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """Return the input rows that sums contain, with how often each was added: the row's digit in the sum of its key."""
+    """Return the input rows that sums contain, with how often each was added: its digit in the sum of its key."""
     sums: Counter[str] = Counter()
     for row in seen:
         sums[str(row.key)] += row.amount or 0

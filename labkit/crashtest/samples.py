@@ -42,7 +42,7 @@ class TokenReading:
 
 @dataclass(frozen=True)
 class Life:
-    """The history of one copy of a row in the store: in which reading it appeared, and what became of it."""
+    """The history of one copy of a row in the store: in which reading it appeared (`born`), and what became of it."""
 
     token: Token
     born: int
@@ -52,7 +52,7 @@ class Life:
 
 
 class Readings:
-    """All readings of one run, compared with the run's input rows."""
+    """All readings of the store in one run, compared with the run's input rows."""
 
     def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
         known = rows.expected()
@@ -102,7 +102,7 @@ def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequ
 def judge_run(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> tuple[Verdict, Explanation]:
-    """Return the judge's verdict on a run, and how its readings differ from every failure-free run.
+    """Return the judge's verdict on a run, and how its readings differ from those of any failure-free run.
 
     `rows` are the input, `shape` is the form of the reader's rows, and `due` are the records that the store must hold
     in the end.
@@ -113,7 +113,10 @@ def judge_run(
 
 
 def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
-    """Return every copy of every row that was ever read, the newest of which disappears first; `ids` by batch."""
+    """Return every copy of every row that was ever read. `ids` are the row ids of each batch.
+
+    If copies of a row disappear, the newest ones count as gone.
+    """
     living: dict[Token, list[Life]] = {}
     over: list[Life] = []
     for number, each in enumerate(readings):
@@ -145,10 +148,9 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def keyed(readings: Sequence[TokenReading]) -> list[Life]:
-    """Return every value that a key was seen to have; if the key is missing at the end, none of its values counts as
-    lasting.
+    """Return every value that a key was seen to have; all count as aborted if the key is missing at the end.
 
-    Two rows with the same key are one too many, which no input explains, so the extra row gets another key.
+    If a reading has two rows of one key, the extra row gets another key, which no input explains.
     """
     first, extra = [], []
     for each in readings:
@@ -159,7 +161,7 @@ def keyed(readings: Sequence[TokenReading]) -> list[Life]:
 
 
 def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
-    """Return the latest row of each key, and separately the other rows, under different keys."""
+    """Return the latest row of each key, and separately all other rows, with changed keys."""
     keys: Counter[str] = Counter()
     kept, spare = Counter[Token](), Counter[Token]()
     for token in sorted(tokens.elements(), reverse=True):

@@ -84,7 +84,7 @@ def _jar(path: str) -> str:
 
 
 def _package(text: str) -> str:
-    """Return the text of Maven coordinates, after checking it. Raises `Unfit` for another form."""
+    """Return Maven coordinates unchanged, after a check of their form. Raises `Unfit` for another form."""
     if not _PACKAGE.fullmatch(text):
         raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
     return text
@@ -150,12 +150,12 @@ class Settings(SharedOptions):
 
     @property
     def adapter(self) -> Adapter | None:
-        """How Spark calls the sink if the options alone decide it; None if the user's file decides it."""
+        """The interface by which Spark calls the sink if the options decide it; None if the user's file decides it."""
         return Adapter.FORMAT if self.sink_format else Adapter.TABLE if self.table else None
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink; for one of Spark's formats or tables, the reader's file and the name of the format or table."""
+        """The sink under test; for a format or table of Spark, the reader's file and the format's or table's name."""
         if self.sink is not None:
             return self.sink
         assert self.reader is not None
@@ -204,5 +204,5 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def settings(subject: str = "", **words: Any) -> Settings:
-    """Return the settings of a test of `subject`; `words` are options by keyword. Raises `InvalidInput`."""
+    """Return the settings for the test of `subject` (FILE:NAME); `words` are options. Raises `InvalidInput`."""
     return Settings.plan({"subject": subject or None, **words})

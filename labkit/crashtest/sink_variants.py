@@ -1,4 +1,4 @@
-"""Runs of a sink in a plain job beside the crashes of a pipeline: a query's identity, a task's death, a large batch.
+"""Further runs that only a sink allows: faults of a query's identity, the death of one task, and a large batch.
 
 Each function performs one run with the harness of the test; the store was emptied before it.
 """
@@ -46,7 +46,7 @@ _DEAD_SECONDS = 10.0
 
 @dataclass
 class SinkVariants(Further):
-    """The further runs of one sink, with everything that their plain jobs need."""
+    """The further runs of one sink's test, with everything that their plain Spark jobs need."""
 
     job: PlainJob
     rows: Rows
@@ -74,7 +74,7 @@ class SinkVariants(Further):
         return jobs
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the job of a run with one large batch, then jobs with crashes in it; none for the user's own rows."""
+        """Yield the run with one large batch, then runs with crashes in that batch; none if the user gave own rows."""
         if not self.last_names():
             return
         title = f"a batch of {LARGE} rows"
@@ -87,12 +87,12 @@ class SinkVariants(Further):
         return ["large"] if self.rows.generated and not self.by_lines else []
 
     def _two_queries(self, harness: Harness, run: PipelineRun, *, together: bool) -> None:
-        """Run two queries with rows and checkpoints of their own, one after the other or at the same time."""
+        """Run two queries with their own rows and checkpoints, one after the other or at the same time (`together`)."""
         both, half = self._both(), len(self.rows.batches)
         queries = []
         for number, batches in enumerate((both.batches[:half], both.batches[half:]), start=1):
             rows = Rows([batch.rows for batch in batches], generated=both.generated)
-            # Below the usual checkpoint, which is watched and emptied.
+            # Inside the usual checkpoint, because that folder is watched, and emptied before each run.
             queries.append(self._query(f"query-{number}", rows, self.job.checkpoint / f"query-{number}"))
         with _expecting(harness, run, both):
             for several in [queries] if together else [[query] for query in queries]:
@@ -105,7 +105,7 @@ class SinkVariants(Further):
             harness.look(run, "end")
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash when a batch is written but not recorded, then repeat its id with rows of the next batch as well."""
+        """Crash when a batch is written but not recorded; repeat the batch id with rows of the next batch added."""
         batch = min(1, len(self.rows.batches) - 1)
         try:
             harness.crash(run, Point(f"{COMMIT}{batch + 1}", 0))
@@ -115,10 +115,10 @@ class SinkVariants(Further):
             self.rows.write(Path(self.job.input))
 
     def _new_input(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash when the last batch is written but not recorded, recover, and go on with one more batch."""
+        """Crash when the last batch is written but not recorded, recover, and go on with a batch of new rows."""
         count = len(self.rows.batches)
         parts = [batch.rows for batch in self.rows.batches]
-        # Rows of the usual keys, whose ids follow.
+        # Rows with the usual keys and the next ids.
         more = generate(count + 1) if self.rows.generated else self.rows.moved(count)
         longer = Rows([*parts, more.batches[count if self.rows.generated else 0].rows], generated=self.rows.generated)
         try:
@@ -162,7 +162,7 @@ class SinkVariants(Further):
             yield
 
     def _both(self) -> Rows:
-        """Return the rows of two queries that write into one store, those of the second one with other ids and keys."""
+        """Return the rows of two queries that write into one store; those of the second have other ids and keys."""
         count = len(self.rows.batches)
         second = generate(count, first=count) if self.rows.generated else self.rows.moved(count)
         batches = [batch.rows for batch in (*self.rows.batches, *second.batches)]
@@ -176,7 +176,7 @@ class SinkVariants(Further):
 
     @contextmanager
     def _running(self, harness: Harness, queries: list[Query]) -> Iterator[None]:
-        """Let the harness start a job with these queries within a `with` block."""
+        """Make the harness start a job with these queries, inside a `with` block."""
         usual = harness.settings
         path = Path(self.job.folder, "variant.json")
         path.write_bytes(wire.encode(changed(self.job, queries=queries)))
@@ -192,9 +192,9 @@ def _variant(name: str, perform: Callable[[Harness, PipelineRun], None]) -> Job:
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the effects of the workers in which Spark runs tasks in Python; a worker has its daemon's command line.
+    """Return the effects of the Python workers that run Spark's tasks; the daemon's command line identifies a worker.
 
-    Without those of a worker in which a data source commits: Spark does not try that again, so the query fails.
+    Workers in which a data source commits are left out: Spark does not retry them, so the query would fail.
     """
     return [each for each in effects if _is_task_s(each.call.words) and each.kind is not CallKind.SYNC]
 
@@ -204,7 +204,7 @@ def _is_task_s(words: Sequence[str]) -> bool:
 
 
 def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
-    """Kill only the process that is about to make the effect with this name; its engine tries the work again."""
+    """Kill only the process that is about to make the effect `name`; the engine then repeats the process's work."""
     killed: list[int] = []
     times: list[float] = []
 
@@ -228,11 +228,11 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
 
 
 def _await_death(pid: int) -> None:
-    """Wait until a killed process makes no more system calls. Raises `JobFailed` if it does not die."""
+    """Wait until a killed process is dead or a zombie. Raises `JobFailed` after `_DEAD_SECONDS` seconds."""
     finish = time.monotonic() + _DEAD_SECONDS
     while _state(pid) not in ("", "Z", "X"):
         if time.monotonic() > finish:
-            raise JobFailed(f"the process {pid} did not die")
+            raise JobFailed(f"the killed process {pid} did not die within {_DEAD_SECONDS:.0f} s")
         time.sleep(0.001)
 
 
@@ -245,7 +245,10 @@ def _state(pid: int) -> str:
 
 
 def _moved(rows: Rows, batch: int) -> Rows:
-    """Return the rows with half of the next batch's rows in this batch; of the last one, half in the batch before."""
+    """Return the rows with half of the next batch's rows added to this batch.
+
+    For the last batch, half of its own rows are added to the batch before.
+    """
     parts = [list(each.rows) for each in rows.batches]
     if batch + 1 < len(parts):
         half = len(parts[batch + 1]) // 2
@@ -258,7 +261,7 @@ def _moved(rows: Rows, batch: int) -> Rows:
 
 @contextmanager
 def _expecting(harness: Harness, run: PipelineRun, rows: Rows) -> Iterator[None]:
-    """Let the harness expect other rows within a `with` block; the run keeps the expectation for the judge."""
+    """Make the harness expect these rows, inside a `with` block; the run keeps this expectation for the judge."""
     usual = harness.expectation
     assert isinstance(usual, BatchExpectation)
     values = tuple(row for batch in rows.batches for row in batch.rows)

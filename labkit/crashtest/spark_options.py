@@ -95,7 +95,7 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
 
 
 def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
-    """Return those of the user's settings that say where Ivy looks for packages."""
+    """Return the user's settings that tell Ivy where to look for packages."""
     return {key: value for key, value in conf.items() if key.startswith(("spark.jars.", "spark.hadoop."))}
 
 

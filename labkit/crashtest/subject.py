@@ -1,4 +1,4 @@
-"""Loads the user's file and finds out how Spark calls the sink in it. When run as a program, it prints the answer.
+"""Loads the user's file and finds out how Spark calls the sink in it. Run as a program, this module prints the answer.
 
 The process of the command line never imports the user's file; a separate process, a driver or a Python worker does.
 """
@@ -53,7 +53,7 @@ IN_JVM = (Adapter.STREAM, *BY_NAME)
 
 @dataclass(frozen=True)
 class Subject:
-    """The user's sink or reader: a file and a name in it."""
+    """A sink or reader that the user named: a file and a name in it."""
 
     file: str
     name: str
@@ -73,7 +73,7 @@ class Subject:
 
     @classmethod
     def read(cls, text: str) -> "Subject":
-        """Do the same as `parse`, but raise `Unfit`, whose message does not name the option."""
+        """Return the sink or reader like `parse`, but raise `Unfit`, whose message does not name the option."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
@@ -89,7 +89,7 @@ class Subject:
 
 
 def file_of_module(module: str) -> Path | None:
-    """Return the file of a module of the working folder or the path, without importing it; None if there is none."""
+    """Return the file of a module in the working folder or `sys.path`, found without an import; None if none."""
     inner = Path(*module.split("."))
     for folder in (Path.cwd(), Path("src").resolve(), *map(Path, sys.path)):
         for path in (folder / inner.with_suffix(".py"), folder / inner / "__init__.py"):
@@ -111,7 +111,7 @@ def module_name(file: str) -> str:
 
 
 def load(file: str, *, reload: bool = False) -> ModuleType:
-    """Import the user's file, again if `reload`, and return the module. Raises `InvalidInput` if that fails."""
+    """Import the user's file (again, if `reload`) and return the module. Raises `InvalidInput` if the import fails."""
     name = module_name(file)
     if name in sys.modules and not reload:
         return sys.modules[name]
@@ -148,7 +148,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def find(subject: Subject) -> Any:
-    """Import the file and return the object that the subject names. Raises `InvalidInput` if there is no such name."""
+    """Import the file and return the object that `subject` names. Raises `InvalidInput` if it is not defined."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
         raise InvalidInput(
@@ -158,7 +158,7 @@ def find(subject: Subject) -> Any:
 
 
 def adapter_of(candidate: Any, where: object) -> Adapter:
-    """Return the interface through which Spark would call the object.
+    """Return the Spark interface (such as foreachBatch) that fits the object.
 
     Raises `InvalidInput` if the object is not a sink; the message begins with `where`.
     """
@@ -188,7 +188,7 @@ def adapter_of(candidate: Any, where: object) -> Adapter:
 
 
 def _starts_query(function: Any) -> bool:
-    """Return whether a function of one parameter takes a stream, by its annotation or by its use of `writeStream`."""
+    """Return whether a function of one parameter takes a stream: its annotation or its use of `writeStream` tells."""
     code = getattr(function, "__code__", None)
     if code is not None and {"writeStream", "toTable"} & set(code.co_names):
         return True
@@ -201,7 +201,7 @@ def _starts_query(function: Any) -> bool:
 
 
 def _is_data_source(sink: type) -> bool:
-    """Return whether a class is a Python data source, by the names of its bases, so that pyspark is not imported."""
+    """Return whether a class is a Python data source, decided by its bases' names so that pyspark is not imported."""
     return any((base.__module__, base.__name__) == ("pyspark.sql.datasource", "DataSource") for base in sink.__mro__)
 
 
@@ -225,7 +225,7 @@ def _parameters(function: Any) -> int:
 
 
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
-    """The answer that the program prints; its tag distinguishes it from output of the user's file."""
+    """The answer that this module prints as a program; the tag distinguishes it from output of the user's file."""
 
     adapter: Adapter | None = None
     because: str = ""
@@ -233,7 +233,7 @@ class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
 
 
 def examine(subject: Subject) -> Adapter:
-    """Return the interface through which Spark would call the sink, found in a separate process.
+    """Return the Spark interface that fits the sink, found in a separate process.
 
     Raises `InvalidInput` if the name is not a sink, or if importing the file takes too long or ends the process.
     """
@@ -264,7 +264,7 @@ def _examined(output: bytes) -> Iterator[Examined]:
 
 
 def main(file: str, name: str) -> None:
-    """Print how Spark calls the sink, as one line of JSON after any output of the user's file."""
+    """Print the Spark interface that fits the sink, as one line of JSON after any output of the user's file."""
     subject = Subject(file, name)
     try:
         examined = Examined(adapter=adapter_of(find(subject), subject))

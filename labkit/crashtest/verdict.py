@@ -53,7 +53,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """The judged result of one run."""
+    """The judged result of one run of a crash test."""
 
     id: str
     title: str
@@ -71,7 +71,7 @@ class Result:
     """How the readings differ from every failure-free run; None if they were not compared."""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
-        """Return the ids of the rows that violate a property; for `stuck`, which concerns no row, (0,) or nothing."""
+        """Return the ids of the rows that violate a property. For `stuck`, which concerns no row: (0,) or ()."""
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
@@ -130,7 +130,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a sort key, small for weak results: loss, duplicates, stuck, early reads, no flaw, unknown."""
+    """Return a sort key, small for weak results. The order: loss, duplicates, stuck, early reads, no flaw, unknown."""
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -139,7 +139,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The number of crash points, and how many runs were planned and reached their crash points."""
+    """How much a test has tried: its crash points and pairs of them, and how many runs were planned and succeeded."""
 
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
@@ -168,7 +168,7 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much was tried, in words: crash points, and if all of those were, directed runs and cuts of writes."""
+        """The number of crash points tried, in words; if all were, that of directed runs or sampled long writes."""
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"
@@ -190,7 +190,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Summary:
-    """The combined result of all runs of a test."""
+    """The combined result of all runs of a crash test."""
 
     results: tuple[Result, ...]
     coverage: Coverage
@@ -218,12 +218,12 @@ class Summary:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or a run that might have refuted it proves nothing."""
+        """Whether the guarantee is unknown, or a run that could have refuted the guarantee proves nothing."""
         demanded = [each for each in self.results if each.group is not Group.CONDITION]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return for each run that shows a condition its description and the guarantee that the run supports."""
+        """Return (description, guarantee) of each run that shows a condition of the guarantee."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
@@ -231,7 +231,7 @@ class Summary:
         return [each for each in self.results if each.skipped]
 
     def at_best(self) -> Guarantee:
-        """Return the guarantee that holds if everything unknown turns out to be right."""
+        """Return the guarantee that holds if everything that is still unknown turns out to be right."""
         outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
@@ -251,7 +251,7 @@ def summarise(results: Sequence[Result], coverage: Coverage, unjudged: Sequence[
             axes[axis] = Outcome.UNKNOWN
     properties = _properties(axes)
     measured = guarantee(properties)
-    # Rows were lost, and whether some came twice was not seen: "at most once" would be a promise, too.
+    # If rows were lost and duplicates are unknown, "at most once" would promise too much.
     promised = measured in (Guarantee.EXACTLY_ONCE, Guarantee.AT_MOST_ONCE)
     if promised and Outcome.UNKNOWN in properties.values():
         measured = Guarantee.UNKNOWN
@@ -264,7 +264,7 @@ def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
 
 
 def _proves_nothing(result: Result) -> bool:
-    """Return whether a run that was performed proves nothing: there is a reason for that, or its verdict is unknown."""
+    """Return whether a run that was performed proves nothing, because it was disturbed or its verdict is unknown."""
     return not result.skipped and (bool(result.unknown) or result.guarantee is Guarantee.UNKNOWN)
 
 

@@ -91,7 +91,7 @@ def own_reader(_folder: Path) -> dict[str, Any]:
         (by_name, "runs in two copies of the folder would both use"),
         (beside_it, "noted"),
         (too_large, "more than 2000 files"),
-        (own_reader, "in a copy of this folder it does not do the same"),
+        (own_reader, "in a copy of this folder the pipeline behaves differently"),
     ],
 )
 def test_runs_that_would_meet_are_made_one_after_the_other(

@@ -78,7 +78,7 @@ def test_an_environment_without_a_lock_is_refused() -> None:
 def test_an_unknown_pipeline_is_refused_in_one_sentence() -> None:
     done = told("spark_apend")
     assert done.returncode == 64
-    assert done.stderr.startswith("There is no pipeline spark_apend; there are spark_")
+    assert done.stderr.startswith("There is no pipeline spark_apend; choose one of spark_")
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -57,8 +57,7 @@ class Record(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the effects in order, with all writes of a file merged into the first one until another effect touches
-        the file.
+        """Return the effects in order; further writes of a file are left out until another effect touches the file.
 
         So the number of buffers that a pipeline writes makes no difference in the comparison.
         """
@@ -95,10 +94,10 @@ def read_record(path: Path) -> Record:
 
 
 class Beside:
-    """Compares the records of several pipelines on one page: as text, as plain data, or as a picture."""
+    """The durable effects of several pipelines side by side on one page: as text, as plain data, or as a picture."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        """Take the records to compare. Raises `InvalidInput` for fewer than two."""
+        """Store the records to compare. Raises `InvalidInput` for fewer than two."""
         if len(records) < 2:
             raise InvalidInput("--beside compares records: name two or more, as --beside spark --beside flink.")
         self._records = records
@@ -111,7 +110,7 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """Return the page as text, with a column for each pipeline: synced effects by lane, then all in order."""
+        """Return the page as text with a column for each pipeline: synced effects by lane, then all effects."""
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:
@@ -132,7 +131,7 @@ class Beside:
         return [f"{head:<{self._wide}}{line}" for head, line in zip(heads, lines or [""], strict=False)]
 
     def _row(self, cells: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Yield the text lines of one row of the page, with every pipeline's part padded to the width of a column."""
+        """Yield the text lines of one row of the page, each pipeline's part padded to the width of a column."""
         for line in zip_longest(*cells, fillvalue=""):
             yield _BETWEEN.join(f"{part:<{self._column}}" for part in line).rstrip()
 
@@ -180,7 +179,7 @@ def _with_state(each: Seen) -> str:
 
 
 def _count(effects: Sequence[Seen], lane: str) -> str:
-    """Return "5 effects; 3 of 4 synced" or the like for one lane; only what a power cut could take can be synced."""
+    """Return the number of effects in one lane, and how many of those that a power cut could take were synced."""
     of_lane = [each for each in effects if each.lane == lane]
     losable = [each for each in of_lane if each.synced is not None]
     number = f"{len(of_lane)} effect{'' if len(of_lane) == 1 else 's'}"

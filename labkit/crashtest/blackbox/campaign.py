@@ -83,22 +83,22 @@ STARTS = 2.5
 
 
 class Further:
-    """Runs in addition to those that every pipeline gets; here there are none."""
+    """Base class of runs in addition to those that every pipeline gets; it adds none."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
-        """Return the jobs that are known after the run without a crash."""
+        """Return the additional runs that are known after the run without a crash."""
         return ()
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the jobs that come last; each one may depend on the run of the one before."""
+        """Yield the additional runs that come last; each may depend on the run before it."""
         yield from ()
 
     def last_names(self) -> list[str]:
-        """Return the first ids of the jobs of `last_jobs`."""
+        """Return the ids, up to the first dot, of the runs that `last_jobs` may yield."""
         return []
 
     def may_come(self, name: str) -> bool:
-        """Return whether a job of `last_jobs` may have this id."""
+        """Return whether a run that `last_jobs` may yield has this id."""
         return name.partition(".")[0] in self.last_names()
 
 
@@ -115,7 +115,7 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result holds although other runs took the machine's time: it is neither unknown nor stuck."""
+        """Whether the result can be kept although other runs slowed it down: it is neither unknown nor stuck."""
         return not self.result.unknown and not self.result.stuck
 
 
@@ -183,7 +183,7 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the jobs that are known after the run without a crash: single crashes, and runs of other kinds."""
+        """Return the runs that are known after the run without a crash: single crashes, and runs of other kinds."""
         plan = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = plan.total
         jobs = [single_job(self.points[point.name]) for point in self._since(plan.chosen)]
@@ -204,11 +204,11 @@ class Campaign:
 
     @property
     def _last(self) -> frozenset[str]:
-        """Return the masked paths before whose effects the test crashes last."""
+        """The masked paths of the files at whose effects the test crashes last."""
         return self.harness.logs | self.settings.minor(self._seen.effects)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """With `--since`, return the points whose lines have changed, and a few others; otherwise those of the plan."""
+        """Return the chosen points; with `--since`, instead those at changed lines and the most important ones."""
         changed = self.settings.changed()
         if changed is None:
             return chosen
@@ -216,11 +216,11 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return the jobs with a second crash during a recovery, or with a crash loop, which are known only after the
-        single crashes.
+        """Return the runs with a second crash during a recovery, and those with a crash loop.
 
-        There are only so many directed pairs unless all are wanted (`every`). With `--since` they are those whose
-        second point is at a changed line, for example in code of recoveries only.
+        They are known only after the single crashes. `every` includes all directed pairs, otherwise their number is
+        limited. With `--since` the directed pairs are those whose second point is at a changed line, for example in
+        recovery code.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -251,21 +251,21 @@ class Campaign:
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 
     def _notes_on_states(self) -> list[str]:
-        """Return a note on the files that could not be compared when second crashes were chosen, or an empty list."""
+        """Return a note on files whose states could not be compared to choose second crashes, as a list; [] if none."""
         blurred = self.comparison.blurred() if self.comparison else []
         more = f" and {len(blurred) - 3} more" if len(blurred) > 3 else ""
         said = "differ(s) from run to run, so second crashes were chosen without regard to what it holds"
         return [f"{', '.join(blurred[:3])}{more} {said}"] if blurred else []
 
     def outages(self) -> list[Job]:
-        """Return a job for each point at which the power fails; none without `--power-cut`."""
+        """Return the runs with a loss of power, one for each chosen point; none without `--power-cut`."""
         if not self.settings.power_cut:
             return []
         plan = choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)
         return [outage_job(point) for point in plan.chosen]
 
     def _cut_power(self, job: Job) -> None:
-        """Crash at a point, and keep a result for each state that a loss of power may leave; none if all was synced."""
+        """Crash at a point, and store a result for each state that a loss of power may leave there, if any."""
         if self.ledger.is_over():
             self.ledger.planned += 1
             self.ledger.skip(job)
@@ -285,7 +285,7 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the jobs that depend on all earlier runs; the last one reports state outside of the watched folders."""
+        """Yield the runs that depend on all earlier runs; the last one reports state outside of the watched folders."""
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
         if self.harness.outside.states:
@@ -306,7 +306,7 @@ class Campaign:
         return self._keep(self._finished_run(job, self.harness))
 
     def _finished_run(self, job: Job, harness: Harness) -> "FinishedRun":
-        """Perform one run in the folder of this harness, and once more if it did not reach the crash point."""
+        """Perform one run in the folder of this harness, and repeat it if it did not reach its crash point."""
         run = self._try(job, harness)
         if NEVER_REACHED in run.result.unknown:
             note = "the first run did not pass the point and was made once more"
@@ -322,25 +322,26 @@ class Campaign:
         return FinishedRun(job, run, self._judged(job, run))
 
     def _last_effect(self) -> Point:
-        """Return the point before the last durable effect, at which everything is done but for one effect."""
+        """Return the point before the last durable effect, where everything but this effect is done."""
         return next(point for name, point in reversed(self.points.items()) if name != EXIT or len(self.points) == 1)
 
     def _first_showing(self) -> str:
-        """Return the name of the effect that first changes the reader's rows, or else of the first effect."""
+        """Return the name of the first effect that changes the reader's rows; if there is none, of the first effect."""
         effects, showing = self._seen.effects, self._seen.showing
         return next((each.name for each in effects if each.name in showing), effects[0].name)
 
     def _keep(self, finished: "FinishedRun") -> Result:
-        """Store the result of a run; of a run with a single crash, also store its record."""
+        """Store the result of a run; for a single crash, store the run's record as well."""
         job, run, result = finished
         if job.group is Group.CRASH and not run.unknown and job.id in self.points:
             self.crashed[self.points[job.id]] = run
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
-        """Run jobs and return their results: in parallel if there are copies of the folder, otherwise one at a time.
+        """Perform the runs and return their results: in parallel in copies of the folder, or one at a time without
+        copies.
 
-        A job may depend on the one before it only without copies.
+        A run may depend on the one before it only if there are no copies.
         """
         kept = len(self.results)
         if self._copies:
@@ -354,9 +355,9 @@ class Campaign:
         return self.results[kept:]
 
     def _run_beside(self, jobs: Sequence[Job]) -> None:
-        """Run jobs in parallel, and keep their results in the order of the jobs.
+        """Perform the runs in parallel, and store their results in the order of `jobs`.
 
-        The load of parallel runs may make a result unknown or stuck, so such a job is repeated alone.
+        The load of parallel runs may make a result unknown or stuck, so such a run is repeated alone.
         """
         free: SimpleQueue[Harness] = SimpleQueue()
         for each in self._copies:
@@ -397,7 +398,7 @@ class Campaign:
                 self._keep_planned(run)
 
     def _keep_ended(self, futures: Sequence[Future[FinishedRun | None]]) -> None:
-        """Keep the results of parallel runs that had ended when the test was stopped."""
+        """Store the results of parallel runs that had ended when the test was stopped."""
         kept = {each.id for each in self.results}
         ended = [each for each in futures if each.done() and not each.cancelled() and each.exception() is None]
         for run in (each.result() for each in ended):
@@ -436,7 +437,7 @@ class Campaign:
             for number, each in enumerate(run.readings)
         ]
         if self._seen.replaces and expectation.history_shape is Shape.ROWS:
-            samples = samples[-1:]  # what it replaces by design was not read too early
+            samples = samples[-1:]  # rows that the pipeline replaces by design were not read too early
         due = expectation.rows.expected()
         if run.stuck:
             present = {row.id for sample in samples for row in sample.seen}
@@ -447,18 +448,18 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return the rows of a reading before new input without those that this input replaces, as it does counts."""
+        """Return the rows read before new input, without those that the new input replaces, such as counts."""
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 
     def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
-        """Return the batches for which durable work was left at the first crash of a run."""
-        if not run.crashes or run.expectation is not None:  # the latter has other batches
+        """Return the batches in which durable work was left to do at the first crash of a run."""
+        if not run.crashes or run.expectation is not None:  # with an expectation of its own, a run has other batches
             return ()
         return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]))
 
     def everything(self) -> Report:
-        """Run the whole test as the settings ask, and return the report."""
+        """Run the whole test according to the settings, and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -473,26 +474,26 @@ class Campaign:
         return self.report()
 
     def plan(self, jobs: Sequence[Job]) -> int:
-        """Allow the time for the whole test, of which `jobs` are known, and return the estimated number of its runs."""
+        """Set the time budget for the whole test, of which `jobs` are known; return the estimated number of runs."""
         more = self.most.pairs + self.most.directed + len(self.outages())
         runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
         self._allow(runs)
         return runs
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Return jobs that come next, after allowing the time for them."""
+        """Return the runs that come next, after raising the time budget for them."""
         self._allow(self.ledger.planned + len(jobs))
         return jobs
 
     def _allow(self, runs: int) -> None:
-        """Expect so many runs, and raise the budget, unless the user gave one, to what they need."""
+        """Expect this number of runs, and raise the time budget to what they need unless the user gave one."""
         self.ledger.total = max(self.ledger.total, 1 + runs)
         if not self.settings.seconds:
             self.ledger.budget = max(self.ledger.budget, 2 * STARTS * self._seen.run.seconds * runs)
 
     @contextmanager
     def _beside(self, runs: int) -> Iterator[None]:
-        """Provide copies of the user's folder for parallel runs within a `with` block, if the pipeline allows it."""
+        """Provide copies of the user's folder for `runs` parallel runs in a `with` block, if the pipeline allows it."""
         count = min(how_many(self.settings), runs)
         with ExitStack() as stack:
             if count > 1 and runs >= FEWEST_RUNS and not self.settings.only:
@@ -509,11 +510,11 @@ class Campaign:
         self._copies = ()
 
     def _wanted(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield the jobs to run, or those of `--only`, in groups of jobs that do not depend on each other."""
+        """Yield the runs to perform (or those of `--only`) in groups of runs that do not depend on each other."""
         if not self.settings.only:
             yield jobs
             pairs = self.second_crashes()
-            # Until now their number was an estimate, as large as the user's --pairs.
+            # Until now, the number of pairs was an estimate: the user's --pairs.
             self.ledger.total = 1 + self.ledger.planned + len(pairs) + len(self.outages())
             yield pairs
         for several in [self.named(name, jobs) for name in self.settings.only]:
@@ -521,10 +522,10 @@ class Campaign:
                 yield [job]
 
     def rest(self) -> Iterator[Sequence[Job]]:
-        """Yield jobs for what was not chosen, as long as there is time: the crash points, the directed pairs, and then
-        the other pairs up to the number of `--pairs`.
+        """Yield runs for what was not chosen, as long as there is time.
 
-        With `--quick`, `--since` or `--only` it yields nothing.
+        They are the other crash points, the other directed pairs, and then more pairs up to the number of `--pairs`.
+        With `--quick`, `--since` or `--only` there are none.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -539,7 +540,7 @@ class Campaign:
         yield from self._while_time(others[: max(left, 0)])
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield groups of jobs until the test's time is over; each group has as many jobs as can run in parallel."""
+        """Yield groups of runs until the time budget is spent; each group has as many runs as can go on in parallel."""
         several = max(1, len(self._copies))
         for begin in range(0, len(jobs), several):
             if self.ledger.is_over():
@@ -547,16 +548,16 @@ class Campaign:
             yield jobs[begin : begin + several]
 
     def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
-        """Return the jobs for one name of `--only`, in the order in which they must run. `jobs` are those of `jobs`.
+        """Return the runs for one id of `--only`, in the order in which they must happen. `jobs` are those of `jobs()`.
 
-        Raises `InvalidInput` at once if the name is unknown, before any time is spent on runs.
+        Raises `InvalidInput` at once if the id is unknown, before any time is spent on runs.
         """
         jobs = self.jobs() if jobs is None else jobs
         self._check(name, jobs)
         return self._one(name, jobs)
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
-        """Raise `InvalidInput` if a name given with `--only` is no crash point and no other run."""
+        """Raise `InvalidInput` if an id of `--only` is neither a crash point nor another run."""
         if any(job.id == name for job in jobs) or self.further.may_come(name):
             return
         place, known = name.partition(THEN)[0], self.points
@@ -576,7 +577,7 @@ class Campaign:
             raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{or_else}")
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
-        """Yield the jobs for one name of `--only`; before a second crash comes the job of the first crash alone."""
+        """Yield the runs for one id of `--only`; before a second crash comes the run with the first crash alone."""
         named = next((job for job in jobs if job.id == name), None)
         if named is not None:
             yield named
@@ -590,7 +591,7 @@ class Campaign:
                 yield outage_job(self.outage_points[place])
                 return
         first, then, second = name.partition(THEN)
-        # Of the points at a line it is the first one.
+        # If several points are at the line, the first one counts.
         point = next(each for each in self.points.values() if each.is_called(first))
         yield single_job(point)
         if set(name.split(THEN)) == {first} and name.count(THEN) > 1:
@@ -606,16 +607,18 @@ class Campaign:
             yield pair_job(Pair(point, recovered[0]))
 
     def _one_further(self, name: str) -> Iterator[Job]:
-        """Yield the further job with this id, and before it the jobs that reveal it."""
+        """Yield the additional run with this id, and before it the runs that reveal it."""
         for job in self.further.last_jobs():
             if job.id == name or name.startswith(f"{job.id}."):
                 yield job
             if job.id == name:
                 return
-        raise InvalidInput(f"--only {name}: the runs before it do not lead to it; choose an id from a whole report.")
+        raise InvalidInput(
+            f"--only {name}: the runs before this one do not lead to it; choose an id from the report of a whole test."
+        )
 
     def listing(self) -> list[dict[str, str]]:
-        """Return all ids: those of the crash points, each with its line of Python, then those of the other runs."""
+        """Return the ids of all crash points with their lines of Python, and of all other runs with their titles."""
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         listed += [{"id": job.id, "line": job.title} for job in self.jobs() if job.id not in self.points]
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
@@ -631,7 +634,7 @@ class Campaign:
         return self.report()
 
     def report(self) -> Report:
-        """Return the report on the runs so far."""
+        """Return the report on all runs so far."""
         unjudged = [*self.settings.unjudged(self._seen.effects), *(["aborted_read"] if self._seen.replaces else [])]
         summary = self.ledger.summary(
             unjudged,

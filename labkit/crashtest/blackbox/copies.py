@@ -1,9 +1,8 @@
-"""Run a pipeline several times in parallel, each time in its own copy of the user's folder, if the pipeline allows
-it.
+"""Run a pipeline several times in parallel, each time in its own copy of the user's folder, if runs do not interfere.
 
-A trial decides: the pipeline runs in all copies at the same time without a crash. It must not send to a server
-or touch a file that another copy touches. Every reader must return the rows of its own copy, and none after
-that copy was emptied.
+A trial decides: the pipeline runs in all copies at the same time without a crash. It must not send to a server or touch
+a file that another copy touches. Every reader must return the rows of its own copy, and none after that copy was
+emptied.
 """
 
 import os
@@ -36,7 +35,7 @@ BYTES = 2_500_000_000
 """The memory reserved for each run in bytes, enough for an engine on the JVM with its workers."""
 MOST_FILES, MOST_BYTES = 2_000, 200_000_000
 """The largest folder that is copied: its number of files, and their size in bytes."""
-NOT_THE_SAME = "in a copy of this folder it does not do the same"
+NOT_THE_SAME = "in a copy of this folder the pipeline behaves differently"
 CACHES = "__pycache__"
 """The name of the folders of Python's bytecode caches, which copies of a folder may share.
 
@@ -55,8 +54,7 @@ def how_many(settings: PipelineSettings) -> int:
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """Return the settings with every path changed to the corresponding path in `folder`, a copy of the pipeline's
-    folder.
+    """Return the settings with every path in the pipeline's folder replaced by the same path in its copy, `folder`.
 
     Raises `Shared` if a path lies outside of the pipeline's folder, because all copies would then use the same file.
     """
@@ -80,7 +78,7 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 @contextmanager
 def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Harness]]:
-    """Provide harnesses in `count` copies of the user's folder for parallel runs within a `with` block.
+    """Provide harnesses in `count` copies of the user's folder for parallel runs, in a `with` block.
 
     `main` is the harness of the user's own folder, `healthy` its run without a crash. `apart` is the test's own folder,
     which is not copied. Raises `Shared` if parallel runs would interfere with each other.
@@ -156,14 +154,14 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
         if each.why:
             raise Shared(each.why)
     if main.helpers.read():
-        raise Shared("its rows appear outside the copy of the folder in which it runs")
+        raise Shared("the pipeline's rows appear outside of the copy of the folder in which it runs")
     for copy in all_copies:
         _check_emptied(copy)
 
 
 @dataclass
 class Tried:
-    """The findings of the trial in one copy of the user's folder, a run without a crash beside the others."""
+    """The findings of the trial in one copy of the user's folder, a run without a crash parallel to the others."""
 
     places: set[str]
     """The files outside of the copy, and the servers, to which the run wrote."""
@@ -172,7 +170,7 @@ class Tried:
 
 
 def _tried(harness: Harness, healthy: Healthy) -> Tried:
-    """Run the pipeline in one copy, without a crash, and compare the run with that in the user's folder."""
+    """Run the pipeline in one copy, without a crash, and compare the run with the one in the user's folder."""
     places: set[str] = set()
 
     def meet(call: Call) -> None:
@@ -192,7 +190,7 @@ def _tried(harness: Harness, healthy: Healthy) -> Tried:
             steady(harness.helpers.read)
             harness.look(run, "end")
     except (JobFailed, ReaderFailed, InvalidInput) as error:
-        # As of a reset that finds what another copy has just made.
+        # For example, a reset finds files that another copy has just made.
         return Tried(places, f"{NOT_THE_SAME}: {str(error).rstrip('.')}")
     finally:
         harness.beside = quiet
@@ -219,7 +217,7 @@ def _is_outside(path: str, folder: Path) -> bool:
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
-    """Return a result whose texts and evidence name the user's folder instead of the copy."""
+    """Return a result whose texts and evidence name the user's folder instead of its copy."""
 
     def named(said: Any) -> Any:
         return said.replace(str(copy), str(folder)) if isinstance(said, str) else said
@@ -240,4 +238,4 @@ def _check_emptied(copy: Harness) -> None:
     except (JobFailed, ReaderFailed, InvalidInput) as error:
         raise Shared(str(error).rstrip(".")) from None
     if left:
-        raise Shared("its reset does not empty the copy of the folder in which it ran")
+        raise Shared("the pipeline's reset does not empty the copy of the folder in which it ran")

@@ -64,7 +64,7 @@ QUERIES = ("fresh_checkpoint", "two_queries")
 
 
 class Stretch(NamedTuple):
-    """Neighbouring crash points at which a crash violates the same property, such as "nothing is lost"."""
+    """Neighbouring crash points at which a crash violates the same property, for example at which rows are lost."""
 
     first: Point
     """The first of these crash points; `opened` is the effect just before it."""
@@ -73,7 +73,7 @@ class Stretch(NamedTuple):
 
     @property
     def opened(self) -> str:
-        """The effect just before the first crash point, with its line; empty for the command's start."""
+        """The effect just before the first crash point, with its line of Python; empty for the command's start."""
         return self.first.place_before
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ def diagnose(
 
 
 def _uncrashed(axis: str, happened: str) -> Diagnosis:
-    """Return the diagnosis of harm without a crash, so that no advice about crashes would help."""
+    """Return the diagnosis for harm in a run without a crash; it gives no advice about crashes."""
     return Diagnosis("wrong without a crash", happened, FLUSH if axis == "lost" else PLAIN)
 
 
@@ -120,7 +120,7 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
 
 
 def _alone(weakest: Result, axis: str) -> Diagnosis:
-    """Return the diagnosis of harm that no single crash caused."""
+    """Return the diagnosis for harm that no single crash caused."""
     what = weakest.title
     happened = f"{what}: {weakest.because}"
     match weakest.group:
@@ -136,7 +136,7 @@ def _alone(weakest: Result, axis: str) -> Diagnosis:
 
 
 def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
-    """Return the diagnosis of harm by a crash in a large batch, or by a task that died alone."""
+    """Return the diagnosis for harm by a crash in a large batch, or by a task that died alone."""
     if axis == "stuck":
         return Diagnosis("stuck on the replay", happened, FORGIVE)
     if weakest.group is Group.LARGE:
@@ -149,7 +149,7 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
 
 
 def _recovery(what: str, axis: str) -> Diagnosis:
-    """Return the diagnosis of harm that only a second crash caused, during the recovery."""
+    """Return the diagnosis for harm that only a second crash, during the recovery, caused."""
     if axis == "regression":
         return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back: {what}", MARKER)
     if axis.endswith("_read"):
@@ -159,7 +159,7 @@ def _recovery(what: str, axis: str) -> Diagnosis:
 
 
 def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
-    """Return the diagnosis of harm by a start without a crash: a later one, another query, an older checkpoint."""
+    """Return the diagnosis for harm by a further start: a later plain one, another query, or an older checkpoint."""
     if weakest.id == LATER:
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)
@@ -190,7 +190,7 @@ def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callabl
 
 
 def _missing(axis: str, window: Stretch, bad: Sequence[Result], decides: Callable[[str], bool]) -> Diagnosis:
-    """Return the diagnosis if rows are lost, or if the next start fails."""
+    """Return the diagnosis for crashes after which rows are lost, or the next start fails."""
     if axis == "stuck":
         why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
         return Diagnosis("stuck on the replay", why, FORGIVE)

@@ -23,7 +23,7 @@ def bytes_of(content: Content) -> bytes:
 
 
 class Written(NamedTuple):
-    """A write to a file that has not reached the disk yet."""
+    """A write to a file that has not reached the disk yet (the file was not synced since)."""
 
     number: int
     """The running number of the system call that wrote, among the recorded calls of the run."""
@@ -33,7 +33,7 @@ class Written(NamedTuple):
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the file's contents, `now` after the write, if only the first half of this write reached the disk."""
+        """Return the file's contents, `now` after this write, if only the first half of the write reached the disk."""
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file of the model, whatever names it has: its contents now and on the disk. Equal only if identical."""
+    """A file of the disk model, under whatever names: its contents now and on the disk. Equal only if identical."""
 
     now: Content = b""
     on_disk: Content = b""
@@ -51,14 +51,14 @@ class File:
 
 @dataclass(eq=False)
 class Link:
-    """A symbolic link."""
+    """A symbolic link in the disk model."""
 
     to: str
 
 
 @dataclass(eq=False)
 class Folder:
-    """A folder of the model: the names that programs see now, and the names that have reached the disk."""
+    """A folder of the disk model: the names that programs see now, and the names that have reached the disk."""
 
     now: dict[str, "Node"] = field(default_factory=dict)
     on_disk: dict[str, "Node"] = field(default_factory=dict)
@@ -88,10 +88,10 @@ class NotModelled(Exception):
 
 
 class Disk:
-    """The model of several folders, updated with each system call."""
+    """The disk model of several folders, updated with each system call."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Load a copy of each folder from before the run; everything in it counts as synced."""
+        """Load the model from a copy of each folder, made before the run; everything in it counts as synced."""
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self.on_its_way: list[Naming] = []
         self.not_modelled: dict[str, list[str]] = {}
@@ -128,7 +128,7 @@ class Disk:
     def _write(self, call: Call) -> None:
         file = self.node(call.path)
         if not isinstance(file, File):
-            raise NotModelled("a file that came unseen")
+            raise NotModelled("a file that labkit had not seen before")
         before = file.now
         file.now = _changed(before, call)
         if call.synced:
@@ -183,7 +183,7 @@ class Disk:
             self._name(call, *([moved_out] if moved_out else []), moved_in)
 
     def _reach_the_disk(self, folder: Folder | None) -> None:
-        """Mark the pending creations, renames and removals of names in one folder, or in all (None), as on the disk."""
+        """Mark the pending changes of names in one folder, or in all folders (None), as having reached the disk."""
         pending = []
         for naming in self.on_its_way:
             if folder is None or any(each.folder is folder for each in naming.entries):
@@ -196,7 +196,7 @@ class Disk:
     # Looking.
 
     def node(self, path: str) -> Node | None:
-        """Return what programs see at a path: a file, link or folder; None if there is none in a modelled folder."""
+        """Return what programs see at a path: a file, link or folder; None if nothing is there in the model."""
         for root, top in self.roots.items():
             if PurePosixPath(path).is_relative_to(root):
                 node: Node | None = top
@@ -291,7 +291,7 @@ def now_named(folder: Folder) -> Mapping[str, Node]:
 
 
 def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
-    """Return everything below a folder of the disk model, with the names and contents that the two functions choose."""
+    """Return everything below a folder of the disk model; `names` and `contents` choose the state, now or on disk."""
     entries: dict[str, Content | Link | None] = {}
     for name, node in names(folder).items():
         if isinstance(node, Folder):
@@ -304,7 +304,7 @@ def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) ->
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries have the same kind, and the same bytes or link target."""
+    """Return whether two entries of a tree have the same kind, and the same bytes or link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -321,7 +321,7 @@ def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """Return in words how the folders after a loss of power (`then`) differ from what programs saw before (`now`)."""
+    """Return in words how the folders differ after a loss of power (`then`) from what programs saw before (`now`)."""
     words = []
     for own, other in zip(now, then, strict=True):
         missing = [name for name in own if name not in other]
@@ -339,7 +339,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Make a real folder equal to a tree. Files that are already equal stay untouched and keep their permissions."""
+    """Make a real folder equal to a tree. Files that are equal already stay untouched and keep their permissions."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))

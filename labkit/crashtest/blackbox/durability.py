@@ -18,7 +18,7 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """Return for each effect the sync that makes it durable (a write with O_SYNC is its own), or None."""
+    """Return for each effect the sync that makes it durable (for a write with O_SYNC the write itself), or None."""
     return Syncs(effects).syncs
 
 
@@ -64,7 +64,7 @@ class Syncs:
         self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
 
     def _move(self, old: str, new: str) -> None:
-        """Move the effects that wait for a sync of a renamed file, or below a renamed folder, to the new path."""
+        """Move the effects that wait for a sync, of a renamed file or below a renamed folder, to the new path."""
         self._waiting.pop(new, None)  # the file that had the name is gone
         for path in list(self._waiting):
             if path == old or path.startswith(f"{old}/"):
@@ -73,10 +73,10 @@ class Syncs:
 
 
 def is_rebuilt(path: str) -> bool:
-    """Return whether a file is memory that the processes of a database share, by its name: nothing in it lasts.
+    """Return whether a file, by its name, is shared memory of a database, which a crash cannot harm.
 
-    The first process that opens the store makes it anew, so no crash matters to it: SQLite truncates `-shm`
-    (`unixLockSharedMemory` in os_unix.c), LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in mdb.c).
+    The first process that opens the store makes it anew: SQLite truncates `-shm` (`unixLockSharedMemory` in os_unix.c),
+    LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in mdb.c).
     """
     name = PurePosixPath(path).name
     return name.endswith("-shm") or name == "lock.mdb"

@@ -70,7 +70,7 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with all numbers replaced by `<n>`, so that files which differ in numbers share it."""
+    """Return a masked path with all numbers replaced by `<n>`, so that files that differ only in numbers have one."""
     return _NUMBER.sub("<n>", where)
 
 
@@ -81,7 +81,7 @@ def without_number(name: str) -> str:
 
 @dataclass(frozen=True)
 class Effect:
-    """A system call with a durable effect, and with a name that is the same in every run."""
+    """A system call with a durable effect, under a name that is the same in every run."""
 
     call: Call
     where: str
@@ -116,18 +116,18 @@ class Effect:
 
     @property
     def place(self) -> str:
-        """Return the name of the effect, followed by its line if that is known."""
+        """Return the name of the effect, followed by its line of Python if that is known."""
         return f"{self.name} ({self.line})" if self.line else self.name
 
     @property
     def family(self) -> str:
-        """Return the name with all numbers masked, such as `rename offsets/<n>`, which similar effects share."""
+        """Return the name with all numbers masked, such as `rename offsets/<n>`; similar effects have the same."""
         place = self.where if self.kind in (CallKind.SEND, CallKind.LINE) else family(self.where)
         return f"{self.kind} {place}".rstrip()
 
 
 class Namer:
-    """Turns the system calls of one run, in their order, into effects with names that are the same in every run."""
+    """Turns the system calls of one run, in order, into effects whose names are the same in every run."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class Namer:
         return Effect(call, where, self._times[call.kind, where], shown)
 
     def _code(self, call: Call, line: Line) -> str:
-        """Return the place of a line in the code, as `sink.py:8`. Nothing in it differs from run to run."""
+        """Return where a line of code is, such as `sink.py:8`; nothing in it differs from run to run."""
         path = Path(line.file)
         folder = next((each for each in self._folders if path.is_relative_to(each)), path.parent)
         returns = " return" if call.name == RETURN else ""
@@ -197,7 +197,7 @@ class Namer:
         return None
 
     def file(self, path: str) -> str | None:
-        """Return the path of a file with ids and process numbers masked; None if it is ignored or in no folder."""
+        """Return the masked path of a file (ids, process numbers); None if it is ignored or in no watched folder."""
         file = self._inside(path)
         return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
 
@@ -207,11 +207,9 @@ class Namer:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Return the masked paths whose log entries appeared in an order that chance decided, so that masking would mix
-    them up.
+    """Return the masked paths of log entries whose order was left to chance, so that masked numbers would mix them up.
 
-    The numbers of these entries were out of order, or several threads wrote them. Give the result to the `Namer` of a
-    later run.
+    Their numbers were out of order, or several threads wrote them. Give the result to the `Namer` of a later run.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

@@ -32,7 +32,7 @@ EFFECTLESS = 4.0
 
 
 class Over(Enum):
-    """The reason why a start of the pipeline is over."""
+    """The reason why one start of the pipeline is over."""
 
     ENDED = "the command ended"
     KILLED = "it was killed at its point"
@@ -42,27 +42,27 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest seconds without an effect in a run without a crash: before the first one, and between two."""
+    """The longest seconds without an effect in a run without a crash: before the first effect, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Record the silence between effects at these seconds of the run; `earlier` is 0.0 for its start."""
+        """Record the silence between two effects, by their times in seconds; `earlier` is 0.0 for the run's start."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return the seconds of silence after which an endless command, which has `begun` or not, counts as done."""
+        """Return the seconds of silence after which an endless command is done; `begun` if it had an effect."""
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 
 
 @dataclass
 class Start:
-    """The record of one start of the pipeline that is over."""
+    """The record of one start of the pipeline, made when the start is over."""
 
     effects: list[Effect]
     watched: WatchedRun
@@ -93,19 +93,19 @@ Ask = Callable[[Effect], bool | None]
 
 
 class Starter(Protocol):
-    """Chooses how one start of the pipeline is made and watched."""
+    """A function that chooses how one start of the pipeline is made and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watch:
-        """Return the function that makes the first or a later start; `exits` if the process's end is part of it."""
+        """Return the function that makes and watches a start; with `exits` the end of the process matters as well."""
 
 
 class Stopped(LabError):
-    """Raised in a run because somebody stopped the whole test."""
+    """Raised in a run because the whole test was stopped."""
 
 
 @dataclass
 class Beside:
-    """The objects that several runs in parallel share: an observer of their system calls, and a signal to stop."""
+    """Objects that parallel runs of a test share: an observer of their system calls, and a signal to stop."""
 
     meet: Callable[[Call], None] | None = None
     """Called with each durable system call, in whatever folder or to whatever server; None if nobody observes them."""
@@ -164,7 +164,7 @@ class Execution:
         return self._at is not None and self._at.cut > 0
 
     def decide(self, call: Call) -> Answer:
-        """Record the effect of a system call, and answer whether it may happen or the pipeline is killed instead."""
+        """Record the effect of a system call; answer whether the call may happen, or the pipeline is killed instead."""
         answer = self._decide(call)
         if self._note is not None and answer is Answer.GO_ON:
             self._note(call)
@@ -179,7 +179,7 @@ class Execution:
             return Answer.GO_ON
         effect = self._lines.added(effect, self._settings.folder)
         if self._ask is not None:
-            # The bytes themselves are not kept: a run may write more than fits into memory.
+            # The written bytes are not kept, because a run may write more than fits into memory.
             effect = replace(effect, cuts=cuts(call), call=replace(effect.call, content=None))
         before = self._effects[-1].call.seconds if self._effects else 0.0
         if effect.kind is not CallKind.EXIT:
@@ -213,7 +213,7 @@ class Execution:
         return max(limit, PATIENCE * usual)
 
     def _is_done(self, now: float) -> bool:
-        """Return whether a command that never ends has delivered all rows; asks the reader only after a silence."""
+        """Return whether an endless command has delivered all rows. The reader is called only after a silence."""
         if self._expected.endless is False:
             return False
         allowed = self._settings.limit
@@ -232,14 +232,14 @@ class Execution:
 
 
 def write_part(call: Call, kind: str = "") -> None:
-    """Write to a file the part of a write's bytes that reaches it if a SIGKILL ends the write at this kind of place.
+    """Write to the file the part of a killed write that a SIGKILL lets through, up to the place `kind`.
 
     The kernel held the whole write until its process was dead, so this part is written here. Raises `JobFailed` if that
     is impossible.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
-        raise JobFailed("this time the write at which the command was killed could not reach its file in part")
+        raise JobFailed("the write at which the command was killed cannot be cut at this place this time")
     try:
         with Path(call.path).open("r+b") as file:
             file.seek(call.offset)
@@ -249,7 +249,7 @@ def write_part(call: Call, kind: str = "") -> None:
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Return whether a start was killed at its point, or, if it never ends by itself, came to have all rows."""
+    """Return whether a start was killed at its crash point; for the end of an endless command, whether it is done."""
     if start.watched.held is not None:
         return True
     return at.name == EXIT and start.over is Over.COMPLETE

@@ -20,7 +20,7 @@ SHOWN = 60
 
 
 class WholeRows(Rows):
-    """The expected rows of a pipeline, of which nobody knows how they are divided into batches."""
+    """The expected rows of a pipeline whose division into batches is unknown."""
 
     def planned_batches(self) -> list[PlannedBatch]:
         """Return no batches, so that nothing is judged as a partly visible batch."""
@@ -40,7 +40,7 @@ def text(value: Any) -> str:
 
 
 def total(value: Any) -> Total | None:
-    """Return a row as a total if its columns are exactly one text and one positive whole number; otherwise None."""
+    """Return a row as a name and a number if its columns are one text and one positive whole number; otherwise None."""
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
@@ -58,7 +58,7 @@ def key(value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Expectation:
-    """The rows that a pipeline should produce, in the order of the user, and how a reader returns them."""
+    """The rows that a pipeline should produce, in the user's order, and the form in which a reader returns them."""
 
     values: tuple[Any, ...]
     shape: Shape
@@ -72,7 +72,7 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """Return the form of the rows for judging a run; totals count like plain rows that may occur twice."""
+        """Return the form of the rows for judging a run; totals are judged like plain rows that may occur twice."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
@@ -82,12 +82,12 @@ class Expectation:
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """Return how many of the rows that are due are missing from the rows of a reader."""
+        """Return how many expected rows are missing from the rows of a reader."""
         ids = {row.id for row in self.seen(values)}
         return len([place for place in self.due() if place not in ids])
 
     def due(self) -> list[int]:
-        """Return the indices of the expected rows that must be there at the end, if replaced only each key's last."""
+        """Return the indices of the expected rows that must be there at the end; of replaced rows, the last ones."""
         if self.shape is not Shape.LAST:
             return list(range(len(self.values)))
         return sorted({key(row): place for place, row in enumerate(self.values)}.values())
@@ -165,7 +165,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
 
 
 def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) -> None:
-    """Raise `InvalidInput` because no row that was read was expected, unless totals may only be too small."""
+    """Raise `InvalidInput` because no row that was read was expected, unless all are totals that are too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
     one, other = (text(rows[0])[:SHOWN] for rows in (read, values))
@@ -207,7 +207,7 @@ def lines(text_of_them: str, where: str) -> list[Any]:
 
 
 def _whole(value: Any) -> Any:
-    """Return a JSON value in which 1.0 has become 1, because both are the same number for a user."""
+    """Return a JSON value with whole floats as ints, because 1.0 and 1 are the same number for a user."""
     if isinstance(value, dict):
         return {name: _whole(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -216,6 +216,6 @@ def _whole(value: Any) -> Any:
 
 
 def some(values: Sequence[Any], most: int = 2) -> str:
-    """Return a few rows as text, to be quoted in a message."""
+    """Return up to `most` rows as text for a message."""
     quoted = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
     return f"{quoted}, ..." if len(values) > most else quoted

@@ -56,7 +56,7 @@ SMALLER = ", so what makes rows readable is not wholly known, and fewer of the p
 
 @dataclass(frozen=True)
 class Healthy:
-    """The findings of the run without a crash, which the runs with crashes need."""
+    """The findings of the run without a crash, which all later runs need."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -72,15 +72,14 @@ class Healthy:
 
 
 class Glances:
-    """Calls the reader before each effect, while the pipeline is stopped there, if the reader is fast on an idle
-    machine.
+    """Calls the reader before each effect, while the pipeline is stopped there, if the reader is fast enough.
 
     Which readings succeed must depend on locks alone, not on the load of the machine, because the test chooses crash
     points by these readings.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float) -> None:
-        """Prepare to call the reader; `usual` is the number of seconds that a reading takes."""
+        """Prepare to call the reader; `usual` is the seconds that a reading usually takes."""
         self._helpers, self._usual = helpers, usual
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
@@ -98,7 +97,7 @@ class Glances:
             values = self._helpers.glance(HELD_SECONDS, max(ASLEEP_SECONDS, ASLEEP * self._usual))
             self.taken.append(Glance(happened, counted(values)))
             self._locked_out[effect.family] = 0
-        except (ReaderFailed, InvalidInput):  # neighbouring glances are compared instead
+        except (ReaderFailed, InvalidInput):  # the readings before and after are compared instead
             self._locked_out[effect.family] += 1
             times = self._locked_out[effect.family]
             self._skipped[effect.family] = min(2**times - 1, MOST_SKIPPED)
@@ -110,7 +109,7 @@ class Glances:
         return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
-        """Return a sentence on the effects at which the reader gave no answer, or an empty list."""
+        """Return a sentence about the effects at which the reader gave no answer, as a list; [] if there are none."""
         answered = len(self.taken) - 1
         if answered >= self.places:
             return []
@@ -128,12 +127,13 @@ class Glances:
 def healthy(harness: Harness) -> Healthy:
     """Perform the run without a crash, and return its findings.
 
-    Raises `InvalidInput` if the pipeline or the reader fails even there, and `ServiceUnavailable` if the pipeline could
-    not be started here, as on a machine that is too busy.
+    Raises `InvalidInput` if the pipeline or the reader fails even then, and `ServiceUnavailable` if the pipeline could
+    not be started, for example because the machine is too busy.
     """
     expected = harness.helpers.expected()
     usual, made = _empty_store(harness)
-    # Otherwise it would make its tables only here, where it is called at every effect, and not in a run with a crash.
+    # Otherwise the reader would create its tables only in this run, where it is called at every effect, and not in a
+    # run with a crash.
     harness.reads_first = usual <= QUICK_READ
     glances = Glances(harness.helpers, usual)
     harness.wanted = expected
@@ -191,7 +191,7 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
 
 
 def _named_again(harness: Harness, start: Start) -> list[Effect]:
-    """Return the effects under the names of later runs, as only a whole run shows whose order is left to chance."""
+    """Return the effects with their final names: only a whole run shows which log entries come in random order."""
     harness.numbered = unordered(start.effects)
     if harness.numbered:
         namer = harness.namer()
@@ -201,7 +201,7 @@ def _named_again(harness: Harness, start: Start) -> list[Effect]:
 
 
 def _empty_store(harness: Harness) -> tuple[float, list[str]]:
-    """Empty the store; return a reading's seconds, and a note if it writes. Raises `InvalidInput` if rows remain."""
+    """Empty the store. Return a reading's seconds, and a note if it writes. Raises `InvalidInput` if rows remain."""
     helpers = harness.helpers
     helpers.begin()
     before = _files(harness.settings.watched)
@@ -216,13 +216,13 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
     if left:
         raise InvalidInput(
             f"{_reader(harness)}: after reset and feed, and before any run, the reader finds {len(left)} row(s), as "
-            f"{some(left, 1)}; make the reset empty store, checkpoint and input."
+            f"{some(left, 1)}; let the reset empty the store, the checkpoint and the input."
         )
     return usual, _made_by_reader(harness, before)
 
 
 def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
-    """Return the time of change and the size of each file in these folders, of which there may be very many."""
+    """Return (time of change in ns, size in bytes) of each file in these folders, by path."""
     found: dict[str, tuple[int, int]] = {}
     for folder in folders:
         for place, _, names in os.walk(folder):
@@ -235,11 +235,11 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 
 
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return a note on the files that the reader made or changed since `before`, or an empty list."""
+    """Return a note on the files that the reader made or changed since `before`, as a list; [] if there are none."""
     watched = harness.settings.watched
     belongs = Belongs(watched, (*harness.settings.ignored, BYTECODE))
     changed = [path for path, state in _files(watched).items() if before.get(path) != state]
-    own = harness.folder.parent  # what labkit keeps of the reader's output, say
+    own = harness.folder.parent  # such as the log of the reader
     made = sorted(Path(path).name for path in changed if belongs(path) and not Path(path).is_relative_to(own))
     if not made:
         return []
@@ -255,7 +255,7 @@ def _timed(helpers: HelperCommands) -> float:
 
 
 def _check(harness: Harness, start: Start) -> None:
-    """Raise `InvalidInput` if the command fails, or never ends as it should, although nothing crashed."""
+    """Raise `InvalidInput` if the command fails or hangs in the run without a crash."""
     said = f"{harness.settings.named}: without any crash {harness.ending_of(start)}"
     if start.over is Over.ENDED and start.watched.status != 0:
         raise InvalidInput(f"{said}. Run the command by hand and repair it; then start the test again.")
@@ -265,7 +265,7 @@ def _check(harness: Harness, start: Start) -> None:
 
 
 def _check_started(run: PipelineRun) -> None:
-    """Raise `ServiceUnavailable` if not even the first start of a run came about, which says nothing of the rows."""
+    """Raise `ServiceUnavailable` if not even the first start of a run succeeded, which says nothing about the rows."""
     if run.unknown and not run.starts:
         raise ServiceUnavailable(run.unknown)
 
@@ -282,7 +282,7 @@ def _check_watched(harness: Harness) -> None:
 
 
 def _check_emptied(harness: Harness) -> None:
-    """Reset the store; raise `InvalidInput` if rows of this run are still there."""
+    """Empty the store by the user's reset; raise `InvalidInput` if rows of this run are still there."""
     try:
         harness.helpers.reset()
         left = surely(harness.helpers.read, 2.0)
@@ -304,7 +304,7 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """Without `--expected`, check that a second run without a crash leaves the same rows, and return a note about that.
+    """Without `--expected`, check that a second run without a crash leaves the same rows; return a note about that.
 
     `values` are the rows of the first run. Raises `InvalidInput` if the rows differ, because then nobody knows which
     are right.
@@ -329,7 +329,7 @@ def _reader(harness: Harness) -> str:
 
 
 def _left_running(start: Start, sentence: str) -> list[str]:
-    """Return a sentence on the processes that a command left running when it ended, or an empty list."""
+    """Return `sentence` with the number of processes that a command left running, as a list; [] if none."""
     emptied = start.watched.emptied
     count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
     return [sentence.format(count)] if count else []

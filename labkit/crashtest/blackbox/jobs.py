@@ -1,7 +1,7 @@
-"""The jobs of a pipeline's crash test: what each run does beside starting and reading the pipeline.
+"""The runs (jobs) of a pipeline's crash test, each with what it does in addition to starting and reading the pipeline.
 
-A restored backup, or a volume that was rolled back, puts a job into the situation of `roll_back`. After a loss of power
-(`outages`) writes that were not synced may be missing; `labkit.crashtest.blackbox.power_cut` computes the states.
+`roll_back` imitates a restored backup, or a volume that was rolled back. After a loss of power (`outages`) writes that
+were not synced may be missing; `labkit.crashtest.blackbox.power_cut` computes the states.
 """
 
 import shutil
@@ -36,7 +36,7 @@ LATER = "later"
 
 
 def later_job(end: Point) -> Job:
-    """Return the job that starts the command once more after the recovery from a crash at its end."""
+    """Return the run that recovers from a crash at the command's end, and then starts the command once more."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, end)
@@ -47,7 +47,7 @@ def later_job(end: Point) -> Job:
 
 
 def new_input_job(at: Point) -> Job:
-    """Return the job in which new input comes after the recovery from a crash at this point."""
+    """Return the run in which new input comes after the recovery from a crash at this point."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, at)
@@ -60,7 +60,7 @@ def new_input_job(at: Point) -> Job:
 
 
 def grown_input_job(at: Point) -> Job:
-    """Return the job in which new input comes between a crash at this point and the restart."""
+    """Return the run in which new input comes between a crash at this point and the restart."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, at)
@@ -71,7 +71,7 @@ def grown_input_job(at: Point) -> Job:
 
 
 def two_instances_job(held: str) -> Job:
-    """Return the job with two instances at the same time, one of them held before the effect with the name `held`.
+    """Return the run with two instances at the same time, one of them held before the effect with the name `held`.
 
     It shows a condition of the guarantee, since many schedulers never start a second instance.
     """
@@ -80,12 +80,12 @@ def two_instances_job(held: str) -> Job:
 
 
 def single_job(point: Point) -> Job:
-    """Return the job of a run with one crash, at this point."""
+    """Return the run with one crash, at this point."""
     return Job(point.name, str(point), Group.CRASH, partial(_crash, points=[point]))
 
 
 def pair_job(pair: Pair) -> Job:
-    """Return the job of a run with a crash, and a second crash during the recovery from it."""
+    """Return the run with a crash, and a second crash during the recovery from the first."""
     title = f"{pair.first}; then, in the recovery, {pair.second}"
     return Job(pair.name, title, Group.PAIR, partial(_crash, points=pair))
 
@@ -97,7 +97,7 @@ def _crash(harness: Harness, run: PipelineRun, points: Sequence[Point]) -> None:
 
 
 def loop_job(point: Point) -> Job:
-    """Return the job of a run that crashes several times in a row at the same point, as in a crash loop."""
+    """Return the run that crashes several times in a row at the same point, as in a crash loop."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash_loop(run, point, LOOP)
@@ -107,18 +107,21 @@ def loop_job(point: Point) -> Job:
 
 
 def outage_job(point: Point) -> Job:
-    """Return the job of the runs in which the power fails at this point."""
+    """Return the job for all runs in which the power fails at this point."""
     return Job(f"{POWER}{point.name}", f"the power fails {point}", Group.POWER)
 
 
 def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
-    """Return the job in which a checkpoint goes back; `effects` are those of the run without a crash."""
+    """Return the run in which the checkpoint is replaced by an older copy; `effects` are those without a crash."""
     title = "an older copy of the checkpoint, restored behind later rows"
     return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
 
 
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
-    """Crash in the middle of `effects`, copy the checkpoint, run to the end, restore the copy, and start once more."""
+    """Crash in the middle of `effects`, copy the checkpoint, run to the end, restore the copy, and start once more.
+
+    Raises `JobFailed` if there is no checkpoint folder then.
+    """
     folder = harness.settings.checkpoint
     assert folder is not None
     harness.crash(run, middle(effects, folder))
@@ -191,7 +194,7 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return the reason why the computed states cannot be trusted; empty if they can."""
+    """Return the reason why the computed states after a power cut cannot be trusted; empty if they can."""
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):

@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table: effects of these kinds (all if empty) on a path that matches belong to this lane."""
+    """One row of the table of lanes: effects on a matching path, of these kinds (all if empty), belong to the lane."""
 
     lane: str
     pattern: str
@@ -79,10 +79,10 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the lane of an effect, which is its purpose: in the user's rows, then in those of known engines."""
+    """Finds the lane of an effect, which is its purpose: by the user's rows, then by those of known engines."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Put the user's rows, written as `NAME=GLOB`, before the table. Raises `InvalidInput` for any other form."""
+        """Put the user's rows, texts `NAME=GLOB`, before the table. Raises `InvalidInput` for any other form."""
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
@@ -111,7 +111,7 @@ def _own(text: str) -> Shape:
 
 
 def _fits(pattern: str, effect: Effect) -> bool:
-    """Return whether the pattern matches the path of an effect, or a part of the path from some folder to its end."""
+    """Return whether the pattern matches the path of an effect, or the end of the path from some folder on."""
     named = {effect.where, effect.file, family(effect.where)}
     for path in named | {_CHECKSUM.sub(r"\1", path) for path in named}:
         parts = path.split("/")

@@ -34,7 +34,7 @@ class _Series:
 
 
 class Lines:
-    """The lines of Python that make a pipeline's effects."""
+    """The lines of Python that make a pipeline's effects, read once and then remembered."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
         """Prepare to read lines; `read` gets the ids of a thread and its process."""
@@ -49,16 +49,16 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return those of a start that follows a crash, in which effects of the same name come from other lines."""
+        """Return an object for a start after a crash, in which effects of the same name may come from other lines."""
         other = Lines(self._read)
         other._begun = self._begun
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return an effect with its line and the command line of its process, if that is Python.
+        """Return the effect with its line and its process's command line, if the process runs Python.
 
-        Its call must be held by the kernel at the moment. The path of a file in `folder`, in which the command runs, is
-        relative to it, as copies of the folder need it.
+        The kernel must hold the effect's call at this time. The path of a file in `folder`, in which the command runs,
+        becomes relative to it, as copies of the folder need it.
         """
         process = effect.call.process
         words = command_line(process) if is_python(process) else ()
@@ -90,7 +90,7 @@ class Lines:
         return line
 
     def notes(self) -> list[str]:
-        """Return a sentence if lines were not read for want of a package, in a list that is empty otherwise."""
+        """Return a note that lines were not read because a package is missing, as a list; [] if none was missed."""
         return [MISSING] if self._missed else []
 
 

@@ -44,7 +44,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """The evidence that a file outside of the watched folders is state, in the words of the report."""
+    """The evidence that a file outside of the watched folders is state of the pipeline, in the words of the report."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -52,7 +52,7 @@ class Use(StrEnum):
 
 
 class Elsewhere:
-    """Decides whether a file lies outside of the watched folders and may be state of the pipeline."""
+    """Decides whether a file is outside of the watched folders and may be state of the pipeline."""
 
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._watched = [folder.resolve() for folder in watched]
@@ -68,14 +68,17 @@ class Elsewhere:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Return whether a pattern matches a path, its name, or its end from some folder on."""
+    """Return whether a pattern matches a path, its last part, or the end of the path from some folder on."""
     whole = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
     return fnmatch.fnmatch(path, whole) or Path(path).match(whole)
 
 
 @dataclass
 class Changes:
-    """The files outside that one start made, changed or removed, without those that it made and removed again."""
+    """The files outside of the watched folders that one start made, changed or removed.
+
+    Files that the start made and removed again are left out.
+    """
 
     elsewhere: Elsewhere
     made: set[str] = field(default_factory=set)
@@ -91,7 +94,7 @@ class Changes:
     """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
     def __call__(self, call: Call) -> None:
-        """Update the record by a system call that is about to happen."""
+        """Update the record with a system call that is about to happen."""
         if call.kind in _NO_FILE:
             return
         if call.kind is CallKind.RENAME:
@@ -111,7 +114,7 @@ class Changes:
 
     @property
     def all(self) -> set[str]:
-        """Return every path that the start made, changed or removed, except folders with another of these in it."""
+        """Return every path that the start made, changed or removed, except folders with another of these in them."""
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
 
@@ -179,7 +182,7 @@ class Outside:
 
     @contextmanager
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
-        """Observe within a `with` block how one start uses the files that earlier starts left.
+        """Observe in a `with` block how one start uses the files that earlier starts left.
 
         `changes` is the record of this start, of which the block must set `whole` if the start came to its end.
         `earlier` are the files that earlier starts of the same run made.
@@ -202,8 +205,7 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file that existed before and that the start did not read; None if that makes it no
-        state.
+        """Return how a start used an existing file that it did not read; None if this does not make the file state.
 
         `again` says that the start came to its end without opening the file, which an earlier start of the same run had
         made.
@@ -228,7 +230,7 @@ class Outside:
             self.states.setdefault(usual(path), use)
 
     def notes(self) -> list[str]:
-        """Return a sentence for the report on the files that the pipeline writes outside, or an empty list."""
+        """Return a sentence for the report on the files that the pipeline writes outside, as a list; [] if none."""
         note = (
             f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
             "--ignore GLOB says that it does not matter"
@@ -256,7 +258,7 @@ def _is_regular(path: str) -> bool:
 
 
 def _is_read(path: Path, changes: Changes, reads: FileReads) -> bool:
-    """Return whether something read what an earlier start had written to a file; True if nobody can know."""
+    """Return whether something read what an earlier start had written to a file; True if that is unknown."""
     if str(path) in changes.emptied:
         return changes.emptied[str(path)]
     return not reads.is_only_written(path)

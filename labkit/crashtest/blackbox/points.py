@@ -44,7 +44,7 @@ _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind
 
 
 class Extent(NamedTuple):
-    """The maximum number of runs of each kind that a test makes before those for which it has time."""
+    """The number of runs of each kind that a test plans at most; further runs follow if time is left."""
 
     points: int
     """The crash points before second crashes."""
@@ -69,7 +69,7 @@ WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, l
 
 
 class Point(NamedTuple):
-    """A crash point, at which the pipeline can be killed: before or within an effect, or at the command's end."""
+    """A place to kill the pipeline (crash point): before an effect, within a write, or at the command's end."""
 
     name: str
     number: int
@@ -85,26 +85,26 @@ class Point(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """Return the name of the effect that the crash prevents, wholly or in part; `exit` at the command's end."""
+        """Return the name of the effect that the crash prevents or cuts; `exit` at the command's end."""
         return effect_of(self.name)
 
     @property
     def kind_of_cut(self) -> str:
-        """Return where within the effect the crash comes, as the end of the point's name says it."""
+        """Return the place within the write at which the crash cuts it, as the end of the point's name has it."""
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
     def place(self) -> str:
-        """Return the name of the effect after this point, followed by its line if that is known."""
+        """Return the name of the effect after this point, followed by its line of Python if that is known."""
         return f"{self.name} ({self.line})" if self.line else self.name
 
     @property
     def place_before(self) -> str:
-        """Return the name of the effect before this point, followed by its line if that is known."""
+        """Return the name of the effect before this point, followed by its line of Python if that is known."""
         return f"{self.after} ({self.line_before})" if self.line_before else self.after
 
     def is_called(self, name: str) -> bool:
-        """Return whether a user means this point by its name, or by the line of its effect as in `job.py:16`."""
+        """Return whether `name` means this point: its own name, or the line of its effect as in `job.py:16`."""
         return name == self.name or (
             self.line is not None and name == f"{Path(self.line.file).name}:{self.line.number}"
         )
@@ -120,14 +120,14 @@ class Point(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The crash points that one test tries, in the order of the run, and the number of all its crash points."""
+    """The crash points that one test tries, in the order of the run, and the total number of crash points."""
 
     chosen: tuple[Point, ...]
     total: int
 
 
 def borders(call: Call) -> range:
-    """Return after how many bytes of a write a SIGKILL may end it; empty if it is no write, or lies within one page.
+    """Return the numbers of bytes after which a SIGKILL may end a write; empty if it is no write or within one page.
 
     Linux looks for a SIGKILL only between two pages (generic_perform_write).
     """
@@ -141,10 +141,10 @@ BORDERS = 3
 
 
 def cuts(call: Call) -> dict[str, int]:
-    """Return where the test cuts a write: how many of its bytes reach the file, by the kind of place; at most five.
+    """Return where the test cuts a write, at most five places: how many bytes reach the file, by the kind of place.
 
-    Three are borders between pages. Two depend on the rows of a text, at whose length a border lies by chance: if other
-    rows had come before or in it, a border could lie at the end of a row or within the last one.
+    Three places are borders between pages. Two are in the rows of a text, the end of a row and within the last one:
+    with other rows before, a border between pages could lie there.
     """
     pages = borders(call)
     places = {}
@@ -160,7 +160,7 @@ def cuts(call: Call) -> dict[str, int]:
 
 
 def _row_ends(content: bytes | None) -> list[int]:
-    """Return where the rows of a text end, counted in bytes; the last one is the end of the text."""
+    """Return the positions in bytes at which the rows of a text end; empty if the content is no text."""
     text = content or b""
     with suppress(UnicodeDecodeError):
         if b"\0" not in text and text.decode():
@@ -170,7 +170,7 @@ def _row_ends(content: bytes | None) -> list[int]:
 
 
 def effect_of(name: str) -> str:
-    """Return the name of the effect that a crash at the point with this name prevents, wholly or in part."""
+    """Return the name of the effect that a crash at the point with this name prevents or cuts."""
     if not name.startswith(WITHIN):
         return name
     name = name.removeprefix(WITHIN)
@@ -180,8 +180,8 @@ def effect_of(name: str) -> str:
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
     """Return every crash point of a run in order; the last one is the command's end.
 
-    With `syncs`, there is also a point before each sync, as a test of power cuts needs it; with `within`, there are
-    points within each write that a SIGKILL may cut.
+    With `syncs`, there is also a point before each sync, for tests of power cuts; with `within`, there are points
+    within each write that a SIGKILL may cut.
     """
     places: list[Point] = []
     after, line_before = "", None
@@ -197,7 +197,7 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point that comes to the same as this sync; empty if there is no such sync."""
+    """Return the name of the crash point that equals a point before this sync; empty if there is no such sync."""
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
     if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
@@ -223,21 +223,23 @@ def choose(
 
 
 def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
-    """Return the points just after an effect that changed the reader's rows, before one that can make rows visible, and
-    the end, in the order in which a test tries them. The arguments are those of `choose`.
+    """Return the most important points of a run, in the order in which a test tries them.
+
+    These are the points just after an effect that changed the reader's rows, or before one that can make rows visible,
+    and the end. The arguments are those of `choose`.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the families of the effects with these names; a family is a name without its numbers."""
+    """Return the families of the effects with these names; a family is the name of an effect without its numbers."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
 
 class _Importance:
-    """Ranks the crash points of one start by importance; 0 is the most important."""
+    """Ranks the crash points of one start by importance: 0 is the most important, 3 the least."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
         """Prepare the ranking for a start with these effects.
@@ -290,7 +292,7 @@ class _Importance:
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
-    """Return similar crash points as they are chosen: the last, the first, the second, the rest shuffled (seeded)."""
+    """Return similar crash points in the order of choice: last, first, second, then the rest shuffled (seeded)."""
     if len(group) <= 3:
         return [group[-1], *group[:-1]]
     rest = list(group[2:-1])
@@ -299,7 +301,7 @@ def _by_turn(group: Sequence[Point]) -> list[Point]:
 
 
 class Pair(NamedTuple):
-    """Two crash points: of the first crash, and of a second crash while the next start recovers from the first."""
+    """Two crash points: of the first crash, and of a second crash during the recovery from the first."""
 
     first: Point
     second: Point
@@ -311,7 +313,7 @@ class Pair(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The pairs of crash points that one test tries, and how many there are."""
+    """The pairs of crash points that one test tries, and the names of all possible pairs."""
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
@@ -322,7 +324,7 @@ class Pairs(NamedTuple):
 
 
 class States(NamedTuple):
-    """The states of a pipeline's files, each as a value that equal states share."""
+    """The states of a pipeline's files before the effects of recoveries; equal states have equal values."""
 
     before: Mapping[Point, Mapping[str, Hashable]]
     """The states before each effect of a recovery, by the point of the crash and the name of the effect."""
@@ -332,7 +334,7 @@ class States(NamedTuple):
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
 
     def after(self, pair: Pair) -> Hashable | None:
-        """Return the state that a pair of crashes leaves; None if it is not known."""
+        """Return the state of the files that a pair of crashes leaves; None if it is not known."""
         return self.before.get(pair.first, {}).get(pair.second.name)
 
 
@@ -350,7 +352,7 @@ class Recoveries:
         showing: Container[str] = (),
         states: "States | None" = None,
     ) -> None:
-        """Take the effects of the recovery after each crash, by crash point.
+        """Store the effects of the recovery after each crash, by crash point.
 
         `healthy` are the effects of the run without a crash, `showing` the families of those that change the reader's
         rows. `states` are those of the files; None if they are not known.
@@ -393,10 +395,10 @@ class Recoveries:
         return list(chosen)
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs of which the state is known that they leave, the most important second crashes first.
+        """Return the pairs whose final state of the files is known, the most important second crashes first.
 
         Recoveries that do the same count once, after the last crash that leads to them: what else that crash left, such
-        as a temporary file, had no influence. It is the same whether they create a file or empty one that was left.
+        as a temporary file, had no influence. Creating a file and emptying one that was left count as the same.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -413,8 +415,7 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def repairs(self) -> list[Pair]:
-        """Return the pairs whose second crash is at an effect that only recoveries have, as the run without a crash
-        lacks it.
+        """Return the pairs whose second crash is at an effect that only recoveries have.
 
         Recoveries with the same effects count once, after the last crash that leads to them. The first pair of each
         family comes first, and the rarest family before the others.
@@ -452,7 +453,7 @@ class Recoveries:
         return [Pair(first, passed[first]) for first in ordered]
 
     def loops(self, most: int) -> list[Point]:
-        """Return up to `most` crash points at which the recovery passes again, for crashes in a loop.
+        """Return up to `most` crash points that the recovery passes again, for crashes in a loop.
 
         Points before effects that change rows come first: a program that gives up a part after several attempts counts
         them before it shows the part.
@@ -462,8 +463,7 @@ class Recoveries:
         return sorted(passed, key=lambda point: kinds[point.name] not in self._showing)[:most]
 
     def two_batches(self) -> list[Pair]:
-        """Return the pair of a crash in one batch and a crash in a later batch, in a list that is empty if there is
-        none.
+        """Return the pair of a crash in one batch and a crash in a later batch, as a list; [] if there is none.
 
         An effect that happens several times belongs to several batches. The first crash is at the first point of such a
         family, if the point is important enough, the second at the last one in the recovery; families that change rows
@@ -482,7 +482,7 @@ class Recoveries:
         return []
 
     def _at(self, family: str, effects: Sequence[Effect]) -> list[Point]:
-        """Return the crash points at the effects of a family: after each if the family changes rows, else before it."""
+        """Return the crash points after each effect of a family that changes rows, or before each effect of another."""
         kinds = {each.name: each.family for each in effects}
         side = "after" if family in self._showing else "name"
         return [point for point in points(effects) if kinds.get(getattr(point, side)) == family]

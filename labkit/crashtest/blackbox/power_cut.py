@@ -60,17 +60,17 @@ EXTREMES = {
 
 
 class Entry(NamedTuple):
-    """A recorded system call, with the contents of the file if the call brings one into the folders from outside."""
+    """A recorded system call, with the contents of a file that it brings into the folders from outside, if any."""
 
     call: Call
     brought: Content | None = None
 
 
 class Journal:
-    """Watches a run and records it, to compute the states after a loss of power from the record; see `recording`."""
+    """The record of a run, from which the states after a loss of power are computed; see `recording`."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Prepare to record the calls that concern some folders, with the copy of each that was taken before."""
+        """Prepare to record the calls that concern some folders; `copies` maps each to its copy before the run."""
         self._copies = copies
         self.entries: list[Entry] = []
         """The calls that concern the folders, in order; point n is just before entry n, counted from 0."""
@@ -96,14 +96,14 @@ class Journal:
         return self.watched
 
     def disk(self, point: int) -> Disk:
-        """Return the model of the folders just before the call at this point."""
+        """Return the disk model of the folders just before the call with this number, from 0."""
         disk = Disk(self._copies)
         for entry in self.entries[:point]:
             disk.take(entry.call, entry.brought)
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the calls of the run that the model does not know, with their files; if any, no state is reliable."""
+        """Return the calls that the disk model does not know, with their files; if any, no state is reliable."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self._copies))
@@ -115,7 +115,7 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Return the files that differ from the model, ideally none; call it before anything else writes there."""
+        """Return the files that differ from the model (ideally none); call it before anything else changes them."""
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
@@ -148,7 +148,7 @@ class Journal:
 
 @contextmanager
 def recording(folders: Sequence[Path]) -> Iterator[Journal]:
-    """Provide a journal for a run of a command that changes these folders, within a `with` block."""
+    """Provide a journal, in a `with` block, for a run of a command that changes these folders."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = {}
         for number, folder in enumerate(each.resolve() for each in folders):
@@ -162,7 +162,7 @@ def recording(folders: Sequence[Path]) -> Iterator[Journal]:
 
 @dataclass(frozen=True)
 class State:
-    """A state in which the folders may be after a loss of power, when the power returns."""
+    """A state in which the folders may be when the power returns after a loss of power."""
 
     extreme: str
     sentence: str
@@ -175,14 +175,14 @@ class State:
             build(folder, wanted)
 
     def files(self, number: int = 0) -> dict[str, bytes]:
-        """Return the files of the folder with this index: their paths below the folder and their bytes."""
+        """Return the files of the folder with this index as bytes, by their paths below the folder."""
         return {
             name: bytes_of(content) for name, content in self.trees[number].items() if isinstance(content, bytes | Path)
         }
 
 
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
-    """Return the different states that a loss of power just before a point of a recorded run may leave.
+    """Return the different states that a loss of power may leave just before call number `point` of a recorded run.
 
     The list is empty if everything had reached the disk, because a loss of power then leaves the same as a SIGKILL.
     Shared memory of databases is left out, because the first process to open them makes it anew.
@@ -227,7 +227,7 @@ def _lasting(whole: Tree) -> Tree:
 
 
 def _with(naming: Naming) -> Look:
-    """Return a function that lists a folder's names on the disk as if one pending change had reached it too."""
+    """Return a function that lists a folder's names on the disk, as if one pending change had reached the disk too."""
 
     def names(folder: Folder) -> Mapping[str, Node]:
         visible = dict(folder.on_disk)
@@ -242,7 +242,7 @@ def _with(naming: Naming) -> Look:
 
 
 def _no_file(folder: str, names: Sequence[str]) -> set[str]:
-    """Return the names that a copy leaves out: pipes, sockets and devices."""
+    """Return the names that a copy of a folder leaves out: pipes, sockets and devices."""
     kinds = {name: (Path(folder) / name).lstat().st_mode for name in names}
     wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
     return {name for name, mode in kinds.items() if not any(of(mode) for of in wanted)}

@@ -43,12 +43,12 @@ def last_words(log: Path) -> str:
 
 
 class HelperCommand:
-    """A command that the user gave for one option, such as `--reset`; a shell runs it in the user's folder."""
+    """A command that the user gave for an option such as `--reset`; a shell runs it in the user's folder."""
 
     def __init__(
         self, option: str, command: str, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
     ) -> None:
-        """Take the command of an option; its log goes to the folder `scratch`.
+        """Store the command of an option; its log goes to the folder `scratch`.
 
         `mark` is added to its environment, so that the test recognises processes that outlive it.
         """
@@ -82,12 +82,12 @@ class HelperCommand:
             raise ReaderFailed(f"{self.option}: this command took more than {seconds:.3g} s, so labkit stopped it.")
         if run.status != 0:
             said = last_words(errors if errors.stat().st_size else self.log)
-            raise ReaderFailed(f"{self.option}: {ending(run.status)}; {said}; run it by hand first.")
+            raise ReaderFailed(f"{self.option}: {ending(run.status)}; {said}; run the command by hand first.")
         return self.log.read_text(encoding="utf-8", errors="replace")
 
 
 def ending(status: int | None) -> str:
-    """Return a clause that says how a command ended; `status` is its exit code, minus a signal, or None if killed."""
+    """Return a clause on how a command ended; `status` is its exit code, or minus the signal; None if killed here."""
     if status is None:
         return "it was killed"
     if status < 0:
@@ -97,7 +97,7 @@ def ending(status: int | None) -> str:
 
 
 class CommandReader:
-    """A reader of the rows that a command prints as JSON Lines."""
+    """A reader of rows that a user's command prints as JSON Lines."""
 
     def __init__(self, command: HelperCommand) -> None:
         self._command = command
@@ -108,7 +108,7 @@ class CommandReader:
 
 
 class HelperCommands:
-    """Runs the reader, the feed command and the reset command of a test; use it in a `with` block."""
+    """The user's commands of a test (reader, feed and reset), for use in a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
@@ -150,7 +150,7 @@ class HelperCommands:
             raise InvalidInput(str(error)) from None
 
     def add_input(self) -> None:
-        """Add new input by the user's command. Raises `ReaderFailed` if it fails."""
+        """Add new input by the user's command `--more`. Raises `ReaderFailed` if it fails."""
         self._command("--more", self._settings.more).run()
 
     def reset(self) -> None:
@@ -160,19 +160,19 @@ class HelperCommands:
         self._settings.remove_state()
 
     def read(self) -> list[Any]:
-        """Return the rows that readers see now. Raises `ReaderFailed`, or `InvalidInput` if the answer is not rows."""
+        """Return the rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` if the answer is not rows."""
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def glance(self, seconds: float, asleep: float) -> list[Any]:
         """Return the rows that can be read while the pipeline is held at an effect.
 
-        A reader that sleeps for `asleep` seconds is taken to wait for a lock of the held pipeline, and given up. Raises
-        the same errors as `read`.
+        A reader that sleeps for `asleep` seconds probably waits for a lock of the held pipeline, so it is given up.
+        Raises the same errors as `read`.
         """
         return self.reader.values(seconds, asleep=asleep)
 
     def expected(self) -> list[Any] | None:
-        """Return the rows that the pipeline should produce; None if nothing tells them.
+        """Return the rows that the pipeline should produce; None if neither the user nor the settings know them.
 
         Raises `InvalidInput` if they cannot be read.
         """

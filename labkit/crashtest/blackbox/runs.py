@@ -74,7 +74,7 @@ IDLE = "rows were missing, and the command was started again and ended without a
 
 
 class Reading(NamedTuple):
-    """The rows that the reader returned at one time while no process of the pipeline was running."""
+    """The rows that the reader returned at one time, while no process of the pipeline was running."""
 
     at: float
     start: int
@@ -85,7 +85,7 @@ class Reading(NamedTuple):
 
 @dataclass
 class PipelineRun:
-    """The record of one run, during it and after it."""
+    """The record of one run of the test, during it and after it."""
 
     id: str
     title: str
@@ -110,7 +110,7 @@ class PipelineRun:
 
     @property
     def last(self) -> Start:
-        """Return the latest start."""
+        """Return the latest start of the pipeline in this run."""
         return self.starts[-1]
 
     @property
@@ -121,7 +121,7 @@ class PipelineRun:
 
 @dataclass
 class Patience:
-    """Whether it is worth waiting for a command that ends without an effect although its work is not done.
+    """Whether to wait for a command that ends without an effect although its work is not done.
 
     A lease, which expires with time, may stop the command. All harnesses of a test share this object, so that the test
     waits in vain only once.
@@ -131,7 +131,7 @@ class Patience:
 
 
 class Harness:
-    """Starts, kills and reads one pipeline for a test; `run` empties its store and provides the record of one run."""
+    """Starts, kills and reads one pipeline for a test; `run` empties the store and provides the record of one run."""
 
     def __init__(self, settings: PipelineSettings, helpers: HelperCommands, folder: Path, mark: str) -> None:
         self.settings, self.helpers = settings, helpers
@@ -171,17 +171,17 @@ class Harness:
         self.longer = other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add what the runs of other harnesses revealed: processes that outlived a start, and state outside."""
+        """Add what runs of other harnesses revealed: processes that outlived a start, and state outside."""
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)
 
     @contextmanager
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
-        """Empty the store, feed the input, and provide the record of a new run within a `with` block.
+        """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
-        If the command or the reader fails in the block, the run becomes unknown; after the run without a crash also if
-        its store could not be emptied.
+        If the command or the reader fails in the block, the run becomes unknown; after the run without a crash, also if
+        the store could not be emptied.
         """
         self._count += 1
         begun = time.monotonic()
@@ -260,7 +260,7 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash without reading, and provide within a `with` block the journal of what a loss of power may leave.
+        """Crash without reading; provide, in a `with` block, the journal that shows what a loss of power may leave.
 
         Raises `JobFailed` if the journal does not explain the files that the run left.
         """
@@ -276,7 +276,7 @@ class Harness:
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return a namer for the next start of a run, which must be called with all of its system calls in order."""
+        """Return a namer of effects for the next start of a run; give it all system calls of that start, in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         namer = Namer(settings.watched, settings.ignored, self.numbered, earlier)
@@ -302,13 +302,13 @@ class Harness:
         return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
-        """Return the expectation; before the run without a crash has ended, derive it from the rows that were read."""
+        """Return the expectation; in the run without a crash, the one derived from the rows `values` that were read."""
         if self.expectation is not None:
             return self.expectation
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Start the pipeline, kill it at a point, and read the rows. Raises `JobFailed` without proof of the crash."""
+        """Start the pipeline, kill it at a point, and read the rows. Raises `JobFailed` if the crash is not proven."""
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -316,7 +316,7 @@ class Harness:
         self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def crash_loop(self, run: PipelineRun, at: Point, times: int) -> None:
-        """Crash at a point again and again, up to `times` times, until a start no longer reaches it."""
+        """Crash at the same point repeatedly, up to `times` times, until a start no longer reaches it."""
         self.crash(run, at)
         while len(run.crashes) < times:
             start = self.start(run, at)
@@ -332,13 +332,13 @@ class Harness:
             raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
         emptied = start.watched.emptied
         if emptied is None:
-            raise JobFailed(f"the command was not killed at {at.name}, so this run shows nothing")
+            raise JobFailed(f"the command was not killed at {at.name}, so this run proves nothing")
         if emptied.left:
             raise JobFailed(f"the kill at {at.name} left processes of the command alive: {emptied.left}")
         run.crashes.append(evidence(start, at))
 
     def ending_of(self, start: Start) -> str:
-        """Return a clause that says how a start ended, and quotes its log."""
+        """Return a clause on how a start ended, which quotes its log."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
         if start.over is Over.STALLED:
@@ -346,7 +346,7 @@ class Harness:
         return str(start.over.value)
 
     def recover(self, run: PipelineRun) -> None:
-        """Start the command after a crash and read the rows; a start that fails or lacks rows is made once more."""
+        """Start the command after a crash and read the rows; a start that fails or leaves rows out is repeated once."""
         start = self.start(run)
         if self.failed(start):
             run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
@@ -356,7 +356,7 @@ class Harness:
         if self.failed(start):
             run.stuck = self.ending_of(start)
         elif start.over is Over.ENDED and self._is_incomplete():
-            # Rows that could be read before, and are missing now, have gone, even if another start brings them back.
+            # Rows that could be read before and are missing now count as gone, even if another start brings them back.
             self.look_meanwhile(run, f"restart {len(run.starts)}")
             self._once_more(run)
         try:
@@ -365,8 +365,7 @@ class Harness:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
 
     def recover_and_start_again(self, run: PipelineRun) -> None:
-        """Recover from a crash, then start the command once more without a crash, as its operator might on the next
-        day.
+        """Recover from a crash, then start the command once more, as its operator might on the next day.
 
         In between it waits for `--pause` seconds, in which a marker or a lease may expire.
         """
@@ -379,11 +378,10 @@ class Harness:
             self.recover(run)
 
     def add_input_without_crash(self) -> list[str]:
-        """Run the command, add new input, run it again, and keep the rows as those that are due with that input.
+        """Run the command, add new input, run it again, and store the rows as those that are due with that input.
 
-        Returns the reasons why nobody knows which rows are due, and then keeps none: a run that gets all input at once
-        leaves other rows, or expected rows are missing. Raises `InvalidInput` if a run fails, or if no new row comes of
-        it.
+        If it stays unknown which rows are due, it returns the reasons and stores none: a run that gets all input at
+        once leaves other rows, or expected rows are missing. Raises `InvalidInput` if a run fails or gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -435,7 +433,7 @@ class Harness:
         """Hold the command before the effect `held`, run a second instance meanwhile, and let the first one go on.
 
         Then the command is started once more, as a scheduler would do. A second instance that waits for the first one
-        is killed, because it cannot end before that. Raises `JobFailed` if the first instance never came to its effect.
+        is killed, because it cannot end before that. Raises `JobFailed` if the first instance never reached the effect.
         """
         others: list[Start] = []
 
@@ -455,9 +453,9 @@ class Harness:
         self.recover(run)
 
     def _start_beside(self, run: PipelineRun) -> Start:
-        """Run the command while another start of the same run is held, and return its record.
+        """Run the command while another start of the same run is held, and return the record of the new start.
 
-        How it uses files outside of the watched folders is not observed, because the other start uses them as well.
+        Its use of files outside of the watched folders is not observed, because the other start uses them as well.
         """
         expected = Expected(self.misses_nothing, self.endless, self.silence)
         settings = replace(self.settings, limit=WAITS_SECONDS)
@@ -491,19 +489,19 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether the command refused to run: it ended without an effect, but for files that look like logs."""
+        """Return whether the command refused to run: it ended without an effect, except on log-like files."""
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 
     def _is_incomplete(self) -> bool:
-        """Return whether rows are missing or cannot be read, although nothing of the pipeline runs."""
+        """Return whether rows are missing or cannot be read although no process of the pipeline runs."""
         try:
             return self.settle(OUTAGE_AGAIN) > 0
         except ReaderFailed:
             return True
 
     def _once_more(self, run: PipelineRun) -> None:
-        """Start a command again that ended well although rows are missing, because some jobs need several starts.
+        """Repeat a start that ended well although rows are missing, because some jobs need several starts.
 
         If this start has no effect, a lease or the like may block it, which expires with time. The first such run
         therefore repeats the start for as long as the settings allow; if that is in vain, later runs do not repeat it.
@@ -524,13 +522,16 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hangs; a command that runs forever does not hang if it falls silent."""
+        """Return whether a start failed or hung; silence of a command that runs forever is no failure."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait while missing rows may arrive; return how many still miss. A failing reader gets `again` seconds."""
+        """Wait while missing rows may arrive, and return how many are still missing.
+
+        A failing reader is called again for `again` seconds.
+        """
         finish = time.monotonic() + SETTLED
         while True:
             values = surely(self.read, again)
@@ -540,15 +541,14 @@ class Harness:
             time.sleep(_PAUSE)
 
     def look(self, run: PipelineRun, moment: str) -> None:
-        """Read the rows while nothing of the pipeline runs, and store them with `moment`, a name for this point of the
-        run.
+        """Read the rows while no process of the pipeline runs, and store them under `moment`, a name for this time.
 
         Raises `ReaderFailed` if the reader fails repeatedly.
         """
         self._add(run, surely(self.read), moment)
 
     def look_meanwhile(self, run: PipelineRun, moment: str) -> None:
-        """Store the rows read before the recovery is complete; a reader that fails becomes a note on an outage."""
+        """Store the rows that can be read before the recovery is complete; if the reader fails, add a note on that."""
         try:
             self._add(run, surely(self.read, OUTAGE_AGAIN), moment)
         except ReaderFailed as error:
@@ -565,7 +565,7 @@ class Harness:
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return a reader's rows; one that fails has `seconds` to recover, because a dying process may hold a lock."""
+    """Return a reader's rows; a failing reader is repeated for `seconds`, because a dying process may hold a lock."""
     finish = time.monotonic() + seconds
     while True:
         try:
@@ -587,12 +587,12 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
             return again
         if time.monotonic() > finish:
             raise JobFailed(
-                f"it returned different rows when it was called twice ({len(values)}, then {len(again)} "
+                f"the reader returned different rows when it was called twice ({len(values)}, then {len(again)} "
                 "rows) although nothing ran"
             )
         values = again
 
 
 def counted(values: Sequence[Any]) -> Counter[str]:
-    """Return how often each row occurs, with the row as JSON text."""
+    """Return how often each row occurs, by the row as JSON text."""
     return Counter(map(text, values))

@@ -86,7 +86,7 @@ def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
 
 
 def replaces(glances: Sequence[Glance]) -> bool:
-    """Return whether rows disappeared in a run without a crash, so the pipeline replaces its output by design."""
+    """Return whether rows disappeared in a run without a crash, so that the pipeline replaces its output by design."""
     return any(change.gone for change in changes(glances))
 
 
@@ -99,11 +99,10 @@ def doubts(
     *,
     by_lines: bool = False,
 ) -> list[str]:
-    """Return the reasons why the guarantee is unknown, each as a sentence; an empty list if the test observed every
-    write.
+    """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
     `unseen` are system calls that could not be followed, with the files they concern. `logs` are the masked paths of
-    files that nothing reads. `by_lines` says that lines of Python were seen, and no system calls.
+    files that nothing reads. `by_lines` says that the test saw lines of Python instead of system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -146,7 +145,7 @@ def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belon
 
 
 class Belongs:
-    """Decides whether a file belongs to the pipeline: in a watched folder, and matched by no `--ignore` pattern."""
+    """Decides whether a file belongs to the pipeline: it is in a watched folder, and no `--ignore` pattern matches."""
 
     def __init__(self, folders: Sequence[Path], ignored: Sequence[str]) -> None:
         self._folders, self._ignored = folders, ignored
@@ -182,7 +181,7 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 def _shows(effect: Effect) -> bool:
     """Return whether this effect can change the rows that a reader gets.
 
-    A return cannot: what appears after it was written by a thread, another process or the JVM, where nobody looks.
+    The return of a function cannot: rows that appear after it were written by another thread, process or the JVM.
     """
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     returns = effect.kind is CallKind.LINE and effect.call.name == RETURN

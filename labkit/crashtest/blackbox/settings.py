@@ -26,7 +26,7 @@ CHECKPOINT = "copied_checkpoint"
 
 
 def _source(text: str) -> str:
-    """Return the text of `--expected` if it is empty, a file, or FILE:NAME. Raises `Unfit` for anything else."""
+    """Return the text of `--expected` unchanged if it is empty, a file, or FILE:NAME. Raises `Unfit` for other text."""
     if text and not Path(text).is_file():
         if ":" not in text:
             raise Unfit("there is no such file; name one with a row in each line, or FILE:NAME for a function of rows.")
@@ -133,33 +133,33 @@ class PipelineSettings(SharedOptions):
 
     @property
     def patience(self) -> float:
-        """The seconds in which a command that did nothing and left rows missing is started again, as with a lease."""
+        """The seconds for which a command that had no effect and left rows missing is repeated, as for a lease."""
         return self.limit
 
     @property
     def named(self) -> str:
-        """How a message names what is under test."""
+        """The name of what is under test, for messages."""
         return "--command"
 
     @property
     def adapter(self) -> str:
-        """How rows reach what is under test, for the report."""
+        """The way in which rows reach what is under test, for the report."""
         return "a command"
 
     @property
     def reset_remedy(self) -> str:
-        """The advice to a user who gave no way to empty the store."""
+        """The advice for a user who gave no way to empty the store."""
         return "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
 
     def remove_state(self) -> None:
-        """Remove what the test itself made for the last run, after the user's reset; here there is nothing."""
+        """Remove what the test itself made for the last run, after the user's reset; here, nothing."""
 
     def untested(self, results: "Sequence[Result]") -> str:
-        """Return a sentence on the faults that these runs did not try; empty for that of a pipeline."""
+        """Return a sentence on the faults that these runs did not try; empty for the usual sentence about pipelines."""
         return ""
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
-        """Return the properties that are not judged, given the effects without a crash: nobody knows the batches."""
+        """Return the properties that cannot be judged, because nobody knows which rows form a batch."""
         return ("precommitted_read", "fractured_read")
 
     @property
@@ -172,11 +172,11 @@ class PipelineSettings(SharedOptions):
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the masked paths, among these effects, before which a crash decides little and so comes last."""
+        """Return the masked paths, among these effects, of less important files; crashes there come last."""
         return frozenset()
 
     def due(self) -> list[Any] | None:
-        """Return the rows that should come out if they are known without `--expected`; None if they are not."""
+        """Return the rows that should come out if they are known without `--expected`; otherwise None."""
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
@@ -184,7 +184,7 @@ class PipelineSettings(SharedOptions):
         return expect(values, read)
 
     def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
-        """Return the batches with durable work left at a crash before this effect; empty if they are unknown."""
+        """Return the batches in which durable work is left at a crash before this effect; empty if they are unknown."""
         return ()
 
     def check_commands(self) -> None:

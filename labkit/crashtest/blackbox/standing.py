@@ -50,7 +50,7 @@ class _Record(msgspec.Struct, frozen=True):
 
 
 class Reading(NamedTuple):
-    """One interpretation of a pipeline's order of writes, with the facts which the record does not show."""
+    """One possible design of a recorded pipeline: its order of writes, and facts that the record does not show."""
 
     design: Design
     guarantee: str
@@ -61,12 +61,12 @@ class Reading(NamedTuple):
 
     @property
     def chosen(self) -> str:
-        """Return the assumed facts in words: what becomes of repeated output, and what a restart reads."""
+        """Return the assumptions in words: what happens to repeated output, and what a restart reads."""
         return f"{self.design.output}; {self.design.recovery}"
 
 
 class Standing(NamedTuple):
-    """The order of writes that a record shows, and every design in the simulator's table with this order."""
+    """The order of writes that a record shows, and every design with this order in the simulator's table."""
 
     engines: tuple[str, ...]
     """The names of the tables in `writes.toml` (one for each engine or format) that interpreted the effects."""
@@ -105,7 +105,7 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the interpretations to print, but none that reads the newest state if an older one gives the same."""
+        """Yield the designs to print: none that reads the newest state if reading an older one guarantees the same."""
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
@@ -141,7 +141,7 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the effects in a record or a folder of `--out`. Raises `InvalidInput` if there is none."""
+    """Return the names of the effects in a record or in a folder of `--out`. Raises `InvalidInput` if none."""
     files = [path]
     if path.is_dir():
         files = [path / "effects.json", path / "report.json"]
@@ -160,7 +160,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Return the meaning in `--write`, such as `write store/all.txt=visible`. Raises `InvalidInput` for another."""
+    """Return the meaning that `--write` gives, such as `write store/all.txt=visible`. Raises `InvalidInput`."""
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
@@ -168,7 +168,7 @@ def user_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Return the order of writes of a pipeline with these effects, and the designs that it may have.
+    """Return the order of writes of a pipeline with effects of these names, and the designs that it may have.
 
     `own` are the user's meanings of effects, which come before those of the recognised engines. `ends` is a pattern of
     the effect that ends a step.

@@ -28,7 +28,7 @@ EXACT, MASKED, PRESENT, IGNORED = range(4)
 
 
 class Content(NamedTuple):
-    """What is compared of one file, by how far the file agrees from run to run."""
+    """What is compared of one file: three values, from the strictest comparison to the loosest."""
 
     exact: bytes
     """A digest of its bytes, kind, mode, number of names, extended attributes, and of a time that somebody set."""
@@ -38,13 +38,13 @@ class Content(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a run has made of a file; None stands for no file."""
+    """The change that a run has made to a file: its content before and now; None stands for no file."""
 
     before: Content | None
     now: Content | None
 
     def known(self, level: int) -> Hashable:
-        """Return what is compared of the file at a level; None if it is as before the run."""
+        """Return the value to compare at a level (`EXACT` to `IGNORED`); None if the file is as before the run."""
         before, now = (level < IGNORED and each and each[level] for each in self)
         return None if before == now else (now,)
 
@@ -54,17 +54,17 @@ State = Mapping[str, Change]
 
 
 class RunFiles:
-    """Follows the files that one run changes: before an effect, the pipeline is held, so nothing else changes them."""
+    """The files that one run changes, read before each effect, while the pipeline is held and nothing changes them."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """Prepare to follow the files of a run; `folders` are left out of contents, since copies of them differ."""
+        """Prepare to follow the files of a run. Contents are compared without the paths in `folders`."""
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
     def look(self, effect: Effect, namer: Namer) -> State:
-        """Return the state just before an effect, and follow the files that the effect changes from now on."""
+        """Return the state just before an effect, and follow from now on the files that the effect changes."""
         call = effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
@@ -91,7 +91,7 @@ class RunFiles:
                 yield from (f"{place}/{name}" for name in (*folders, *names))
 
     def _content(self, path: str) -> Content | None:
-        """Return what is compared of a file as it is now; a file that has not changed is not read again."""
+        """Return what is compared of a file as it is now; an unchanged file is not read again."""
         with suppress(OSError):
             state = os.lstat(path)
             times = state.st_mtime_ns, state.st_ctime_ns
@@ -126,16 +126,17 @@ def _digest(body: bytes, *more: str) -> bytes:
 
 
 class Comparison:
-    """Compares states, and learns from runs that did the same how far each file agrees from run to run."""
+    """Compares states of files; it learns from equal runs how far each file agrees from run to run."""
 
     def __init__(self) -> None:
         self._levels: Counter[str] = Counter()
         """How far files are compared (`EXACT` unless they differ), by the family of their names."""
 
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
-        """Lower the level of each file that differs between starts from nothing that did the same so far.
+        """Loosen the comparison of each file that differs between starts that have done the same so far.
 
-        `starts` are their states before each effect, by its name. Returns all states of the longest start.
+        `starts` are, for each start, the states before its effects, by the effect's name. Returns all states of the
+        longest start.
         """
         longest = max(starts, key=len)
         for start in starts:
@@ -148,7 +149,7 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that equal states share; files in `left_out`, a set of masked paths, are not compared."""
+        """Return a value that is equal for equal states; files in `left_out`, masked paths, are not compared."""
         return frozenset(
             (path, part)
             for path in state
@@ -157,7 +158,7 @@ class Comparison:
         )
 
     def blurred(self) -> list[str]:
-        """Return the files that are compared by no more than whether they are empty."""
+        """Return the files of which at most the emptiness is compared."""
         return sorted(path for path, level in self._levels.items() if level >= PRESENT)
 
     def _part(self, path: str, state: State) -> Hashable:

@@ -55,7 +55,7 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
 
 
 def said(effect: Effect) -> str:
-    """Return a short description of an effect: its name, its file and its size in bytes."""
+    """Return a short description of an effect: its name, file, size in bytes and line of Python."""
     call = effect.call
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
@@ -100,7 +100,7 @@ def text(lines: Sequence[Line]) -> tuple[str, ...]:
 
 
 def picture(lines: Sequence[Line], title: str) -> str:
-    """Return the lines of a timeline as a space-time diagram, an SVG document."""
+    """Return the lines of a timeline as a space-time diagram, which is an SVG document."""
     names = {"engine": "engine", "sink": "sink", "reader": "reader"}
     steps = tuple(Step(line.who, line.event, (), line.text) for line in lines)
     return svg(Diagram(names, steps), title=title)
@@ -117,7 +117,7 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 
 
 def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
-    """Return guarantee and reason in a sentence; `values` are the expected rows by offset, `due` their number."""
+    """Return the guarantee and its reason in a sentence; `values` are the expected rows, `due` their number."""
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
     if reasons:
@@ -137,7 +137,7 @@ _ROW = re.compile(
 
 
 def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
-    """Return the explanation with the user's rows in place of the numbers that the test assigned to them."""
+    """Return the explanation with the user's rows in place of the offsets that the test gave them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

@@ -47,7 +47,7 @@ class Meaning(NamedTuple):
     commits: bool = False
 
     def fits(self, name: str) -> bool:
-        """Return whether this row applies to the effect of that name."""
+        """Return whether this row applies to the effect with that name."""
         return fits(self.pattern, name)
 
 
@@ -83,12 +83,12 @@ def meaning(pattern: str, writes: str) -> Meaning:
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Return the rows of a table of patterns and meanings, in its order; the first that matches an effect counts."""
+    """Return the rows of a table `{pattern: meaning}`, in its order; the first row that matches an effect counts."""
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
-    """The meanings of an engine's effects, a table of `writes.toml`; `idle` are its writes in steps without output."""
+    """The meanings of one engine's effects, a table of `writes.toml`. `idle` are writes that it makes in any step."""
 
     name: str
     sign: str
@@ -120,12 +120,12 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats that are recognised by their `sign` among these names of a run's effects."""
+    """Return the engines and formats whose `sign` matches one of these names of a run's effects."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return rows that declare changes of attributes (modes, owners, times) meaningless on files that engines write.
+    """Return rows that give changes of attributes (mode, owner, time) no meaning, for files that engines write.
 
     `names` are the names of a run's effects, `table` the rows of its engines. An engine sets modes on the files that it
     makes, and reads none of them. Attributes of any other file get no row, because a pipeline may keep its marker
@@ -144,20 +144,20 @@ def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Mean
 
 
 class AtomicWrite(NamedTuple):
-    """Writes that last together or not at all, with the names of the effects that made them."""
+    """Kinds of writes that last together or not at all, with the names of the effects that made them."""
 
     writes: AtomicSet
     effects: tuple[str, ...]
 
 
 class Step(NamedTuple):
-    """One step of a run, for example one batch, as the sets of writes that it made in order."""
+    """One step of a run, for example a batch: the sets of writes that it made, in order."""
 
     made: tuple[AtomicWrite, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """Return the sets of writes in order; the writes of each set last together or not at all."""
+        """Return the sets of writes in order; the writes of a set last together or not at all."""
         return tuple(each.writes for each in self.made)
 
 
@@ -187,11 +187,11 @@ class Orders(NamedTuple):
         return following[0].made[0].effects[0] if following else EXIT
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return the number of the step in which an effect makes a write, and how many sets of writes are complete
-        before it.
+        """Return (the step's number from 1, how many of its sets of writes are complete) at an effect; None if it
+        writes nothing.
 
-        Return None if no effect of that name makes a write. This is the inverse of `before`, but accepts any effect of
-        a set: a kill in the middle of a set leaves that set incomplete.
+        This is the inverse of `before`, but accepts any effect of a set: a kill in the middle of a set leaves it
+        incomplete.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step.made):
@@ -227,7 +227,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the names, without numbers, of the effects that no row of the table matches; each once, in order."""
+    """Return the names, without running numbers, of the effects that no row of the table matches, in order."""
     names_without_number = (without_number(name) for name in names if not _row(name, table))
     return list(dict.fromkeys(names_without_number))
 
@@ -242,7 +242,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each effect that is a write, in order; all writes of a transaction become one set, at the commit."""
+    """Yield each effect that is a write, in order; all writes of a transaction become one set at its commit."""
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:
@@ -262,7 +262,7 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
 
 
 def _without_idle(events: Sequence[_Event], idle: frozenset[Write]) -> Iterator[_Event]:
-    """Yield the writes in order, but of several idle writes before something becomes visible only the last."""
+    """Yield the writes in order, but of several idle writes before visible output only the last."""
     waits, kept = False, []
     for event in reversed(events):
         if Write.VISIBLE in event.writes:

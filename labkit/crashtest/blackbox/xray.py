@@ -1,5 +1,4 @@
-"""Record a pipeline's durable effects in one run without a crash: the order of plan, data and decision, and what is
-synced.
+"""Record the order of a pipeline's durable effects in one run without a crash, and which of them are synced.
 
 The run ends with the command; a command that makes no call for too long is killed.
 """
@@ -34,7 +33,7 @@ LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power 
 
 
 class Line(NamedTuple):
-    """One line of the record: an effect, or several consecutive effects of the same kind on the same file."""
+    """One line of the record: an effect, or several consecutive effects of one kind on one file."""
 
     first: Effect
     lane: str
@@ -81,7 +80,7 @@ class XRay:
         return lines
 
     def notes(self) -> list[str]:
-        """Return sentences without which a reader would misunderstand the record, such as that nothing was synced."""
+        """Return sentences that a reader needs to understand the record, such as that nothing was synced."""
         return list(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -153,7 +152,7 @@ class XRay:
         }
 
     def picture(self) -> str:
-        """Return an SVG document with a row for each lane: dots are synced, a loss of power may take diamonds."""
+        """Return an SVG document with a row for each lane: dots are synced, and a loss of power may undo diamonds."""
         every = self.lines()
         shown = every[:MOST_STEPS]
         used = {line.lane for line in shown}
@@ -203,7 +202,7 @@ class Page:
             self.say(f"{place}. {step.lane}: {step.sentence}")
 
     def whole(self, title: str, described: str) -> str:
-        """Return the SVG document; `described` is for readers who do not see the picture."""
+        """Return the SVG document; `described` is a text for readers who do not see the picture."""
         return document("".join(self._parts), self._wide, self._high + 12, title=title, desc=described)
 
 
@@ -217,14 +216,14 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 
 
 def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:
-    """Return the effects under a crash test's names; only a whole run shows whose order is left to chance."""
+    """Return the effects with their final names: only a whole run shows which log entries come in random order."""
     namer = Namer(folders, numbered=unordered(effects))
     renamed = (namer.name(effect.call) for effect in effects)
     return tuple(effect for effect in renamed if effect is not None)
 
 
 class Recorder:
-    """Records the effects of a command's system calls, and kills the command if it hangs, that is, makes no calls."""
+    """Records the effects of a command's system calls, and kills the command if it makes none for `limit` seconds."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
@@ -235,7 +234,7 @@ class Recorder:
         self.silent = False
 
     def decide(self, call: Call) -> Answer:
-        """Record the effect of a call, and let the call happen."""
+        """Record the effect of a system call, and answer that the call may happen."""
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:

@@ -7,16 +7,16 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCom
 
 
 def batch(frame: Any, _number: int) -> None:
-    """Read a batch and throw it away; a foreachBatch function."""
+    """Read a batch and throw it away, as a foreachBatch function."""
     frame.collect()
 
 
 def writer(_row: Any) -> None:
-    """Throw a row away; a foreach function."""
+    """Throw a row away, as a foreach function."""
 
 
 def stream(rows: Any) -> Any:
-    """Return a writer to Spark's `noop` format, as a user's function that starts a query may do."""
+    """Return a writer to Spark's `noop` format, like a user's function that starts a query."""
     return rows.writeStream.format("noop")
 
 

@@ -1,5 +1,4 @@
-"""Finds what a sink leaves behind: open files and connections in a driver's session, threads, listeners, and processes
-outside of the session.
+"""Finds what a sink leaves behind: open files and connections of its session, threads, and processes elsewhere.
 
 Two runs must not share a driver in which the first one left a connection, a lock, a producer or a thread, because a
 restarted job would never find these in its new process.
@@ -32,13 +31,13 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 @dataclass(frozen=True)
 class Open:
-    """The files and the connections to other processes that the Python processes of one session have open."""
+    """The files and connections to other processes that the Python processes of one session have open."""
 
     files: frozenset[str]
     peers: frozenset[str]
 
     def beyond(self, usual: "Open") -> list[str]:
-        """Return the files and addresses that are open here but not in `usual`, an earlier snapshot, sorted."""
+        """Return, sorted, the files and addresses that are open here but not in `usual`, an earlier snapshot."""
         return sorted(self.files - usual.files) + sorted(self.peers - usual.peers)
 
 
@@ -60,7 +59,7 @@ def opened(scratch: Path) -> Open:
 
 
 def _end(address: Any) -> object:
-    """Return the address of one end of a connection for comparisons; for loopback addresses only the port."""
+    """Return the address of one end of a connection for comparison; for loopback addresses only the port."""
     return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
 
 
@@ -69,7 +68,7 @@ def _peer(address: Any) -> str:
 
 
 def threads() -> set[threading.Thread]:
-    """Return the Python threads of this process, but for those that Py4J and PySpark started for their own purposes."""
+    """Return the Python threads of this process, except those that Py4J and PySpark started for themselves."""
     return {thread for thread in threading.enumerate() if not _module(thread).startswith(("py4j.", "pyspark."))}
 
 
@@ -79,7 +78,7 @@ def _module(thread: threading.Thread) -> str:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Return the ids of the living processes with this test's mark in their environment, sorted."""
+    """Return, sorted, the ids of the living processes with this test's mark in their environment."""
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
@@ -89,12 +88,12 @@ def marked_processes(mark: str) -> list[int]:
 
 
 def end(pids: list[int]) -> None:
-    """Kill the processes that a sink left behind, and wait until they are gone."""
+    """Kill the processes with these ids, which a sink left behind, and wait until they are gone."""
     kill_all(lambda: [pid for pid in pids if _is_alive(pid)], END_SECONDS)
 
 
 def own_folder() -> AbstractContextManager[Path]:
-    """Return a context manager for a test's temporary folder, which also removes those of killed tests."""
+    """Return a context manager for a test's temporary folder; it also removes the folders of killed tests."""
     return durable.own_folder(Path(tempfile.gettempdir()), FOLDERS)
 
 

@@ -64,7 +64,7 @@ class Query(Struct, frozen=True):
 
 
 class Go(Struct, frozen=True):
-    """The content of the file `go`."""
+    """The content of the file `go`, by which a waiting session gets its next job."""
 
     job: str
     """The file that describes the job."""
@@ -73,7 +73,7 @@ class Go(Struct, frozen=True):
 
 
 class PlainJob(Struct, frozen=True):
-    """The description of a plain job, which the program reads from the file JOB."""
+    """The description of a plain Spark job with the user's sink, which this program reads from the file JOB."""
 
     file: str
     """The user's file with the sink; if Spark finds the sink by name, the file with its reader."""
@@ -104,14 +104,14 @@ class PlainJob(Struct, frozen=True):
 
 
 def load(file: str) -> ModuleType:
-    """Import the user's file under the same name as every Python worker does, and return the module."""
+    """Import the user's file, under the name that Python workers use too, and return the module."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
     return importlib.import_module(name)
 
 
 def reach(file: str) -> None:
-    """Let this process and every Python worker import the user's file and what lies beside it."""
+    """Extend the paths of this process and of its Python workers, so that they can import the user's file."""
     root = str(package_root(file))
     for folder in (root, str(Path.cwd())):
         if folder not in sys.path:
@@ -121,7 +121,7 @@ def reach(file: str) -> None:
 
 
 def run(job: PlainJob) -> None:
-    """Run the job to the end of its rows, from its checkpoint if it has one."""
+    """Run the job to the end of its rows, continuing from its checkpoint if it has one."""
     reach(job.file)
     module = load(job.file)
     scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=job.folder))
@@ -132,7 +132,7 @@ def run(job: PlainJob) -> None:
 
 
 def wait(job: PlainJob, folder: Path) -> None:
-    """Start a session in `folder` and warm it up; run a job whenever there is a file `go`."""
+    """Start a Spark session in `folder` and warm it up; then run a job whenever the file `go` appears there."""
     reach(job.file)
     spark = session(job, folder)
     warm_up(spark, job.adapter, folder)
@@ -144,7 +144,7 @@ def wait(job: PlainJob, folder: Path) -> None:
         go = wire.decode((folder / GO).read_bytes(), Go)
         (folder / GO).unlink()
         _run(read(go.job), spark, load(job.file))
-        # What classes of a sink in the JVM keep cannot be looked up.
+        # What a sink's classes keep in the JVM cannot be examined.
         if not go.keep or job.adapter in IN_JVM or job.jars or before.left():
             break
         _forget_project(job.file)
@@ -153,7 +153,7 @@ def wait(job: PlainJob, folder: Path) -> None:
 
 
 def _forget_project(file: str) -> None:
-    """Remove the modules of the user's project, with all that they hold, so that the next job imports them anew."""
+    """Remove the modules of the user's project from this process, so that the next job imports them anew."""
     for name, module in list(sys.modules.items()):
         if belongs(getattr(module, "__file__", None) or "<none>", _folders(file)):
             del sys.modules[name]
@@ -166,10 +166,10 @@ def _folders(file: str) -> tuple[Path, ...]:
 
 
 class Traces:
-    """The state of a session and its process before a run, with which the state afterwards is compared."""
+    """The state of a Spark session and its process before a run, to be compared with the state afterwards."""
 
     def __init__(self, spark: "SparkSession", scratch: Path) -> None:
-        """Take the state now; `scratch` is the session's own folder, whose files do not count."""
+        """Record the state now; files in `scratch`, the session's own folder, do not count."""
         self._spark, self._scratch = spark, scratch
         self._open, self._threads, self._before = opened(scratch), threads(), self._now()
 
@@ -206,7 +206,7 @@ def _words_of(pid: int) -> list[str]:
 
 
 def session(job: PlainJob, scratch: Path) -> "SparkSession":
-    """Start the job's session, with Spark's temporary files in `scratch`."""
+    """Start the job's Spark session, with Spark's temporary files in `scratch`."""
     from labkit.spark.session import start_session
 
     profile = SparkOptions(job.conf, tuple(job.jars)).profile()
@@ -235,7 +235,7 @@ def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> Callable[[], object]:
-    """Start a query on the user's sink without any wrapper, and return a function that waits for its end."""
+    """Start a query on the user's sink, and return a function that waits for the query's end."""
     schema = job.schema or spark.read.json(query.input).schema
     rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(query.input)
     by_name = job.adapter in BY_NAME
@@ -253,7 +253,7 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query
 
 
 def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Callable[[], object]:
-    """Let the user's code start the query with this checkpoint; return a function that waits for both to end."""
+    """Let the user's code start the query with this checkpoint; return a function that waits for code and query."""
     from labkit.crashtest.harness.starting import Start, begin, wants_writer
 
     def code() -> object:
@@ -289,7 +289,7 @@ def read(path: str) -> PlainJob:
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run the job that the file `path` describes (`verb` is `run`), or start its session ahead (`wait`)."""
+    """Run the job that the file `path` describes (`verb` is `run`), or start its session early (`wait`)."""
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":
         folders = _folders(job.file)

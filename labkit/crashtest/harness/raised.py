@@ -9,7 +9,7 @@ _RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
 
 
 def sentence_of(error: Exception) -> str:
-    """Return the error of the user's code in one sentence."""
+    """Return the error that the user's code raised in one sentence, of at most 400 characters."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if raised := _RAISED.fullmatch(line):

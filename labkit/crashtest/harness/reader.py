@@ -45,7 +45,7 @@ MOST_ROWS = 1_000_000
 
 
 class ReaderFailed(LabError):
-    """Raised because the reader gave no usable answer this time; a later question may get one."""
+    """Raised because the user's reader gave no usable answer this time; a later question may get one."""
 
     exit_code = 64
 
@@ -54,7 +54,7 @@ Verb = Literal["describe", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """A question to the process that runs the user's reader."""
+    """A question to the process that runs the user's reader: what it can do, the rows, or a reset."""
 
     verb: Verb
 
@@ -73,10 +73,10 @@ class Answer(Struct, frozen=True):
 
 
 class Reader:
-    """Runs the user's reader in its own process within a `with` block; a question after its end starts it again."""
+    """The user's reader in a process of its own, for a `with` block; if the process ends, a question restarts it."""
 
     def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
-        """Prepare the reader, whose process will work in `folder` (None: that of this process), without starting it."""
+        """Prepare the reader without starting it; its process will work in `folder` (None: in that of this process)."""
         self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -98,10 +98,10 @@ class Reader:
             self._end()
 
     def values(self, seconds: float = READ_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Return the rows that can be read now as plain data with any columns, within `seconds`.
+        """Return the rows that can be read now, as plain data with any columns, within `seconds`.
 
-        A reader that sleeps for `asleep` seconds in a row, as one does that tries a lock again and again, is given up
-        earlier. Raises `ReaderFailed`, or `InvalidInput` if the reader can never answer.
+        A reader that sleeps for `asleep` seconds in a row, as if it tried to get a lock, is given up earlier. Raises
+        `ReaderFailed`, or `InvalidInput` if the reader can never answer.
         """
         return self._ask("values", seconds, asleep).values
 
@@ -170,7 +170,7 @@ class Reader:
 
 
 def _sleeps(pid: int) -> bool:
-    """Return whether a process sleeps for a set time, as SQLite does between two tries to get a lock."""
+    """Return whether a process sleeps for a set time, as SQLite does between two attempts to get a lock."""
     try:
         return Path(f"/proc/{pid}/wchan").read_text() == "hrtimer_nanosleep"
     except OSError:
@@ -181,7 +181,7 @@ _WORDS = {"values": "read", "describe": "describe", "reset": "reset"}
 
 
 def _as_mapping(row: Any) -> Any:
-    """Return a row with named columns (of Spark, sqlite3, a named tuple) as a mapping, any other row unchanged."""
+    """Return a row with named columns (of Spark, sqlite3, a named tuple) as a mapping; any other row unchanged."""
     if hasattr(row, "asDict"):
         return row.asDict()
     if hasattr(row, "_asdict"):
@@ -192,9 +192,9 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return a row with any columns as plain data, in which 1.0 has become 1, as the same number.
+    """Return a row with any columns as plain data, with whole floats as ints (1.0 as 1).
 
-    Raises `TypeError` for what is neither text nor a number.
+    Raises `TypeError` for a value that is neither text nor a number.
     """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
@@ -214,7 +214,7 @@ def value(row: Any) -> Any:
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """Return the answer to one question, by the user's function; an error of its code is an answer too."""
+    """Return the answer of the user's function to one question; an error that it raises is an answer, too."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The settings of a test run that replace those of a query that the user's code starts."""
+    """The settings of a test's run that replace those of a query that the user's code starts."""
 
     checkpoint: str
     suffix: str
@@ -29,14 +29,14 @@ _starting = threading.local()
 
 
 def _current() -> Start | None:
-    """Return the settings for queries that this thread starts; None outside `starting`."""
+    """Return the settings for queries that this thread starts; None outside of `starting`."""
     current: Start | None = getattr(_starting, "now", None)
     return current
 
 
 @contextmanager
 def starting(start: Start) -> Iterator[None]:
-    """Apply the run's settings to every query that this thread starts within the `with` block."""
+    """Apply the run's settings to every query that this thread starts in the `with` block."""
     _replace_starts()
     _starting.now = start
     try:
@@ -82,7 +82,7 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
     """Run the user's code that starts a query in another thread, because the code may wait for the query's end.
 
-    `run` returns a writer, a query, or nothing. The future ends with the code, and has its error.
+    `run` is that code, and returns a writer, a query, or nothing. The future ends with the code, and has its error.
     """
     future: Future[None] = Future()
 

@@ -1,4 +1,4 @@
-"""Keeps plain jobs with a warm Spark session for the starts of a sink's test by its system calls.
+"""Keeps plain jobs with a warm Spark session, for the starts in a sink's crash test.
 
 A start of Spark takes several times as long as the run of a small job, and the user's code takes no part in it. So jobs
 start ahead of time and wait (`labkit.crashtest.harness.plain_job`, `wait`), and each start of the test lets one go on.
@@ -39,18 +39,19 @@ _POLL = 0.02
 
 
 def at_once() -> int:
-    """Return how many sessions may warm up at the same time, with the memory that is free now."""
+    """Return how many Spark sessions may warm up at the same time in the memory that is free now."""
     return max(1, min(cores(), psutil.virtual_memory().available // BYTES - RESERVED))
 
 
 class WarmJob:
-    """One plain job that was started ahead, in a folder of its own."""
+    """One plain Spark job that was started early, in a folder of its own, and waits."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
         """Start the job that the file `job` describes in the working folder `folder`; its own files go to `place`."""
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
-        # A mark of its own: after each run everything with the test's mark is killed, and this waits for a later one.
+        # A mark of its own, because after each run every process with the test's mark is killed, and this one waits for
+        # a later run.
         self._mark = uuid.uuid4().hex
         words = own_python("-B", "-m", "labkit.crashtest.harness.plain_job", "wait", str(job), str(place))
         self.ahead = Ahead(words, folder=folder, environment={**environment, MARK: self._mark}, output=self.log)
@@ -66,18 +67,18 @@ class WarmJob:
             time.sleep(_POLL)
 
     def go(self, order: Go) -> None:
-        """Let a job go on in the session."""
+        """Let the waiting session run the job of this order."""
         path = self._place / "order"
         path.write_bytes(wire.encode(order))
         path.rename(self._place / GO)
 
     def end_log(self, output: Path) -> None:
-        """Leave the log so far in the file `output`, which may be in another file system, and begin a new one."""
+        """Copy the log so far to the file `output`, and begin a new log."""
         shutil.copyfile(self.log, output)
         os.truncate(self.log, 0)
 
     def is_done(self) -> bool:
-        """Return, once for each job, whether it has ended and the session waits for another one."""
+        """Return whether the job has ended and the session waits for another one; true only once for each job."""
         done = self._place / DONE
         if not done.exists():
             return False
@@ -92,7 +93,7 @@ class WarmJob:
 
 
 class WarmJobs:
-    """The jobs that wait for the next starts of a test."""
+    """The plain jobs that wait for the next starts in a test."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
         """Prepare for the job in the file `job`, with files in `place`; up to `most` sessions warm up during a run."""
@@ -123,7 +124,7 @@ class WarmJobs:
         tick: Callable[[], Answer] = go_on,
         contents: bool = False,
     ) -> WatchedRun:
-        """Let the job that the command's last word describes go on, and ask about its calls as `watch` does."""
+        """Let the job that the command's last word describes go on, and watch its system calls like `watch`."""
         job = self._take(folder, environment, is_first=is_first)
         order = Go(shlex.split(command[-1])[-1], keep=not exits and self._kept is None)
         keeps = False
@@ -141,7 +142,7 @@ class WarmJobs:
                 job.close()
 
     def _take(self, folder: Path, environment: Mapping[str, str], *, is_first: bool) -> WarmJob:
-        """Return the kept session, if there is one and the start may use it, or else one that was started ahead."""
+        """Return the kept session, if this start may use it, and otherwise a session that was started early."""
         kept, self._kept = (self._kept, None) if is_first else (None, self._kept)
         if kept is None:
             self._fill(1, folder, environment)
@@ -154,7 +155,7 @@ class WarmJobs:
             self._waiting.append(WarmJob(self._job, place, folder, environment))
 
     def close(self) -> None:
-        """End the jobs that wait."""
+        """End all jobs that wait."""
         for job in [*self._waiting, *([self._kept] if self._kept else [])]:
             job.close()
         self._waiting, self._kept = [], None
