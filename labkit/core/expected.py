@@ -25,9 +25,7 @@ NOWHERE = (0, -1, -1, False)
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """Return the error for expected record `number` (from 1), whose offset does not exceed the previous record's
-    offset.
-    """
+    """Return the error for expected record `number` (from 1), whose offset does not come after `before`."""
     return InvalidInput(
         f"Expected record {number}: its offset {offset} does not come after {before}; sort the records by offset."
     )
@@ -65,9 +63,7 @@ class ExpectedRecords:
         self._place(offsets)
 
     def _place(self, offsets: "array[int]") -> None:
-        """Index the records by offset: in an array as long as the range of offsets, or in a dict if that array
-        would be sparse.
-        """
+        """Index the records by offset, in an array over the range of offsets, or in a dict if that would be sparse."""
         self.offsets: Sequence[int] = offsets
         self.first = offsets[0] if offsets else 0
         self.span = offsets[-1] - self.first + 1 if offsets else 0

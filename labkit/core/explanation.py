@@ -122,7 +122,7 @@ class Explanation:
 
 
 def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | None = None) -> Explanation:
-    """Compare a history with all failure-free runs. Raises `InvalidInput` like `labkit.core.judge.judge`."""
+    """Return how a history compares with all failure-free runs. Raises `InvalidInput` like `core.judge.judge`."""
     with _refused():
         watch = _watch(ExpectedRecords(expected), history, outcomes)
         for _ in chain(watch.events(), watch.hidden()):
@@ -168,7 +168,7 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Turn an overflow beyond 64 bits inside the block into the judge's `InvalidInput`."""
+    """Turn an error for a number beyond 64 bits, raised in the `with` block, into the judge's `InvalidInput`."""
     try:
         yield
     except (OverflowError, struct.error) as error:
@@ -343,7 +343,7 @@ class _Watch(ABC):
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
         """Store the result that no failure-free run is possible, with the reason.
 
-        The history rules them out by the last of its first `events` events or, if these are all, by its end.
+        The refuting event is the last of the first `events` events or, if these are all events, the end of the history.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
@@ -433,7 +433,7 @@ def _watch(table: ExpectedRecords, history: History, outcomes: Outcomes | None) 
 
 
 def _numbers(table: ExpectedRecords) -> Iterator[int]:
-    """Yield the key number of each record."""
+    """Yield for each expected record the number of its key."""
     return chain.from_iterable(NUMBER.iter_unpack(table.rows))
 
 

@@ -90,9 +90,9 @@ class Exposure:
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key that was wrong longest, with its figures.
+        """Return the key whose readers could see a wrong value for longest, with its times.
 
-        Unknown counts as longest; None if there is no key.
+        An unknown time counts as longest; None if there is no key.
         """
         if not self.keys:
             return None
@@ -128,7 +128,7 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data by key, limited to the worst `MOST_KEYS`; null means unknown."""
+        """Return the times of the worst `MOST_KEYS` keys as plain data; null means unknown."""
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
@@ -192,10 +192,11 @@ def exposure(
 
 
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
-    """Return the sentences that accompany a verdict, each with its name and without a full stop.
+    """Return the sentences that accompany a verdict, as (name, sentence without full stop).
 
-    `breaks` says where the history leaves all failure-free runs, unless the verdict says so already; `drawn` says which
-    value each record showed if several were allowed; `wrong` says for how long readers could have read something wrong.
+    `breaks` says where the history stops to look like a failure-free run, unless the verdict says so already; `drawn`
+    says which value each record showed if several were allowed; `wrong` says for how long readers could have read
+    something wrong.
     """
     lines = []
     if explanation is not None and explanation.adds:
@@ -275,7 +276,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """Return for how long the key was wrong, and its missing records, after all events up to `end`."""
+        """Return for how long the key was wrong or held back, and its missing records, after all events up to `end`."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())

@@ -158,7 +158,7 @@ def pass_by(point: FailPoint, batch: int) -> None:
 
 
 def parse_crash(text: str) -> Crash:
-    """Parse `POINT` or `POINT@BATCH`. Raises `InvalidInput` for an unknown point or an invalid batch."""
+    """Return the crash that a user typed as `POINT` or `POINT@BATCH`. Raises `InvalidInput` for any other text."""
     name, at, number = text.partition("@")
     names = [point.value for point in FailPoint]
     if name not in names:

@@ -183,9 +183,7 @@ class Options:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Return the settings that `to_json` encoded, after checking them. Raises `InvalidInput`, or `KeyError`
-        for damaged data.
-        """
+        """Return checked settings from the data of `to_json`. Raises `InvalidInput`, or `KeyError` for damaged data."""
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:

@@ -101,7 +101,7 @@ def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] |
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
     """Raise `InvalidInput` if an option belongs only to another kind of test than `kind`.
 
-    `written` returns an option as the user wrote it.
+    `written` is a function that returns an option as the user wrote it.
     """
     for option in (OPTIONS[name] for name in words):
         other = owner(option)

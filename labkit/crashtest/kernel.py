@@ -53,7 +53,7 @@ UNTESTED = (
 )
 
 _SILENT = frozenset({CallKind.SYNC, CallKind.SEND, CallKind.LINE})
-"""The kinds of effects that do not say whether they change anything of the sink's."""
+"""The kinds of effects that do not show whether they change the sink's data."""
 
 START_SECONDS = 120.0
 """The minimum seconds that a job may take without progress, because Spark starts slowly on a busy machine."""
@@ -120,7 +120,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the files in the engine's checkpoint that are no names given by a rename; kills there come last."""
+        """Return the masked paths of Spark's own files, except renames, since only a rename makes such a file count."""
         return frozenset(each.where for each in effects if self._is_engine_s(each) and each.kind is not CallKind.RENAME)
 
     def command(self, only: str = "") -> str:
@@ -237,8 +237,8 @@ def kernel_campaign(
     """Prepare the test of a sink that kills at its system calls, for a `with` block.
 
     With `only_lists` no Spark session is started early for a second run. Where system calls cannot be watched, the test
-    kills between lines of Python. With LABKIT_TURNS the whole test is one turn, since its Spark sessions stay in memory
-    between its runs. Raises `InvalidInput` if the user's file has no `reset`.
+    kills between lines of Python. If LABKIT_TURNS is set, the whole test takes one turn, since its Spark sessions stay
+    in memory between its runs. Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

@@ -88,9 +88,7 @@ class Rows:
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self, first: int) -> "Rows":
-        """Return the rows with new ids, for a second query; unchanged if `first`, the number of batches
-        before, is 0.
-        """
+        """Return the rows with new ids, for a second query; unchanged if `first`, the batches before, is 0."""
         if not first:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
@@ -221,7 +219,7 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """Return the input rows that sums contain, with how often each was added: its digit in the sum of its key."""
+    """Return how often sums contain each input row: its amount is a digit of its own in the sum of its key."""
     sums: Counter[str] = Counter()
     for row in seen:
         sums[str(row.key)] += row.amount or 0

@@ -69,7 +69,7 @@ def _setting(text: str) -> str:
         try:
             shlex.split(value)
         except ValueError as error:
-            raise Unfit(f"{error}.") from None
+            raise Unfit(f"these Java options cannot be split into words ({error}).") from None
     return text
 
 
@@ -77,9 +77,9 @@ def _jar(path: str) -> str:
     """Return the absolute path of a jar. Raises `Unfit` if there is no such jar."""
     file = Path(path).expanduser()
     if not file.is_file():
-        raise Unfit("there is no such file.")
+        raise Unfit("there is no such file; name a jar.")
     if not zipfile.is_zipfile(file):
-        raise Unfit("this file is not a jar, because it is not a zip file.")
+        raise Unfit("this file is not a jar (a zip file); name a jar.")
     return str(file.resolve())
 
 

@@ -36,7 +36,7 @@ COMMIT = "rename checkpoint/commits/<n> #"
 """The beginning of the name of the effect by which Spark decides that a batch is over."""
 
 NO_TASK = "pyspark.sql."
-"""The beginning of the module of a worker that works for the driver, such as one in which a data source commits."""
+"""The beginning of the module's name of a worker that serves the driver, such as one in which a data source commits."""
 
 NEW_INPUT_TITLE = "new rows after the recovery from a crash"
 

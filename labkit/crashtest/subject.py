@@ -81,7 +81,7 @@ class Subject:
         if not path.is_file() and _MODULE.fullmatch(file) and path.suffix != ".py":
             path = file_of_module(file) or path
         if not path.is_file():
-            raise Unfit(f"there is no file {file}.")
+            raise Unfit(f"there is no file {file}; name a Python file.")
         return cls(str(path.resolve()), name)
 
     def __str__(self) -> str:

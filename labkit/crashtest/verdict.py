@@ -139,7 +139,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much a test has tried: its crash points and pairs of them, and how many runs were planned and succeeded."""
+    """How much a test has tried: crash points, pairs of them, and how many planned runs reached their points."""
 
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
@@ -168,7 +168,7 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """The number of crash points tried, in words; if all were, that of directed runs or sampled long writes."""
+        """How much was tried, in words: the number of crash points, and if all were tried, what else is incomplete."""
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"
@@ -200,12 +200,12 @@ class Summary:
 
     @property
     def weakest(self) -> Result | None:
-        """The weakest run that violates a property; None if there is none. Runs that show conditions do not count."""
+        """The weakest run that violates a property, or None. Runs that only show a condition do not count."""
         ranked = [each for each in self.ranked() if each.violated and each.group is not Group.CONDITION]
         return ranked[0] if ranked else None
 
     def violating(self, axis: str) -> list[str]:
-        """Return the ids of the runs that violate a property; runs that show conditions do not count."""
+        """Return the ids of the runs that violate a property, except runs that only show a condition."""
         return [each.id for each in self.results if each.rows_of(axis) and each.group is not Group.CONDITION]
 
     def ranked(self) -> list[Result]:

@@ -135,7 +135,7 @@ class BackgroundRun:
         # minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(
-                "Another crash is running in this kernel. Wait for its verdict, or cancel it in its own panel."
+                "Another crash is running in this notebook. Wait for its verdict, or cancel it in its own panel."
             )
         self._thread.start()
 

@@ -18,7 +18,7 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return each part of a choice with its option, by name.
+    """Return each part of a choice in the crash panel (such as sink or store) with its option, by name.
 
     A part comes after those that restrict its words, and free text comes last.
     """
@@ -33,7 +33,7 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """A complete choice for one crash, which can be run. Only `choose` makes one, because it checks the parts."""
+    """A complete choice of sink, store, order, failpoint and input for one crash. Only `choose` makes a checked one."""
 
     words: Mapping[str, str]
     """The chosen word of each part; an empty word means the default."""
@@ -77,7 +77,7 @@ class Choice:
 
 
 def choose(**words: object) -> Choice:
-    """Return a choice with these words by part name; another part gets its default, or its first word that fits.
+    """Return a choice with these words, such as `sink="wal"`; other parts get their default or a word that fits.
 
     Raises `InvalidInput` for an unknown part, or for a word that does not fit the sink.
     """

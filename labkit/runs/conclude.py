@@ -63,9 +63,7 @@ def conclude(run: Run) -> Outcome:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return the state of the checkpoint at the end, for the evidence file: the numbers in its logs, its file names,
-    and for a Kafka source the offsets reached.
-    """
+    """Return the state of the checkpoint at the end: batch numbers in its logs, file names, and Kafka's offsets."""
     checkpoint = Checkpoint(run.folder.checkpoint)
     end: dict[str, Any] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
     end["files"] = checkpoint.files()

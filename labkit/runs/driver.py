@@ -265,9 +265,9 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Warm up with a scratch query, report readiness, and wait for the queries of a dead driver; return them.
+    """Warm up with a scratch query, report readiness, and return the queries of a dead driver to take over.
 
-    The supervisor sends them after the previous driver has died.
+    The function waits until the supervisor sends them, after the previous driver has died.
     """
     from labkit.spark.fast.warm import warm_up
 

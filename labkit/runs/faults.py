@@ -37,7 +37,7 @@ def check_between(scenario: Scenario) -> None:
         status = service(scenario.store).status()
         if status.state != "up":
             remedy = f"start one with `labkit services up {scenario.store}`, and unset LABKIT_{scenario.store.upper()}"
-            raise ServiceUnavailable(f"--between {scenario.between} needs a server of the lab's own: {remedy}.")
+            raise ServiceUnavailable(f"--between {scenario.between} needs a server that labkit started: {remedy}.")
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
@@ -75,7 +75,9 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     after = server.up()
     # The same process id would mean that the old server is still running.
     if after.state != "up" or after.pid in ended:
-        raise JobFailed(f"the server was not {scenario.between.value.partition('-')[0]}ed, so the run proves nothing.")
+        raise JobFailed(
+            f"--between {scenario.between}: the server was not ended and started again, so the run proves nothing."
+        )
     return {"server": {"between": scenario.between.value, "signal": int(number), "ended": ended, "now": after.pid}}
 
 

@@ -72,7 +72,7 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write the times at which the rows became visible into the folder of an ended run, and draw two conclusions.
+    """Write the times at which the rows became visible into the folder of an ended run; return two conclusions.
 
     The explanation gets the time of the first row that no failure-free run could have shown, in seconds since the run
     began. The exposure says for how long readers could have read something wrong.

@@ -101,7 +101,7 @@ def resume(folder: Path) -> Run:
             f"{paths.path}: there is no run to resume, because the file {paths.config.name} is missing."
         ) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{paths.config}: damaged ({error}); start the run again.") from None
+        raise InvalidInput(f"{paths.config}: this file is damaged ({error}); start the run again.") from None
     if scenario.job is Job.SOCKET:
         raise InvalidInput(
             f"{paths.path}: a run with --job socket cannot be resumed, because a socket cannot send its lines "

@@ -123,8 +123,7 @@ class Run:
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write the evidence so far into the run's folder, so that another process can resume the run if this one
-        stops.
+        """Write the evidence so far into the run's folder, so that another process can resume the run.
 
         `end` describes the checkpoint after the last driver has ended.
         """
@@ -150,7 +149,7 @@ class Run:
             evidence = json.loads(path.read_text(encoding="utf-8"))
             self.crashes, self.readings = evidence["crashes"], [tuple(pair) for pair in evidence["readings"]]
         except (ValueError, KeyError, TypeError) as error:
-            raise InvalidInput(f"{path}: damaged ({error}); start the run again.") from None
+            raise InvalidInput(f"{path}: this file is damaged ({error}); start the run again.") from None
         # Missing in the evidence of a run that an earlier version started.
         ready = evidence.get("ready", None if self.crashes else {})
         self.ready = ready and {int(offset): Span(*span) for offset, span in ready.items()}

@@ -120,9 +120,7 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Start no warm driver in this `with` block, in which a run needs the processor; start missing ones
-        after it.
-        """
+        """Start no warm driver in this `with` block, where a run needs the processor; start missing ones after it."""
         with self._changed:
             self._runs += 1
         try:

@@ -285,7 +285,7 @@ class _Expansion:
                 try:
                     new.append(pack(successor))
                     parents.append(number)
-                except KeyError:  # a part of it has no number yet
+                except KeyError:  # one of its components has no number yet
                     self.waiting.setdefault(successor, number)
         width = self.step.width
         self.reached.append(rows.first_of_each(rows.pairs(rows.keys(new, width), rows.keys(parents, width))))

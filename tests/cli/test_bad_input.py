@@ -99,7 +99,7 @@ def test_an_output_folder_that_cannot_be_written_is_refused(tmp_path: Path):
 def test_resuming_what_is_no_run_is_refused(tmp_path: Path):
     assert "no run to resume" in refusal("run", "--resume", tmp_path)
     (tmp_path / "config.json").write_text("{")
-    assert "config.json: damaged" in refusal("run", "--resume", tmp_path)
+    assert "config.json: this file is damaged" in refusal("run", "--resume", tmp_path)
 
 
 def test_resuming_a_finished_run_is_refused(tmp_path: Path):

@@ -38,7 +38,7 @@ def test_a_simulated_cell_leads_to_its_trace():
 
 
 def test_a_cell_that_is_not_there_gets_one_sentence():
-    with pytest.raises(InvalidInput, match="there is no cell"):
+    with pytest.raises(InvalidInput, match="the grid has no cell"):
         SIMULATED["append on files", "sink.after_commit"]
 
 

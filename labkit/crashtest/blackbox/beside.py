@@ -125,7 +125,7 @@ class Beside:
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
     def _cell(self, lane: str, said: str) -> list[str]:
-        """Return the wrapped lines of one effect in its column; the first line begins with the lane's name."""
+        """Return the text `said` of one effect, wrapped for its column; the first line begins with the lane's name."""
         lines = broken(said, self._column - self._wide, break_on_hyphens=False)
         heads = [lane, *[""] * len(lines)]
         return [f"{head:<{self._wide}}{line}" for head, line in zip(heads, lines or [""], strict=False)]
@@ -179,7 +179,7 @@ def _with_state(each: Seen) -> str:
 
 
 def _count(effects: Sequence[Seen], lane: str) -> str:
-    """Return the number of effects in one lane, and how many of those that a power cut could take were synced."""
+    """Return in words how many effects a lane has, and how many of those that a power cut could undo were synced."""
     of_lane = [each for each in effects if each.lane == lane]
     losable = [each for each in of_lane if each.synced is not None]
     number = f"{len(of_lane)} effect{'' if len(of_lane) == 1 else 's'}"

@@ -204,7 +204,7 @@ class Campaign:
 
     @property
     def _last(self) -> frozenset[str]:
-        """The masked paths of the files at whose effects the test crashes last."""
+        """The masked paths of less important files: the test crashes before changes of them last."""
         return self.harness.logs | self.settings.minor(self._seen.effects)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
@@ -338,8 +338,7 @@ class Campaign:
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
-        """Perform the runs and return their results: in parallel in copies of the folder, or one at a time without
-        copies.
+        """Perform the runs and return their results: in parallel if there are copies of the folder, or one at a time.
 
         A run may depend on the one before it only if there are no copies.
         """
@@ -568,7 +567,7 @@ class Campaign:
         if place not in known:
             if following := behind_sync(self._seen.effects, place):
                 raise InvalidInput(
-                    f"--only {name}: a sync is no point, because a SIGKILL before it leaves the same files as one "
+                    f"--only {name}: a sync is no point, because a SIGKILL there leaves the same files as a SIGKILL "
                     f"before the next effect; choose {following!r}."
                 )
             close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
@@ -601,8 +600,8 @@ class Campaign:
             recovered = [each for each in points(recovery.effects if recovery else ()) if each.is_called(second)]
             if not recovered:
                 raise InvalidInput(
-                    f"--only {name}: the recovery from {first} does not pass the point {second}; choose an id "
-                    "from a whole report."
+                    f"--only {name}: the recovery from {first} does not pass the point {second}; choose an "
+                    "id from the report of a whole test."
                 )
             yield pair_job(Pair(point, recovered[0]))
 

@@ -64,7 +64,7 @@ QUERIES = ("fresh_checkpoint", "two_queries")
 
 
 class Stretch(NamedTuple):
-    """Neighbouring crash points at which a crash violates the same property, for example at which rows are lost."""
+    """A series of neighbouring crash points at which a crash does the same harm, for example loses rows."""
 
     first: Point
     """The first of these crash points; `opened` is the effect just before it."""
@@ -102,7 +102,7 @@ def diagnose(
 
 
 def _uncrashed(axis: str, happened: str) -> Diagnosis:
-    """Return the diagnosis for harm in a run without a crash; it gives no advice about crashes."""
+    """Return the diagnosis for harm in a run without any crash, for which advice about crashes would not help."""
     return Diagnosis("wrong without a crash", happened, FLUSH if axis == "lost" else PLAIN)
 
 

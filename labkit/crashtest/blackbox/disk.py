@@ -84,7 +84,7 @@ class Naming(NamedTuple):
 
 
 class NotModelled(Exception):
-    """Raised for a system call whose effect on the disk the model does not know."""
+    """Raised for a system call whose consequences on the disk the disk model does not know."""
 
 
 class Disk:

@@ -70,7 +70,7 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with all numbers replaced by `<n>`, so that files that differ only in numbers have one."""
+    """Return a masked path with all numbers replaced by `<n>`; files that differ only in numbers get the same."""
     return _NUMBER.sub("<n>", where)
 
 
@@ -152,7 +152,7 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """Return the effect of a system call, or None if its file is in no watched folder or is ignored."""
+        """Return a system call as a named effect; None if its file is in no watched folder or is ignored."""
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)

@@ -160,7 +160,7 @@ class Execution:
 
     @property
     def _cuts(self) -> bool:
-        """Whether the crash ends a write in the middle."""
+        """Whether the planned crash ends a write in the middle."""
         return self._at is not None and self._at.cut > 0
 
     def decide(self, call: Call) -> Answer:
@@ -232,7 +232,7 @@ class Execution:
 
 
 def write_part(call: Call, kind: str = "") -> None:
-    """Write to the file the part of a killed write that a SIGKILL lets through, up to the place `kind`.
+    """Write the part of a killed write that a SIGKILL would have let through; `kind` says where the write is cut.
 
     The kernel held the whole write until its process was dead, so this part is written here. Raises `JobFailed` if that
     is impossible.

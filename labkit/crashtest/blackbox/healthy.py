@@ -215,7 +215,7 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
         ) from None
     if left:
         raise InvalidInput(
-            f"{_reader(harness)}: after reset and feed, and before any run, the reader finds {len(left)} row(s), as "
+            f"{_reader(harness)}: after reset and feed, before any run, the reader finds {len(left)} row(s), such as "
             f"{some(left, 1)}; let the reset empty the store, the checkpoint and the input."
         )
     return usual, _made_by_reader(harness, before)
@@ -255,13 +255,19 @@ def _timed(helpers: HelperCommands) -> float:
 
 
 def _check(harness: Harness, start: Start) -> None:
-    """Raise `InvalidInput` if the command fails or hangs in the run without a crash."""
-    said = f"{harness.settings.named}: without any crash {harness.ending_of(start)}"
+    """Raise `InvalidInput` if the command failed or hung in this run without a crash."""
+    name, ended = harness.settings.named, harness.ending_of(start)
     if start.over is Over.ENDED and start.watched.status != 0:
-        raise InvalidInput(f"{said}. Run the command by hand and repair it; then start the test again.")
+        raise InvalidInput(
+            f"{name}: without any crash {ended}. Run the command by hand and repair it; then start the test again."
+        )
     if start.over is Over.STALLED:
-        needed = "one that never ends needs --expected, so that its end is known by its rows"
-        raise InvalidInput(f"{said}; {'rows that are due were still missing then' if harness.wanted else needed}.")
+        remedy = (
+            "rows that are due were still missing then"
+            if harness.wanted
+            else "one that never ends needs --expected, so that its end is known by its rows"
+        )
+        raise InvalidInput(f"{name}: without any crash {ended}; {remedy}.")
 
 
 def _check_started(run: PipelineRun) -> None:
@@ -276,8 +282,7 @@ def _check_watched(harness: Harness) -> None:
         if not folder.is_dir():
             raise InvalidInput(
                 f"--watch {folder}: this folder does not exist, and a run without a crash does not create it; "
-                "name one that the "
-                "pipeline writes to."
+                "name one that the pipeline writes to."
             )
 
 
@@ -290,8 +295,8 @@ def _check_emptied(harness: Harness) -> None:
         raise InvalidInput(f"after the run without a crash: {str(error).rstrip('.')}.") from None
     if left:
         raise InvalidInput(
-            f"--reset: it left {len(left)} row(s) of the run before, as {some(left, 1)}; it must empty the store, the "
-            "checkpoint and the input."
+            f"--reset: it left {len(left)} row(s) of the run before, such as {some(left, 1)}; it must empty the "
+            "store, the checkpoint and the input."
         )
 
 

@@ -44,7 +44,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """The evidence that a file outside of the watched folders is state of the pipeline, in the words of the report."""
+    """The evidence that a file outside of the watched folders holds state of the pipeline, in the report's words."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -52,7 +52,7 @@ class Use(StrEnum):
 
 
 class Elsewhere:
-    """Decides whether a file is outside of the watched folders and may be state of the pipeline."""
+    """Decides whether a file is outside of the watched folders and may hold state of the pipeline."""
 
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._watched = [folder.resolve() for folder in watched]
@@ -205,7 +205,8 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used an existing file that it did not read; None if this does not make the file state.
+        """Return how a start used an existing file that it did not read; None if that does not show that it holds
+        state.
 
         `again` says that the start came to its end without opening the file, which an earlier start of the same run had
         made.
@@ -230,7 +231,7 @@ class Outside:
             self.states.setdefault(usual(path), use)
 
     def notes(self) -> list[str]:
-        """Return a sentence for the report on the files that the pipeline writes outside, as a list; [] if none."""
+        """Return a note on the files that the pipeline writes outside of the watched folders, as a list; [] if none."""
         note = (
             f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
             "--ignore GLOB says that it does not matter"
@@ -238,7 +239,7 @@ class Outside:
         return [note] if self.named else []
 
     def doubt(self) -> str:
-        """Return the reason why the guarantee is unknown; empty if no file outside is state."""
+        """Return why the guarantee is unknown, because a file outside holds state; empty if no such file does."""
         if not self.states:
             return ""
         first = min(self.states, key=lambda path: (list(Use).index(self.states[path]), path))

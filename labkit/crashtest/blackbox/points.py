@@ -90,7 +90,7 @@ class Point(NamedTuple):
 
     @property
     def kind_of_cut(self) -> str:
-        """Return the place within the write at which the crash cuts it, as the end of the point's name has it."""
+        """Return where the crash cuts the write, such as `, first page`; empty for the middle or without a cut."""
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
@@ -197,7 +197,7 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point that equals a point before this sync; empty if there is no such sync."""
+    """Return the crash point at which a kill leaves the same as before the sync `name`; empty for no such sync."""
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
     if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
@@ -210,11 +210,14 @@ def choose(
 ) -> Plan:
     """Return a plan of at most `most` crash points, the most important ones of a run with these effects.
 
-    `shown` are the names of the effects that changed the reader's rows. Points just after such an effect, or after one
-    of its family, and the end come first. Points before an effect that can make rows visible at once, such as a rename,
-    come next, then all others. Among similar points of equal importance, the last, the first and the second come first;
-    among points with the same rank, those of the rarest family. Points at the files in `last`, a set of masked paths,
-    come after all others.
+    `shown` are the names of the effects that changed the reader's rows. The order of importance is:
+
+    - points just after such an effect, or after one of its family (its name with other numbers), and the end;
+    - points before an effect that can make rows visible at once, such as a rename;
+    - all others, and after them the points at the files in `last`, a set of masked paths.
+
+    Among similar points of equal importance, the last, the first and the second come first; among points with the same
+    rank, those of the rarest family.
     """
     places = points(effects, syncs=syncs, within=not syncs)
     ranking = _Importance(effects, families(effects, shown), last)
@@ -363,7 +366,7 @@ class Recoveries:
         self._states = states or States({}, frozenset(), is_whole=False)
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return the directed pairs (`most_directed` of them, or all), and a seeded random sample of `most` others."""
+        """Return directed pairs of crash points (`most_directed` or all), and a seeded sample of `most` other pairs."""
         directed = self.directed()
         chosen = directed[:most_directed]
         ranks: dict[Pair, int] = {}
@@ -375,11 +378,11 @@ class Recoveries:
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
     def directed(self) -> list[Pair]:
-        """Return all directed pairs, the most informative ones first.
+        """Return the pairs for which the recovery gives a reason to crash there, the most informative ones first.
 
-        First comes one effect of each family that only recoveries have, for at most half of a quick test's directed
-        pairs. Then come crashes in two batches, then the same crash twice, then the rest, and last those that only
-        their state directs. A pair is left out if another run recovers from the state that it leaves.
+        The order is: one pair for each family of effects that only recoveries have (at most half as many as a quick
+        test tries), crashes in two batches, the same crash twice, the rest, and last pairs for which only the state of
+        the files is a reason. A pair is left out if another run recovers from the state that it leaves.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -482,7 +485,7 @@ class Recoveries:
         return []
 
     def _at(self, family: str, effects: Sequence[Effect]) -> list[Point]:
-        """Return the crash points after each effect of a family that changes rows, or before each effect of another."""
+        """Return the crash points at a family of effects: after each if they change rows, otherwise before each."""
         kinds = {each.name: each.family for each in effects}
         side = "after" if family in self._showing else "name"
         return [point for point in points(effects) if kinds.get(getattr(point, side)) == family]

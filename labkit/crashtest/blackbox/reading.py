@@ -87,7 +87,7 @@ class HelperCommand:
 
 
 def ending(status: int | None) -> str:
-    """Return a clause on how a command ended; `status` is its exit code, or minus the signal; None if killed here."""
+    """Return a clause on how a command ended; `status` is its exit code or minus a signal, None if labkit killed it."""
     if status is None:
         return "it was killed"
     if status < 0:

@@ -31,7 +31,7 @@ POWER_SENTENCES = {
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs in which all rows came only with a further start, or stayed missing after idle starts."""
+    """Return notes on runs whose rows came only after a further start, or not at all after starts without effect."""
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [
         (each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.rows_of("lost")

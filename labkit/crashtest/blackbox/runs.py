@@ -171,7 +171,7 @@ class Harness:
         self.longer = other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add what runs of other harnesses revealed: processes that outlived a start, and state outside."""
+        """Add what other harnesses' runs revealed: processes that outlived a start, and state in unwatched folders."""
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)
@@ -180,8 +180,8 @@ class Harness:
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
-        If the command or the reader fails in the block, the run becomes unknown; after the run without a crash, also if
-        the store could not be emptied.
+        If the command or the reader fails in the block, the result of the run is unknown; after the run without a
+        crash, also if the store could not be emptied.
         """
         self._count += 1
         begun = time.monotonic()
@@ -205,7 +205,7 @@ class Harness:
     def _begin(self, run: PipelineRun) -> None:
         """Empty the store and feed the input.
 
-        If that fails after the run without a crash, the run is unknown, and none of its starts happens.
+        If that fails after the run without a crash, the result of this run is unknown, and the pipeline is not started.
         """
         try:
             self.helpers.begin()
@@ -334,7 +334,7 @@ class Harness:
         if emptied is None:
             raise JobFailed(f"the command was not killed at {at.name}, so this run proves nothing")
         if emptied.left:
-            raise JobFailed(f"the kill at {at.name} left processes of the command alive: {emptied.left}")
+            raise JobFailed(f"the kill at {at.name} left processes alive ({emptied.left}), so this run proves nothing")
         run.crashes.append(evidence(start, at))
 
     def ending_of(self, start: Start) -> str:
@@ -393,17 +393,19 @@ class Harness:
                 run.unknown.removeprefix("--more: ")
                 or "the command does not end by itself, so nobody knows when it has taken the input"
             )
-            raise InvalidInput(f"--more {self.settings.more}: {reason.rstrip('.')}.")
+            raise InvalidInput(
+                f"--more {self.settings.more}: new input cannot be tested, because {reason.rstrip('.')}."
+            )
         due = self.settings.expectation(longer, longer)
         if not due.misses(before):
             raise InvalidInput(
-                f"--more {self.settings.more}: no new row came out after it; make it add input that the command takes."
+                f"--more {self.settings.more}: no new row came out after it; make it add input that the pipeline reads."
             )
         with self.run("all input healthy", "no crash, and all input at once") as run:
             self.helpers.add_input()
             at_once = self._rows_without_crash(run)
         if run.unknown:
-            raise InvalidInput(f"--more {self.settings.more}: with all input at once {run.unknown.rstrip('.')}.")
+            raise InvalidInput(f"--more {self.settings.more}: if all input comes at once, {run.unknown.rstrip('.')}.")
         if counted(at_once) != counted(longer):
             return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
         # Without --expected, rows that new input changes are as right as all others of two runs without a crash.
@@ -469,11 +471,11 @@ class Harness:
         return start
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
-        """Repeat a start that refuses to run, and return the last start.
+        """Repeat a start of a command that ends at once without an effect, and return the last start.
 
-        It repeats the start until the start works, or reaches the crash point `at` if there is one, for as long as
-        `--limit` allows. The instance that was killed may hold a lease. After the first run that waits in vain, no run
-        of the test waits.
+        The instance that was killed may hold a lease. So the start is repeated until it works, or reaches the crash
+        point `at` if one is given, for as long as `--limit` allows. After the first wait in vain, no run of the test
+        waits.
         """
         begun = time.monotonic()
         while self._refuses(start):

@@ -115,7 +115,7 @@ class PipelineSettings(SharedOptions):
 
     @property
     def unseen(self) -> str:
-        """The reason why rows may be written unseen if the reader is too slow to show when; usually empty."""
+        """The reason why the test may miss writes if the reader is too slow to show when rows appear; mostly empty."""
         return ""
 
     @property
@@ -210,7 +210,7 @@ class PipelineSettings(SharedOptions):
         for each in self.watched if self.power_cut else ():
             if self.folder.is_relative_to(each):
                 raise InvalidInput(
-                    f"--power-cut empties the watched folders and rebuilds them, but {each} contains this folder; "
+                    f"--power-cut empties and rebuilds the watched folders, but {each} contains the working folder; "
                     "name only the folders of store, checkpoint and input with --watch DIR."
                 )
 

@@ -54,7 +54,7 @@ class Meaning(NamedTuple):
 def fits(pattern: str, name: str) -> bool:
     """Return whether a pattern matches the name of an effect, with or without its running number."""
     bare = without_number(name)
-    # A folder that is watched itself is not in the name: `*/offsets/<n>` means it, too.
+    # The name of a watched folder is no part of an effect's name, so `*/offsets/<n>` must also match `offsets/<n>`.
     kind, _, place = bare.partition(" ")
     return any(fnmatch.fnmatchcase(each, pattern) for each in (name, bare, f"{kind} /{place}"))
 
@@ -88,7 +88,7 @@ def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
 
 
 class Engine(NamedTuple):
-    """The meanings of one engine's effects, a table of `writes.toml`. `idle` are writes that it makes in any step."""
+    """The meanings of one engine's effects, a table of `writes.toml`; `idle` are writes of steps without output."""
 
     name: str
     sign: str
@@ -125,7 +125,7 @@ def recognised(names: Sequence[str]) -> list[Engine]:
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return rows that give changes of attributes (mode, owner, time) no meaning, for files that engines write.
+    """Return rows by which changes of attributes (mode, owner, time) mean nothing, for files that engines write.
 
     `names` are the names of a run's effects, `table` the rows of its engines. An engine sets modes on the files that it
     makes, and reads none of them. Attributes of any other file get no row, because a pipeline may keep its marker
@@ -187,11 +187,10 @@ class Orders(NamedTuple):
         return following[0].made[0].effects[0] if following else EXIT
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return (the step's number from 1, how many of its sets of writes are complete) at an effect; None if it
-        writes nothing.
+        """Return the step (from 1) in which an effect makes a write, and how many of its sets are complete before that.
 
-        This is the inverse of `before`, but accepts any effect of a set: a kill in the middle of a set leaves it
-        incomplete.
+        Returns None if no effect of that name makes a write. This is the inverse of `before`, but accepts any effect of
+        a set: a kill in the middle of a set leaves that set incomplete.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step.made):

@@ -152,7 +152,7 @@ class XRay:
         }
 
     def picture(self) -> str:
-        """Return an SVG document with a row for each lane: dots are synced, and a loss of power may undo diamonds."""
+        """Return an SVG document with a row for each lane; synced effects are dots, others are diamonds."""
         every = self.lines()
         shown = every[:MOST_STEPS]
         used = {line.lane for line in shown}

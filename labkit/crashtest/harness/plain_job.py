@@ -253,7 +253,7 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query
 
 
 def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Callable[[], object]:
-    """Let the user's code start the query with this checkpoint; return a function that waits for code and query."""
+    """Let the user's code start the query with this checkpoint; return a function that waits until both end."""
     from labkit.crashtest.harness.starting import Start, begin, wants_writer
 
     def code() -> object:

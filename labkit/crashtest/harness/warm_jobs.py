@@ -93,7 +93,7 @@ class WarmJob:
 
 
 class WarmJobs:
-    """The plain jobs that wait for the next starts in a test."""
+    """Plain Spark jobs that are started early and wait until the test needs them."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
         """Prepare for the job in the file `job`, with files in `place`; up to `most` sessions warm up during a run."""
@@ -106,8 +106,8 @@ class WarmJobs:
     def starter(self, *, is_first: bool, exits: bool) -> Callable[..., WatchedRun]:
         """Return the function that starts and watches the next job.
 
-        Only the first start of a run may use a kept session, because a job that is started again must find nothing in
-        its process. If `exits`, the end of the process belongs to the run, so the session is not kept.
+        Only the first start of a run may use a session in which a job has ended, because a restarted job must find
+        nothing in its process. If `exits`, the end of the process belongs to the run, so the session is not kept.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
@@ -124,7 +124,7 @@ class WarmJobs:
         tick: Callable[[], Answer] = go_on,
         contents: bool = False,
     ) -> WatchedRun:
-        """Let the job that the command's last word describes go on, and watch its system calls like `watch`."""
+        """Let a waiting session run the job that the command's last word describes, and watch its system calls."""
         job = self._take(folder, environment, is_first=is_first)
         order = Go(shlex.split(command[-1])[-1], keep=not exits and self._kept is None)
         keeps = False
@@ -142,7 +142,7 @@ class WarmJobs:
                 job.close()
 
     def _take(self, folder: Path, environment: Mapping[str, str], *, is_first: bool) -> WarmJob:
-        """Return the kept session, if this start may use it, and otherwise a session that was started early."""
+        """Return the session of an ended job if this start may use it, otherwise one that was started early."""
         kept, self._kept = (self._kept, None) if is_first else (None, self._kept)
         if kept is None:
             self._fill(1, folder, environment)
