@@ -87,7 +87,7 @@ def test_a_missing_input_and_a_folder_are_refused(tmp_path: Path):
 
 def test_a_run_folder_that_exists_is_refused(tmp_path: Path):
     (tmp_path / "run").mkdir()
-    assert "is there already; name a new one" in refusal("run", "--out", tmp_path / "run")
+    assert "exists already; name a new one" in refusal("run", "--out", tmp_path / "run")
     assert list((tmp_path / "run").iterdir()) == []
 
 

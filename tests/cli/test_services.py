@@ -135,7 +135,7 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(labkit: Labkit, pos
     options = "--store postgres --sink two_phase --crash sink.after_pre_commit@0 --between kill-server"
     code, out, words = labkit("run", *options.split(), LABKIT_POSTGRES=postgres)
     assert (code, out) == (69, "")
-    assert "needs a server of the lab's own" in words
+    assert "needs a server that labkit started" in words
 
 
 @pytest.mark.spark

@@ -115,7 +115,7 @@ def test_a_command_that_never_ends_and_does_nothing(command: str) -> None:
 READERS = {
     "lies": (
         "import random\ndef read():\n    return [random.random()] if Path('store/part-1').exists() else []",
-        "it returned different rows",
+        "the reader returned different rows",
     ),
     "hangs": ("import time\ndef read():\n    time.sleep(600)", "took more than 12 s"),
     "raises": ("def read():\n    return open('store/all.txt').read()", "FileNotFound"),

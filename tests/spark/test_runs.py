@@ -87,7 +87,7 @@ def test_a_point_that_is_never_reached_fails_the_run(outcomes: dict[str, Outcome
 def test_two_runs_at_once_do_not_share_a_folder(tmp_path: Path):
     scenario = plan()
     prepare(scenario, tmp_path / "run")
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         prepare(scenario, tmp_path / "run")
 
 
