@@ -37,9 +37,10 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the expectation for a sink that gets these rows; `read` are the rows after a run without a crash.
+    """Return the rows that a sink's store should contain in the end, with the form in which the reader returns them.
 
-    Raises `InvalidInput` if the reader returns neither rows with ids nor sums of amounts.
+    `rows` are the sink's input, `read` are the rows after a run without a crash. Raises `InvalidInput` if the reader
+    returns neither rows with ids nor sums of amounts.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):

@@ -95,7 +95,7 @@ def _why(report: Report) -> Iterator[Html]:
 
 
 def axis_table(report: Report) -> Html:
-    """Return a table of the checked properties with their outcomes, followed by the conditions of the guarantee."""
+    """Return an HTML table of the checked properties with their outcomes, and of the conditions of the guarantee."""
     rows = [(axis, held, ", ".join(report.summary.violating(axis))) for axis, held in report.axes.items()]
     return table(("axis", "", "violated by"), [*rows, *_condition_rows(report)])
 

@@ -223,7 +223,7 @@ class Summary:
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return (description, guarantee) of each run that shows a condition of the guarantee."""
+        """Return (description, guarantee) of each run with a fault that no sink need withstand (a condition)."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:

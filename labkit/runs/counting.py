@@ -118,7 +118,9 @@ class Totals(Count):
             lines += 1
             number = number or len(words(line))
         if not number:
-            raise InvalidInput(f"{self.path}: the input contains no word; a word consists of letters, numbers and '.")
+            raise InvalidInput(
+                f"{self.path}: the input contains no word; a word consists of letters, numbers and apostrophes."
+            )
         return lines
 
     def expected(self) -> Iterator[Record]:

@@ -86,7 +86,7 @@ class Work(NamedTuple):
 
 
 class ScenarioQuery:
-    """The query of one scenario in this driver: it recovers its checkpoint, starts, and parks, ends or fails."""
+    """The query of one scenario in this driver: it recovers, runs, and stops at its failpoint, ends or fails."""
 
     def __init__(self, spark: "SparkSession", work: Work) -> None:
         self._task, self._scenario, self._armed = work
@@ -277,7 +277,7 @@ def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
 
 
 def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
-    """Run the queries, at most `most` at a time, until every query has parked, ended or failed."""
+    """Run the queries, at most `most` at a time, until each has stopped at its failpoint, ended or failed."""
     waiting, active = list(queries), list[ScenarioQuery]()
     while waiting or active:
         while waiting and len(active) < most:

@@ -53,7 +53,7 @@ def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expectations() -> dict[Cell, Expected]:
-    """Return the expected verdict of every combination in the grid, in the order of the file."""
+    """Return the expected verdict of every combination of sink, store, order and failpoint, in the file's order."""
     text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
     return dict(pair for block in tomllib.loads(text)["block"] for pair in _cells(block))
 
@@ -67,7 +67,7 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every combination that exists for these stores, given the strategies that each store can carry."""
+    """Return every combination of sink, store, order and failpoint, given the strategies that each store can carry."""
     return [
         Cell(store, strategy, order, point)
         for store, able in stores.items()

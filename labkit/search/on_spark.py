@@ -249,7 +249,7 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """Return this object after it has read the numbers that were assigned up to this level."""
+        """Return this object after it has read the numbers of states' components assigned up to this level."""
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1

@@ -204,7 +204,7 @@ class Campaign:
 
     @property
     def _last(self) -> frozenset[str]:
-        """The masked paths of less important files: the test crashes before changes of them last."""
+        """The paths of less important files (with ids masked): the test crashes before changes of them last."""
         return self.harness.logs | self.settings.minor(self._seen.effects)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
@@ -251,7 +251,7 @@ class Campaign:
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 
     def _notes_on_states(self) -> list[str]:
-        """Return a note on files whose states could not be compared to choose second crashes, as a list; [] if none."""
+        """Return a note on files that could not be compared when second crashes were chosen, as a list; [] if none."""
         blurred = self.comparison.blurred() if self.comparison else []
         more = f" and {len(blurred) - 3} more" if len(blurred) > 3 else ""
         said = "differ(s) from run to run, so second crashes were chosen without regard to what it holds"
@@ -447,7 +447,9 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return the rows read before new input, without those that the new input replaces, such as counts."""
+        """Return the rows `values`, read before new input, without those that the new input replaces (such as
+        counts).
+        """
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 

@@ -121,7 +121,7 @@ class Effect:
 
     @property
     def family(self) -> str:
-        """Return the name with all numbers masked, such as `rename offsets/<n>`; similar effects have the same."""
+        """Return the name with all numbers masked, such as `rename offsets/<n>`, which similar effects share."""
         place = self.where if self.kind in (CallKind.SEND, CallKind.LINE) else family(self.where)
         return f"{self.kind} {place}".rstrip()
 

@@ -148,7 +148,7 @@ def _places(values: Sequence[Any]) -> dict[str, list[int]]:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return the expectation for a pipeline.
+    """Return the rows that a pipeline should produce, with the form in which its reader returns them.
 
     `values` are the expected rows. `read` are the rows of a run without a crash, which show whether the reader returns
     all rows, the last row of each key, or totals. Raises `InvalidInput` if no row matches.
@@ -216,6 +216,6 @@ def _whole(value: Any) -> Any:
 
 
 def some(values: Sequence[Any], most: int = 2) -> str:
-    """Return up to `most` rows as text for a message."""
+    """Return the first `most` rows as text for a message, followed by `...` if there are more."""
     quoted = ", ".join(text(row)[:SHOWN] for row in islice(values, most))
     return f"{quoted}, ..." if len(values) > most else quoted

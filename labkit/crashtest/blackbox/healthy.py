@@ -104,7 +104,7 @@ class Glances:
         self._left -= time.monotonic() - begun
 
     def _skips(self, family: str) -> bool:
-        """Return whether to skip the reader here, because the store was locked at effects of the same family."""
+        """Return whether to skip the reader here, because the store was locked at similar effects before."""
         self._skipped[family] -= 1
         return self._skipped[family] >= 0
 

@@ -73,7 +73,7 @@ def grown_input_job(at: Point) -> Job:
 def two_instances_job(held: str) -> Job:
     """Return the run with two instances at the same time, one of them held before the effect with the name `held`.
 
-    It shows a condition of the guarantee, since many schedulers never start a second instance.
+    It does not count toward the guarantee, since many schedulers never start a second instance.
     """
     title = f"two instances at the same time, one of them held before {held}"
     return Job(TWO, title, Group.CONDITION, partial(Harness.start_two, held=held))

@@ -86,7 +86,7 @@ class Lanes:
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the lane of an effect; a message to a server is in `send`, unless a row of the user matches it."""
+        """Return the lane (purpose) of an effect; for a message to a server, `send` unless a user's row matches."""
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -96,7 +96,7 @@ class Lanes:
         return SEND if effect.kind is CallKind.SEND else OTHER
 
     def names(self) -> list[str]:
-        """Return the names of all lanes, the user's lanes last."""
+        """Return the names of all lanes (purposes of effects), the user's lanes last."""
         return list(dict.fromkeys([*LANES, *(shape.lane for shape in self._shapes)]))
 
 

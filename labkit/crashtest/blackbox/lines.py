@@ -55,7 +55,7 @@ class Lines:
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return the effect with its line and its process's command line, if the process runs Python.
+        """Return the effect with the line of Python that makes it and its process's command line; both only for Python.
 
         The kernel must hold the effect's call at this time. The path of a file in `folder`, in which the command runs,
         becomes relative to it, as copies of the folder need it.

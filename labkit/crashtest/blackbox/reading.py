@@ -164,9 +164,9 @@ class HelperCommands:
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def glance(self, seconds: float, asleep: float) -> list[Any]:
-        """Return the rows that can be read while the pipeline is held at an effect.
+        """Return the rows that can be read while the pipeline is stopped just before an effect.
 
-        A reader that sleeps for `asleep` seconds probably waits for a lock of the held pipeline, so it is given up.
+        A reader that sleeps for `asleep` seconds probably waits for a lock of the stopped pipeline, so it is given up.
         Raises the same errors as `read`.
         """
         return self.reader.values(seconds, asleep=asleep)

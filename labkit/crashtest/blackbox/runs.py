@@ -302,7 +302,7 @@ class Harness:
         return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
-        """Return the expectation; in the run without a crash, the one derived from the rows `values` that were read."""
+        """Return the rows that are due; in the run without a crash, derived from the rows `values` that were read."""
         if self.expectation is not None:
             return self.expectation
         return self.settings.expectation(self.wanted or (), values)
@@ -432,7 +432,7 @@ class Harness:
             self.expectation = usual
 
     def start_two(self, run: PipelineRun, held: str) -> None:
-        """Hold the command before the effect `held`, run a second instance meanwhile, and let the first one go on.
+        """Stop the command just before the effect `held`, run a second instance meanwhile, and let the first one go on.
 
         Then the command is started once more, as a scheduler would do. A second instance that waits for the first one
         is killed, because it cannot end before that. Raises `JobFailed` if the first instance never reached the effect.
@@ -455,7 +455,7 @@ class Harness:
         self.recover(run)
 
     def _start_beside(self, run: PipelineRun) -> Start:
-        """Run the command while another start of the same run is held, and return the record of the new start.
+        """Run the command while another start of the same run is stopped, and return the record of the new start.
 
         Its use of files outside of the watched folders is not observed, because the other start uses them as well.
         """

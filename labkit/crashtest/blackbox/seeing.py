@@ -214,7 +214,7 @@ APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
-    """Return the masked paths of the files to which the pipeline only appended, and which nothing read."""
+    """Return the paths, with ids masked, of the files to which the pipeline only appended and that nothing read."""
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
     # An effect is named by its new name, so a file that got another name shows only here.

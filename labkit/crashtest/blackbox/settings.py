@@ -180,7 +180,10 @@ class PipelineSettings(SharedOptions):
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-        """Return the expectation, given the rows that are due and those that a run without a crash showed."""
+        """Return the rows that should come out, and the form in which the reader returns them.
+
+        `values` are the rows that are due, `read` those that a run without a crash showed.
+        """
         return expect(values, read)
 
     def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
