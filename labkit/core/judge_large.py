@@ -202,7 +202,7 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """Forget, after all events, the last explained record of each key whose last effect no record explains."""
+        """Mark, after all events, each key whose last effect is unexplained as a key that shows no record."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1

@@ -250,7 +250,7 @@ def orders(strategy: Strategy) -> tuple[Order, ...]:
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
-    """Raise `InvalidInput`, which lists the strategy's failpoints, if its batches never pass the crash's point."""
+    """Raise `InvalidInput`, with a list of the strategy's failpoints, if its batches never pass the crash's point."""
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return

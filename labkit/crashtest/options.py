@@ -114,7 +114,7 @@ class SharedOptions(Options):
 
     @property
     def is_selection(self) -> bool:
-        """Whether the user selected runs or points, so that the test is not whole."""
+        """Whether the user selected runs or points, so that the test leaves others out."""
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:

@@ -447,9 +447,7 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return the rows `values`, read before new input, without those that the new input replaces (such as
-        counts).
-        """
+        """Return the rows `values`, read before new input, without those that this input replaces (such as counts)."""
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 

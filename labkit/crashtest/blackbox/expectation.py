@@ -93,7 +93,7 @@ class Expectation:
         return sorted({key(row): place for place, row in enumerate(self.values)}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match rows of a reader with expected rows.
+        """Yield the rows of a reader, each with the index of the expected row that it matches, or -1.
 
         Equal expected rows are matched in order; if the reader returns more of them than expected, the last one is
         matched again.
@@ -113,10 +113,10 @@ class Expectation:
             yield Seen(place, identity or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Compare the totals that a reader returned in `values` with the expected totals of the same name.
+        """Yield the totals of a reader, each with the index of the expected total of the same name, or -1.
 
-        If a total is too small, nothing matches, and its row counts as lost. If it is too large, it counts as two
-        matches, so that its row is a duplicate.
+        If a total is too small, it is left out, so that its row counts as lost. If it is too large, it comes twice, so
+        that its row is a duplicate.
         """
         due = {total(row): place for place, row in enumerate(self.values)}
         names = {each.name: each for each in due if each is not None}
