@@ -117,7 +117,7 @@ class Run:
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """Move the checkpoint aside after a crash if the scenario deletes it, unless an earlier call has done so."""
+        """Rename the checkpoint's folder after a crash if the scenario deletes it; a second call does nothing."""
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)

@@ -218,9 +218,9 @@ class Campaign:
     def second_crashes(self, *, every: bool = False) -> list[Job]:
         """Return the runs with a second crash during a recovery, and those with a crash loop.
 
-        They are known only after the single crashes. `every` includes all directed pairs, otherwise their number is
-        limited. With `--since` the directed pairs are those whose second point is at a changed line, for example in
-        recovery code.
+        They are known only after the single crashes. `every` includes all directed pairs, for which a recovery gives a
+        reason; otherwise their number is limited. With `--since` the directed pairs are those whose second point is at
+        a changed line, for example in recovery code.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)

@@ -207,9 +207,10 @@ class Namer:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Return the masked paths of log entries whose order was left to chance, so that masked numbers would mix them up.
+    """Return the masked paths of log entries in random order, for which the running numbers of effects would mix.
 
-    Their numbers were out of order, or several threads wrote them. Give the result to the `Namer` of a later run.
+    The numbers of these entries were out of order, or several threads wrote them. Give the result to the `Namer` of a
+    later run, whose names then keep these numbers.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

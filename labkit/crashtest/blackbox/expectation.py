@@ -82,7 +82,7 @@ class Expectation:
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """Return how many expected rows are missing from the rows of a reader."""
+        """Return how many expected rows are missing among `values`, the rows of a reader."""
         ids = {row.id for row in self.seen(values)}
         return len([place for place in self.due() if place not in ids])
 

@@ -197,7 +197,9 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the crash point at which a kill leaves the same as before the sync `name`; empty for no such sync."""
+    """Return the name of the crash point that replaces a point before the sync `name`; empty if there is no
+    such sync.
+    """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
     if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
