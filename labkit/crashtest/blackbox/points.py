@@ -197,9 +197,7 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point that replaces a point before the sync `name`; empty if there is no
-    such sync.
-    """
+    """Return the name of the crash point that replaces a point before the sync `name`; empty for any other name."""
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
     if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
