@@ -21,9 +21,9 @@ from labkit.core.errors import InvalidInput
 from labkit.grading.reading import MOST_BYTES, may_be_notebook
 
 MOST_ENTRIES = 20_000
-"""The largest number of possible notebooks in one archive outside of folders, or in one of its outermost folders."""
+"""The largest number of files that may be notebooks directly in one archive, or in one of its top-level folders."""
 MOST_EACH = 512 * 1024**2
-"""The largest number of bytes read from one outermost folder of an archive, or from an archive inside the archive."""
+"""The largest number of bytes read from one top-level folder of an archive, or from an archive inside the archive."""
 MOST_RATIO = 200
 """The largest compression ratio of an entry; a higher one marks a ZIP bomb. It applies above one megabyte."""
 MOST_DEPTH = 12
@@ -44,7 +44,7 @@ class Entry:
 
     path: PurePosixPath
     when: datetime
-    """The date by which the file counts.
+    """The date that decides which of several versions is newest and whether it is late.
 
     A file of an inner archive has that archive's date, because a student may have set the dates inside.
     """
@@ -81,7 +81,8 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every file that may be a notebook, also those in inner archives, each with its bytes or a reason.
+        """Yield every file that may be a notebook, also from inner archives, with its content or the reason why it is
+        refused.
 
         Raises `InvalidInput` for too many files.
         """
@@ -131,7 +132,7 @@ class Archive:
         owner = "" if self._within else _owner(path)
         self._read[owner] += len(content)
         if (self._within or owner) and self._read[owner] > MOST_EACH:
-            why = f"The student's files in this archive have more than {MOST_EACH // 1024**2:,} MB together."
+            why = f"The student's files in this archive exceed {MOST_EACH // 1024**2:,} MB together; submit fewer."
             yield Entry(path, when, problem=why)
         elif self._is_archive(path):
             yield from _nested(content, path, when)
@@ -191,8 +192,8 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Return an entry's path as its author wrote it, because many programs store UTF-8 names without the flag for
-    UTF-8.
+    """Return an entry's path, decoded as UTF-8 if possible, because many programs store UTF-8 names without the flag
+    for it.
     """
     name = member.filename
     if not member.flag_bits & _UTF8:
@@ -208,7 +209,9 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the outermost folder of a file, which is one student's, or an empty string for a file in no folder."""
+    """Return the top-level folder of a file, which holds one student's files, or an empty string for a file in no
+    folder.
+    """
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 

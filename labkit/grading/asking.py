@@ -1,7 +1,7 @@
-"""Asks a learner's answer, which lives in a sandbox, the judge's questions: as JSON over a socket.
+"""Sends a judge's questions as JSON over a socket to a learner's answer, a function or a value in a sandbox.
 
-An answer has failed if it arrives too late, is too large, is not JSON or not a plain value, or differs from the
-answer to the same question before.
+A reply fails if it is late, too large, not JSON, not a plain value, or differs from the earlier reply to the same
+question.
 """
 
 import socket
@@ -17,15 +17,16 @@ from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 VALUE = b'{"do":"value"}'
-"""The question for the value of an answer that is no function."""
+"""The question for the value of an answer that is a constant, not a function."""
 AGAIN = 16
-"""About how many questions are asked again after a judge has accepted an answer, to see whether it replies the same."""
+"""About how many questions are repeated after a judge has accepted an answer, to check that the replies stay the same.
+"""
 AFTER_RESTART = 64
-"""About how many questions are asked again in another process."""
+"""About how many questions are repeated in a second process, to check that the replies are the same there."""
 
 
 class Unanswered(AnswerFailed):
-    """The learner's answer failed to reply to a question.
+    """The error that a learner's function or value gave no valid reply to a question.
 
     `kind` names the failure in the grader's own words, so it cannot reveal a hidden value.
     """
@@ -37,9 +38,9 @@ class Unanswered(AnswerFailed):
 
 NO_VALUE = "is not made of numbers, text, True, False, None, lists and dicts alone"
 RAISED = "raised an error"
-"""What a learner reads of an answer that failed; the error itself may hold a hidden value."""
+"""The text that learners read about an error of their code; the error's own message may contain a hidden value."""
 NO_PLAIN_VALUE = "no plain value"
-"""The kind of failure by which a sandbox says that a value is no answer."""
+"""The `kind` of failure that a sandbox reports if the answer is not plain data such as numbers, texts and lists."""
 
 
 class _Reply(msgspec.Struct):
@@ -47,13 +48,13 @@ class _Reply(msgspec.Struct):
     missing: bool = False
     failed: str | None = None
     kind: str = ""
-    """What kind of failure it was, in words of the sandbox."""
+    """The kind of failure, as the sandbox names it."""
 
 
 class RemoteAnswer:
-    """A learner's answer at the other end of a socket, which a judge can question; questions fail after `deadline`.
+    """A learner's answer in a sandbox, which a judge can question over a socket.
 
-    The deadline is a time of `time.monotonic`.
+    After `deadline`, a time of `time.monotonic`, every question fails.
     """
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
@@ -82,7 +83,8 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request of the learner's sink to its store, after the results in `exchanges`.
+        """Return the next request of the learner's sink to its store, given its requests so far with the store's
+        results.
 
         Raises `MissingSolution` or `AnswerFailed`.
         """
@@ -102,9 +104,10 @@ class RemoteAnswer:
             self._compare(question)
 
     def repeat_after_restart(self, replies: Mapping[bytes, bytes], same: Callable[[Plain, Plain], bool]) -> None:
-        """Ask some questions that another process with the same notebook has answered, whose `replies` these are.
+        """Repeat some questions that another process with the same notebook has answered, and compare the replies.
 
-        Raises `AnswerFailed` if a reply is not the `same` here, as with Python's `hash` of a text.
+        `replies` maps each question to the earlier reply, both as JSON; `same` decides whether two decoded replies are
+        equal. Raises `AnswerFailed` if one differs, as it does if the answer depends on Python's `hash` of a text.
         """
         for question in list(replies)[:: max(1, len(replies) // AFTER_RESTART)]:
             if not same(_plain(self._ask(question)), _plain(replies[question])):

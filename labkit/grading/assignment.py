@@ -16,7 +16,7 @@ FILE = "assignment.toml"
 
 @dataclass(frozen=True)
 class Plan:
-    """An assignment that is to be released."""
+    """An assignment to release: its notebooks, title and deadline."""
 
     notebooks: tuple[str, ...]
     """The names of its notebooks, in the order of the course."""
@@ -25,7 +25,7 @@ class Plan:
 
 
 def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = "") -> Plan:
-    """Return the assignment with the notebooks that these words name, whole or by number.
+    """Return an assignment; each of the `words` is a notebook's name or number.
 
     Raises `InvalidInput` for a word that names no notebook, and for a deadline that is no date and time.
     """
@@ -41,7 +41,7 @@ def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = 
 
 
 def note_on(assignment: Plan, now: datetime) -> str:
-    """Return a sentence if the deadline of an assignment is over, because then all work is late; else an empty text."""
+    """Return a warning if an assignment's deadline has passed, because then all work is late; else an empty text."""
     if assignment.deadline is None or assignment.deadline.astimezone() > now:
         return ""
     return f"Note: the deadline {assignment.deadline.isoformat(timespec='minutes')} is over, so all work will be late."

@@ -125,7 +125,7 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the unique key of the student whom a user calls by name, id or account.
+    """Return the unique key of the student with this name, id or account.
 
     Raises `InvalidInput` if there is no such student, or several.
     """

@@ -1,7 +1,7 @@
 """Runs a submitted notebook in sandboxes until each of its exercises has been graded.
 
-If a cell ends the kernel, hangs or prints too much, only its own exercise loses its points: the notebook runs
-again in a new sandbox without that cell, and the other exercises are asked.
+If a cell ends the kernel, hangs or prints too much, only its own exercise loses its points: the notebook runs again in
+a new sandbox without that cell, and the grader asks for the other answers.
 """
 
 import time
@@ -53,14 +53,14 @@ class Examination:
     spark: SparkJudge
     """The judge of the exercises that need Spark."""
     restarted: Callable[[], Sandbox]
-    """Returns a second sandbox, whose Python salts the hashes of text in another way."""
+    """Returns a second sandbox, whose Python has another hash seed (`PYTHONHASHSEED`)."""
     result: ExaminationResult = field(default_factory=ExaminationResult)
     without: set[int] = field(default_factory=set)
     """The numbers of the cells that are left out of the next run."""
     later: dict[str, KnownAnswer] = field(default_factory=dict)
     """Constants that the sandbox has already returned; they are judged on Spark after the last sandbox has ended."""
     replies: dict[str, Mapping[bytes, bytes]] = field(default_factory=dict)
-    """The replies of each function that has got points, by exercise; a second run has to give the same."""
+    """By exercise, the replies of each function that earned points; a second run must give the same replies."""
     deadline: float = 0.0
     """The time (of `time.monotonic`) by which the submission must have answered; judges' own time extends it."""
 
@@ -85,10 +85,11 @@ class Examination:
         return self.result
 
     def _restart(self) -> None:
-        """Run the notebook once more in another sandbox, and take the points of functions that reply otherwise there.
+        """Run the notebook once more in another sandbox, and fail each function whose replies differ there.
 
-        A crash restarts a job in another process. There a key from Python's `hash` is another one. As in the first
-        run, a cell that ends this one costs only its own exercise, and the notebook runs again without it.
+        Such a function is wrong, because a job restarts in another process after a crash, where Python's `hash` gives
+        other values. As in the first run, a cell that ends the run costs only its own exercise, and the notebook runs
+        again without that cell.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
         seconds, without = self.restarted().limits.total_seconds if asked else 0.0, set(self.without)
@@ -101,9 +102,10 @@ class Examination:
     def _ask_again(
         self, asked: Sequence[Exercise], without: set[int], deadline: float, *, is_last: bool
     ) -> list[Exercise]:
-        """Ask functions in a second sandbox, without some cells, and return those that have to be asked once more.
+        """Ask functions in a second sandbox, and return the exercises that have to be asked in another run.
 
-        These are all that did not reply or, if this run `is_last`, all others after a cell has ended it; that cell is
+        The cells numbered in `without` are left out. If a cell ends this run or an answer does not reply, its exercises
+        are returned; if the run `is_last`, they fail instead, except the exercises of other cells, and the cell is
         added to `without`.
         """
         silent = []
@@ -139,8 +141,8 @@ class Examination:
     def _left(self) -> list[Exercise]:
         """Return the exercises without a result yet: free texts first, then constants, and functions last.
 
-        A function could tell its hidden questions to the rest of the notebook, so all other answers are read before
-        it.
+        A function could tell its hidden questions to the rest of the notebook, so the grader reads all other answers
+        first.
         """
         left = [
             one for one in self.prepared.attempted if one.name not in self.result.items and one.name not in self.later
@@ -164,7 +166,7 @@ class Examination:
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
         """Add the cell that ended a run to `without` and return it, or None if no single cell did.
 
-        `when` ends the words of the note on a cell that belongs to no exercise.
+        `when` is appended to the note about a cell that belongs to no exercise.
         """
         numbers = self.prepared.numbers(without)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):

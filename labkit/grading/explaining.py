@@ -68,7 +68,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return every name that a cell binds at any level of nesting; too many names do no harm."""
+    """Return every name that a cell binds at any level of nesting."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -83,9 +83,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return the error that each failing exercise raises at its first public variant, if nothing else is asked before.
+    """Return, by exercise name, the error message of the learner's code for the exercise's first public variant.
 
-    The cells with the numbers `without` are not run.
+    Nothing else is asked before, and the cells numbered in `without` are not run.
     """
     left_out = set(without)
     errors: dict[str, str] = {}

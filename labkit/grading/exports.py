@@ -23,7 +23,7 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 
 
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
-    """Write into `folder` the export files for the platforms that this class uses; return questions that they leave.
+    """Write into `folder` the export files for the platforms that this class uses; return questions for the instructor.
 
     `pages` maps the key of a gradebook row to the student's feedback page in HTML. A student whose points are not
     settled gets no grade in any of these files.
@@ -99,17 +99,17 @@ def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> 
             f"Participant {account}",
             _cell(row, "full name") or (records[0].student if records else row.name),
             row.member.email if row.member else "",
-            # Moodle skips a line without a grade, and keeps the one that it has.
+            # Moodle skips a line without a grade, and keeps its own grade.
             amount(points) if is_known and not any(row.scores[one.name].unsettled for one in exercises) else "",
             amount(most),
-            # Moodle skips a line whose date is older than the grade that it has; a dash there means that it had none.
+            # Moodle skips a line whose date is older than its own grade; a dash there means that it has no grade.
             _cell(row, "last modified (grade)").strip("-"),
             _comments(row, names={one.name for one in exercises}),
         )
 
 
 def _cell(row: Row, title: str) -> str:
-    """Return a cell of the student's line in the roster, if that is a platform's own export with this title."""
+    """Return the student's cell in the roster's column with this title, or an empty text if there is none."""
     return row.member.cells.get(title, "") if row.member else ""
 
 
@@ -143,7 +143,7 @@ def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> I
 
 
 def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Blackboard upload. Without a rule its title makes a new column, and so has no column id."""
+    """Yield the lines of a Blackboard upload. Unless the rules name an existing column, the upload makes a new one."""
     new = f"{course} [Total Pts: {amount(_most(book))} Score]"
     yield ("Last Name", "First Name", "Username", rules.export.get("blackboard", new))
     for row, account in _settled(book, Platform.BLACKBOARD):
@@ -156,7 +156,7 @@ def _brightspace(book: Gradebook, rules: Rules, course: str, doubts: list[str]) 
     """Yield the lines of a Brightspace import, which identifies students by OrgDefinedId or Username only.
 
     The names in a download contain neither, so both come from the roster, where Brightspace's own export has them.
-    It writes `#` in front of them and into the last column, so that no spreadsheet program changes them.
+    Brightspace writes `#` in front of them and into the last column, so that no spreadsheet program changes them.
     """
     title = rules.export.get("brightspace", f"{course} Points Grade")
     yield ("OrgDefinedId", "Username", title, "End-of-Line Indicator")

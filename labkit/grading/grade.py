@@ -15,7 +15,7 @@ from labkit.grading.submissions import check
 
 @dataclass(frozen=True)
 class Graded:
-    """The result of grading: the batch's numbers, the records of all submissions, and the gradebook."""
+    """The result of grading: the batch's counts of submissions, the records of all submissions, and the gradebook."""
 
     done: Done
     records: list[Record] = field(default_factory=list)

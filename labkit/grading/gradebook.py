@@ -57,7 +57,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """Return the keys of all submissions by the student whom a user calls `word`: a name or id in grades.csv.
+    """Return the keys of all submissions by the student whose name or id in grades.csv is `word`.
 
     If there is no such student, or `word` is itself a key, the result is [word].
     """
@@ -97,9 +97,11 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 
 
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Write a page on which a person marks free texts and answers regrade requests, and a table that does the same.
+    """Write a page on which a person grades free texts and answers regrade requests, and a CSV file for the same
+    purpose.
 
-    The table also has lines for what nobody but a person can settle. A class without texts and requests gets no page.
+    The file also has lines for the points that only a person can settle. A class without texts and requests gets no
+    page.
     """
     folder, texts = out / BY_HAND, pages.texts(book)
     wanted = [
@@ -134,7 +136,9 @@ def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Envi
 
 
 def _to_decide(row: Row, exercises: Sequence[Exercise]) -> Iterator[marks.Wanted]:
-    """Yield what a student's doubts leave to a person: whole notebooks, or the exercises that are left of one."""
+    """Yield the notebooks or exercises of a student that only a person can grade, because of doubts such as unreadable
+    files.
+    """
     for notebook in dict.fromkeys(each.notebook for each in row.to_decide):
         left = [each for each in row.to_decide if each.notebook == notebook]
         if left == [each for each in exercises if each.notebook == notebook]:

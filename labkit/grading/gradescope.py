@@ -30,10 +30,10 @@ _FIXED: Mapping[str, str] = MappingProxyType({"setup.sh": _SETUP, "run_autograde
 
 
 def autograder(book: Gradebook, rules: Rules, doubts: list[str]) -> dict[str, str]:
-    """Return the files of the autograder by name, with the results of each submission that is settled.
+    """Return the content of each file of the autograder, by name, with the results of each submission that is settled.
 
-    A submission has one score on Gradescope. If its authors have different points, it gets none, and `doubts` a
-    question.
+    Gradescope stores one score for each submission. If its authors have different points, the submission gets no score,
+    and a question for the instructor is added to `doubts`.
     """
     authors: dict[str, list[Row]] = defaultdict(list)
     for row in book.rows:

@@ -1,12 +1,11 @@
-"""The hidden variants that decide grades, drawn from the seed of a grading run and never shown to a learner.
+"""Draws the hidden variants of each exercise, which decide grades and are never shown to a learner, from a seed.
 
-Hidden variants differ from public ones in everything that an answer could have memorized: participants, words,
-batch sizes, numbers of faults, and the rule that a broken system violates. Every draw contains each kind of
-fault in at least one variant. Predictions and choices among statements only count participation, so their one
-variant is the public one.
+Hidden variants differ from public ones in everything that an answer could have memorized: participants, words, batch
+sizes, numbers of faults, and the rule that a broken system violates. Every draw contains each kind of fault in at least
+one variant. Predictions and choices among statements only count participation, so their one variant is the public one.
 
-A seed must always give the same variants, so that a grade can be repeated. The order of the draws is therefore
-part of this file's interface, and `tests/grading/hidden.json` holds a digest for each exercise.
+A seed must always give the same variants, so that a grade can be repeated. The order of the draws is therefore part of
+this file's interface, and `tests/grading/hidden.json` holds a digest for each exercise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,17 +33,17 @@ WORDS = (
 )
 """Inputs of three words, two of which are equal."""
 TOGETHER = ("hello-hello-world", "world-hello-hello", "spark-spark-flink", "stream-table-table")
-"""Inputs of three words whose equal words are in the same batch, whether it has two words or three."""
+"""Inputs whose equal words are in the same batch, whether a batch has two or three words."""
 THREE_WORDS = ("hello-world-stream", "spark-table-hello", "flink-world-table")
-"""Inputs of three different words, which three tasks write."""
+"""Inputs of three different words, each of which another of three tasks writes."""
 ALIKE = ("stream-spark-stream-spark-stream", "hello-hi-hello-hello-hi", "world-word-world-word-wall")
 """Inputs of five words with the same initial, in which some words are repeated."""
 MANY_WORDS = (
     *("hello", "Hello", "hell", "world", "word", "stream", "streams", "spark", "Spark", "flink", "table", "tables"),
     *("checkpoint", "checkpointed", "a", "A", "a ", *COMPOSED),
 )
-"""Words of which some are alike: in all but the case, in their first letters, in all letters but the last, or in their
-normal form of Unicode.
+"""Words that an answer may confuse: equal except for case, the last letter or the Unicode normal form, or with the same
+beginning.
 """
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
@@ -75,9 +74,9 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three variants of a question about correct and broken systems.
+    """Yield three variants that ask an answer to tell a correct system from broken ones.
 
-    Each has one correct system; the broken ones are distributed over the three at random, so that each occurs once.
+    Each has one correct system; every broken system is in exactly one of the three, drawn at random.
     """
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
@@ -85,9 +84,7 @@ def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterat
 
 
 def _assembled(system: Parameters, name: str = "put together", **parts: object) -> Variant:
-    """Return a variant with states of a simulated system that are put together from these parts instead of reached
-    by a run.
-    """
+    """Return a variant whose states of a simulated system are composed from `parts`, not reached by a run."""
     return v(name, assembled=((name, system, parts),))
 
 
@@ -176,7 +173,7 @@ def _jump(c: Chance) -> Iterator[Variant]:
 def _long_input(c: Chance) -> tuple[str, ...]:
     """Return some 2,000 words, so many that keys of 16 bits collide.
 
-    Among them are words that are alike, and words that a learner's key may glue to a number: *a1* with the count 1
+    Among them are similar words, and words that look the same as another when joined to a number: *a1* with the count 1
     resembles *a* with the count 11, and a word of 11 letters at offset 1 resembles one of one letter at offset 11.
     """
     letter = c.choice("abcde")
@@ -504,10 +501,10 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `13-longest` (the longest interval within all limits), in each of which
-    another limit is decisive.
+    """Yield variants of the exercise `13-longest` (the longest interval within all limits), with a different decisive
+    limit in each.
 
-    In the last one the longest interval is one second, or none is possible.
+    In one variant the longest interval is one second, or none is possible.
     """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
@@ -528,12 +525,11 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield a variant with new rows for each axis by which a learner's own sink is judged.
+    """Yield a variant with new rows for each axis (aspect with points of its own) of a learner's own sink.
 
-    Two of the rows differ only in their number.
-
-    The runs with an older checkpoint and with a second query are few, so they have many batches. All other axes
-    examine the same runs and so share the same rows.
+    Two of the rows differ only in their number. The runs with an older checkpoint and with a second query are few, so
+    they have many batches. All other axes examine the same runs and so share the same rows. `epochs` are the writer
+    epochs of the two queries, if the sink gets them.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
     for axis in parts:
@@ -553,7 +549,9 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return the parameters of one variant: random batches of two queries with these names."""
+    """Return the parameters of one variant: random batches of two queries with these names, `size` of them for the
+    first.
+    """
     batches, others = (rows(*map(" ".join, _words(c, each))) for each in (size, 3))
     return {
         "batches": moved(batches, 50 + c.randrange(50)),
@@ -564,8 +562,9 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 
 
 def _words(c: Chance, batches: int) -> list[list[str]]:
-    """Return random words for each batch: every item occurs, and each of the first two batches contains a word
-    twice. The last of many batches is large.
+    """Return random words for each batch, so that each of the first two batches contains a word twice.
+
+    If there are `MANY` batches, the last one is large.
     """
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)

@@ -1,8 +1,8 @@
 """Gives points: lets a judge question an answer in public and hidden variants, and records why it is right or wrong.
 
-Points are all or nothing, for an exercise and for each axis of an exercise that has axes, because a recovery
-that is right in two of three schedules is not right. The judges run in the grader's process; the learner's code
-only answers their questions.
+Points are all or nothing, for an exercise or for each of its axes (aspects with points of their own), because a
+recovery that is right in two of three schedules is not right. The judges run in the grader's process; the learner's
+code only answers their questions.
 """
 
 import time
@@ -22,7 +22,7 @@ _HIDDEN = "The answer is wrong for a hidden variant of the question."
 
 
 class Repeatable(Answer, Protocol):
-    """An answer that can be asked earlier questions again, to see whether it replies the same."""
+    """An answer to which earlier questions can be repeated, to check that the replies stay the same."""
 
     calls: int
     """The number of questions that the judge has asked so far."""
@@ -90,9 +90,10 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Show the learner's `cell` to the person who marks an exercise if it has given no text under the answer's name.
+    """Let a person grade the learner's `cell` if it gives no text under the answer's name; change the result `item` to
+    that.
 
-    The points are open then: a person sees whether the cell says anything.
+    The points are then open, because only a person sees whether the cell contains an answer.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return
@@ -159,7 +160,7 @@ def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
     except Exception as error:
         raise GradingError(f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).") from error
     if type(finding) is not Finding or finding.passed not in {True, False}:
-        raise GradingError(f"The judge of {exercise.name} returned something else than a Finding.")
+        raise GradingError(f"The judge of {exercise.name} returned something other than a Finding.")
     return finding
 
 
@@ -170,7 +171,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a judge's finding as text: its message, and what it does not say of the observed and expected result."""
+    """Return a judge's finding as text: its message, and the observed and expected result if the message lacks them."""
     comparison = " ".join(
         f"{word}: {words}"
         for word, words in (("Observed", finding.observed), ("Expected", finding.expected))

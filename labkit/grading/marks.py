@@ -24,9 +24,9 @@ _MOST_POINTS = 10_000.0
 _EXCUSED = {"excused", "ex"}
 """The words for an exercise that does not count for a student; Canvas writes EX."""
 REGRADE = "regrade"
-"""The word in the column `answers` of a line that answers a regrade request, with points, a comment or both."""
+"""The word that marks, in the column `answers`, a line with the instructor's answer to a regrade request."""
 BONUS = "bonus"
-"""The word after points that may exceed what the exercise has."""
+"""The word that a person writes after points to give more than the exercise has."""
 _NUMBERED = re.compile(r"marks-(\d+)")
 _MOST_MISTAKES = 10
 """The largest number of mistakes of one file that a message lists."""
@@ -48,7 +48,8 @@ class Mark:
     bonus: bool = False
     """Whether the points may exceed those of the exercise."""
     answers: str = ""
-    """The words of `answer_to` if the line answers regrade requests; the bare `REGRADE` answers all of the exercise."""
+    """The result of `answer_to` if the line answers regrade requests; the bare `REGRADE` answers all of the exercise.
+    """
     file: str = ""
 
 
@@ -57,7 +58,7 @@ class HandMarks:
     """The points and comments that a person gave for one student's exercise, with all its parts combined."""
 
     points: float | None = None
-    """The points for the exercise, or None while the exercise, or one of its parts, has none."""
+    """The points for the exercise, or None while points are missing for it or for one of its parts."""
     comments: tuple[str, ...] = ()
     parts: Mapping[str, float] = field(default_factory=dict)
     place: str = ""
@@ -68,9 +69,9 @@ class HandMarks:
     whole: tuple[str, ...] = ()
     """The comments on the exercise as a whole, which are among `comments`."""
     answers: tuple[str, ...] = ()
-    """The words of the lines that answer regrade requests."""
+    """The column `answers` of each line that answers regrade requests."""
     replies: tuple[str, ...] = ()
-    """The comments of these lines, which are among `whole`."""
+    """The comments of the lines that answer regrade requests, which are among `whole`."""
 
     def has_answered(self, why: str) -> bool:
         """Return whether a person has answered the student's regrade request with this reason."""
@@ -78,9 +79,9 @@ class HandMarks:
 
 
 def answer_to(reasons: Iterable[str]) -> str:
-    """Return the words for the column `answers` of a line that answers the regrade requests with these reasons.
+    """Return the text for the column `answers` of a line that answers the regrade requests with these reasons.
 
-    They contain a digest of each reason, so that a later request with another reason is open again.
+    It contains a digest of each reason, so that a later request with another reason is open again.
     """
     return " ".join([REGRADE, *map(_digest, reasons)])
 
@@ -92,8 +93,8 @@ def _digest(why: str) -> str:
 def read(path: Path, course: Course) -> list[Mark]:
     """Return the points and comments in a file, except lines that have neither.
 
-    A line about a whole notebook, with 0 points or excused, is returned as one line for each of its exercises.
-    Raises `InvalidInput` with all mistakes of the file, one a line, so that nobody has to mend them one by one.
+    A line about a whole notebook, with 0 points or excused, is returned as one line for each of its exercises. Raises
+    `InvalidInput` with up to ten mistakes of the file, one a line, so that a person can correct them together.
     """
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
@@ -149,7 +150,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
-    """Return the points of a line, if it has any, and whether the word for a bonus follows them."""
+    """Return the points of a line, or None, and whether `BONUS` follows them. Raises `InvalidInput`."""
     written = row.cells.get("points", "").lstrip("'")
     number = written.casefold().removesuffix(BONUS).strip()
     bonus = number != written.casefold()
@@ -169,9 +170,9 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     """Combine all lines about one student's exercise.
 
-    If a part has points in several lines, the last ones count. An answer to a regrade request replaces the points
-    of the lines before it. If several files have comments on a part, those of the last file count, so that a comment
-    can be corrected.
+    If a part has points in several lines, the last ones count. An answer to a regrade request replaces the points of
+    the lines before it. If several files have comments on a part, those of the last file count, so that a comment can
+    be corrected.
     """
     listed = list(marks)
     # An answer to a request is about the whole exercise: it replaces the points of all lines before it.
@@ -188,7 +189,7 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
     complete = bool(counted) and set(rubric) <= set(counted)
     points = sum(counted.values()) if complete else total
     place = listed[-1].place if listed else ""
-    # The last word counts, as it does for points.
+    # The last line counts, as it does for points.
     given = [mark for mark in listed if mark.excused or mark.points is not None]
     excused, bonus = bool(given) and given[-1].excused, any(mark.bonus for mark in given)
     answers = tuple(mark.answers for mark in listed if mark.answers)
@@ -196,24 +197,25 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
 
 
 class Wanted(NamedTuple):
-    """Work of one student that waits for a person: a free text, a regrade request, or what nobody could read."""
+    """Work of one student that a person must grade: a free text, a regrade request, or a file that cannot be read."""
 
     keys: tuple[str, ...]
     """The keys and ids that identify the student; the first one is written to the file."""
     name: str
     exercise: str
-    """The exercise, or a notebook for all its exercises."""
+    """The name of the exercise, or of a notebook for all its exercises."""
     most: float | None
     """The points of the exercise; None for a notebook."""
     answers: str = ""
-    """The words of `answer_to` for a request."""
+    """The result of `answer_to` if a regrade request waits; otherwise empty."""
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
-    """Write a new table for points and answers, unless earlier ones contain all lines, filled in or not.
+    """Write a new CSV file in which a person enters points and answers, unless earlier files already list all of
+    `wanted`.
 
-    Without anything to fill in, the first table has only its titles, for points that a person wants to give
-    nevertheless; while it does, it is written again.
+    If nothing is wanted, write a first file with only its titles, for a person who wants to give points nevertheless.
+    While the last file has only titles, it is replaced instead of adding another.
     """
     listed = {
         (
@@ -250,7 +252,9 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
 
 
 def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
-    """Return the parts of the exercise that have points of their own, or the whole as one part, with the points."""
+    """Return the largest points of each part of an exercise, by name; an exercise without parts is one part with an
+    empty name.
+    """
     parts = {} if one.answers else rules.rubric.get(one.exercise, {})
     return dict(parts) or {"": one.most}
 
@@ -269,6 +273,6 @@ def _number(path: Path) -> int:
 
 
 def next_name(folder: Path) -> str:
-    """Return the name for a new table of points, which sorts behind those already in `folder`."""
+    """Return the name for a new CSV file of points, which sorts after those already in `folder`."""
     number = 1 + max(map(_number, templates(folder)), default=0)
     return f"marks-{number}.csv" if number > 1 else "marks.csv"

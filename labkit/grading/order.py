@@ -1,4 +1,4 @@
-"""The options of `labkit grade`, checked before anything starts: the fields of `Order`."""
+"""Defines the options of `labkit grade` as the fields of `Order`, and checks them before anything starts."""
 
 import dataclasses
 import hashlib
@@ -37,11 +37,9 @@ class Patience:
 
     call_seconds: float = 5.0
     item_seconds: float = 30.0
-    """The seconds that an answer may take for all questions of an exercise, without the judge's own time between
-    them.
-    """
+    """The seconds for all questions of an exercise together, not counting the judge's own time."""
     search_seconds: float = 600.0
-    """The seconds from the first question to the last, because some answers lead a judge into an endless search."""
+    """The seconds from the first question to the last, judge included: some answers cause an endless search."""
     calls: int = 200_000
     value_bytes: int = 64 * 1024
     total_bytes: int = 64 * 1024**2
@@ -49,7 +47,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of a batch that several machines share: number `number`, from 1, of `of` parts."""
+    """One part of a batch that several machines share: part `number`, counted from 1, of `of` parts."""
 
     number: int
     of: int
@@ -239,8 +237,9 @@ class Order(Options):
 
 
 def _named(path: Path | None) -> str | None:
-    """Return the absolute path of a file, so that a later command may be typed in another directory, or None
-    without a file.
+    """Return the absolute path of a file, the word `none` as it is, or None without a file.
+
+    A later command with this option may run in another directory.
     """
     if path is None:
         return None

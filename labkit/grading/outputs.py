@@ -71,14 +71,14 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Hold a lock on the folder itself, which no batch replaces; the kernel releases the lock when the process ends."""
+    """Lock the folder itself, which no batch replaces; the kernel releases the lock when the process ends."""
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InvalidInput(
-                f"{out}: another labkit grade writes there; wait until it ends, or name another --out."
+                f"{out}: another labkit grade is writing to this folder; wait until it ends, or name another --out."
             ) from None
         yield
     finally:
@@ -176,6 +176,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Remove the record that stood for "no notebook of the course" of each student who has handed in one since."""
+    """Delete each student's record "no notebook of the course" if the student has handed in a notebook since."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

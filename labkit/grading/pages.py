@@ -29,7 +29,7 @@ def page_name(row: Row) -> str:
 
 
 def points(score: Score) -> str:
-    """Return a score's points as text for a table, or an empty string while nobody has given any."""
+    """Return a score's points as text for a table: `excused`, or an empty string while nobody has given any."""
     if score.left_out == "excused":
         return score.left_out
     return "" if score.points is None else amount(score.points)
@@ -90,7 +90,7 @@ def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, ob
 
 
 def _shown_status(score: Score, item: ItemRecord) -> str:
-    """Return in words what happened to an exercise, or who decided about it."""
+    """Return the status that a student's page shows for an exercise, such as `right` or `graded by hand`."""
     if score.left_out or score.by_hand:
         return score.left_out or "graded by hand"
     return "not settled" if score.unsettled and item.status != "not graded" else item.status
@@ -137,7 +137,7 @@ def _text(row: Row, score: Score, rules: Rules) -> dict[str, object]:
 
 
 def _written(points: float | None, most: float, score: Score) -> str:
-    """Return points as a person writes them, with the word that more than `most` need."""
+    """Return points as a person writes them in a table, followed by `BONUS` if they exceed `most`."""
     if points is None:
         return ""
     return f"{amount(points)} {BONUS}" if score.hand.bonus and points > most else amount(points)
@@ -157,7 +157,7 @@ def _request(row: Row, score: Score, why: Sequence[str]) -> dict[str, object]:
         "answers": answer_to(why),
         "answered": answered,
         "comment": "\n".join(score.hand.replies) if answered else "",
-        # So that the page does not give the same answer again in its next file, over a later correction.
+        # Filled in, so that the page's next file does not overwrite a later correction.
         "fields": [{"part": "", "of": amount(most), "value": value if answered else ""}],
     }
 
@@ -291,7 +291,5 @@ _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded
 
 
 def _same(reason: str) -> str:
-    """Return the reason of a failed answer without its numbers, so that equal reasons of many students can be
-    counted.
-    """
+    """Return a failure's reason with `#` for each number, so that equal reasons of many students can be counted."""
     return re.sub(r"\d+", "#", reason)[:200]

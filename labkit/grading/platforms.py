@@ -1,7 +1,7 @@
-"""Finds the student who owns a file by the name that a learning platform gave the file; each platform has one function.
+"""Finds the student who owns a file from the name that a learning platform gave the file, with a function per platform.
 
-The platform's number or account identifies the student, never a display name. A fact that the file name does not
-state remains unknown.
+The platform's number or account identifies the student, never a display name. A fact that the file name does not state
+remains unknown.
 """
 
 import re
@@ -64,18 +64,16 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts that follow only from all names of a download together, for example where the student's part of a name
-    begins.
-    """
+    """Facts that follow from all names of a download together, for example where the student's part of a name is."""
 
     shaped: bool = False
-    """Whether a platform named any entry of the download; if so, other outermost files are the platform's own."""
+    """Whether any name has a platform's form; if so, the other top-level files are the platform's own."""
     wrapped: bool = False
-    """Whether the download has one additional outermost folder that holds all files."""
+    """Whether the download has one additional top-level folder that holds all files."""
     blackboard: int = 0
     """The number of leading words, separated by `_`, that belong to course and assignment in every Blackboard name."""
     owners: Mapping[str, Person] = field(default_factory=dict)
-    """The students whom Blackboard's own notes name, by the beginning of the file name."""
+    """The students named in Blackboard's text files, by the beginning of the names of their files."""
     submitters: Mapping[str, tuple[Person, ...]] = field(default_factory=dict)
     """The people who submitted together according to Gradescope, by folder."""
     dates: Mapping[str, datetime] = field(default_factory=dict)
@@ -210,15 +208,11 @@ def _github(name: str, context: Context, *, folder: bool) -> Origin | None:
 
 
 _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gradescope, _github, _blackboard, _canvas)
-"""A function for each platform that returns the owner from the name of a folder or file, or None if the name is not
-of its form.
-"""
+"""The functions, one for each platform, that read the owner from the name of a folder or file; None for other names."""
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """Return the student whom a platform named in the name of a folder or file, or None if no platform gave it that
-    name.
-    """
+    """Return the student whom a platform's name of a folder or file states, or None if no platform made the name."""
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 
@@ -244,9 +238,10 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student whom a file name such as `ada-06_sinks.ipynb` names in addition to a notebook.
+    """Return the student whom a file name such as `ada-06_sinks.ipynb` names in addition to a notebook, otherwise
+    `root`.
 
-    If it names nobody, the name of the folder is the student.
+    `root` is the name of the folder that the user named.
     """
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
@@ -255,7 +250,10 @@ def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin
 
 
 def _date(written: str, forms: Iterable[str]) -> datetime | None:
-    """Parse a date that a platform wrote into a name; in this machine's time zone, since the name contains none."""
+    """Parse a date in a file name, in this machine's time zone because the name states none; None if no form fits.
+
+    `forms` are formats of `datetime.strptime`.
+    """
     for form in forms:
         try:
             return datetime.strptime(written, form).astimezone()

@@ -15,13 +15,11 @@ from labkit.grading.gradebook import BY_HAND
 from labkit.grading.scoring import Policy
 
 NONE = "none"
-"""The word that a user types as an option's value to remove the remembered value."""
+"""The option value that removes the value remembered from an earlier batch."""
 
 
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class that apply: those of this command, and otherwise those that the folder
-    remembers.
-    """
+    """Return the options about the class: those of this command, and for the others those that the folder remembers."""
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}

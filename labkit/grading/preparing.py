@@ -40,14 +40,15 @@ class PreparedNotebook:
     It may be shown, because it contains nothing hidden.
     """
     texts: dict[str, str] = field(default_factory=dict)
-    """By name of an exercise that a person marks, the learner's own cell, if it says anything that the release does
-    not.
+    """By exercise that a person grades, the source of the learner's cell, if it has a line that the released cell
+    lacks.
     """
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of the notebook to execute, without the cells numbered in `without`; its last cell
-        answers questions.
+        """Return the JSON of the notebook to execute, without the cells numbered in `without`.
+
+        A last cell is added, which answers the judge's questions.
         """
         left_out = set(without)
         sources = [cell.source for number, cell in enumerate(self.cells) if number not in left_out]
@@ -81,7 +82,7 @@ def as_notebook(sources: Sequence[str]) -> str:
 
 
 def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> PreparedNotebook:
-    """Select the cells of a submitted notebook to execute, and the exercises to ask.
+    """Select the cells of a submitted notebook to execute, and the exercises whose answers the grader asks for.
 
     `released` is the notebook as learners received it, and `exercises` are its exercises.
     """
@@ -128,9 +129,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the learner's cell for an exercise, or an empty text if no line in it is the learner's own.
+    """Return the source of the learner's cell for an exercise, or an empty text if no line is the learner's own.
 
-    A comment is one, because a person may read it as the answer.
+    A new comment counts as a line, because a person may read it as the answer.
     """
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
@@ -185,7 +186,7 @@ def _oddities(
 ) -> list[str]:
     """Return notes on everything unusual in a submitted notebook that the grader tolerates, such as missing cells.
 
-    An answer to one of the exercises `ungraded`, which give no points here, is nothing unusual.
+    Answers to the exercises in `ungraded`, which give no points here, are not noted.
     """
     released_order = [name for name in map(marks.named_exercise, released.cells) if name in names]
     order = [name for name, changed in zip(chosen.names, chosen.changed, strict=True) if name is not None and changed]

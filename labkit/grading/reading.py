@@ -1,7 +1,7 @@
 """Reads a submitted notebook as data: its code cells and metadata, without any of its outputs.
 
-The file may be anything: not JSON, nested a million times, or larger than memory. For each such file
-`NotANotebook` gives the reason in one sentence.
+The file may be anything: not JSON, nested a million times, or larger than memory. For each such file `NotANotebook`
+states the reason in one sentence.
 """
 
 import codecs
@@ -19,7 +19,7 @@ from labkit.core.errors import InvalidInput
 MOST_BYTES = 16 * 1024**2
 MOST_CELLS = 1_000
 _WITH_SHEETS = 3
-"""The format of notebooks whose cells are in worksheets."""
+"""The notebook format (`nbformat`) in which cells are inside worksheets."""
 _BEGINNING = 1_000
 MOST_SOURCE = 200_000
 """The largest number of characters in one cell; a notebook with a longer one is refused."""
@@ -84,7 +84,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """The parts of a submitted notebook that count for grading: its code cells, digest, kernel and name."""
+    """The parts of a submitted notebook that affect grading: its code cells, digest, kernel and name."""
 
     cells: tuple[Cell, ...]
     sha256: str
@@ -106,7 +106,7 @@ def may_be_notebook(name: str) -> bool:
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Store the parts of a notebook that count in a file named by their digest; return its path.
+    """Write the parts of a notebook that affect grading to a file named by their digest; return its path.
 
     Thus grading does not depend on the student's file, which may change meanwhile.
     """
@@ -167,9 +167,10 @@ def _in_utf8(raw: bytes) -> bytes:
 
 
 def _decoded(text: bytes) -> _Notebook:
-    """Return the notebook in a file, also if some output holds what Python's JSON writes and no standard allows.
+    """Parse a notebook, also if an output contains NaN, an infinity or half a surrogate pair, which JSON does not
+    allow.
 
-    That is NaN, an infinity, or half of a surrogate pair. Raises the errors of both decoders.
+    Python's `json` writes them. Raises the errors of both decoders.
     """
     try:
         return msgspec.json.decode(text, type=_Notebook)
@@ -180,7 +181,7 @@ def _decoded(text: bytes) -> _Notebook:
 
 
 def _why(raw: bytes, error: Exception) -> str:
-    """Return the reason why a file is not a notebook, as a sentence that says what the file seems to be."""
+    """Return a sentence that explains why a file is not a notebook, and what it seems to be instead."""
     start = raw[:_BEGINNING].lstrip().lower()
     kinds = (
         (not start, "The file is empty."),

@@ -1,7 +1,4 @@
-"""The record of one graded submission: a JSON file with everything that its grade depends on.
-
-A record is written completely or not at all.
-"""
+"""Reads and writes the record of one graded submission: a JSON file with everything that its grade depends on."""
 
 import hashlib
 import re
@@ -16,7 +13,8 @@ from labkit.host import durable
 
 FORMAT = 2
 MOST_TRIES = 3
-"""The number of batches in which grading itself may fail for a file; then the file counts without points."""
+"""The number of batches in which grading a file may fail through labkit's fault; then the file counts without points.
+"""
 GIVEN_UP = "Grading broke off"
 """The first words of a note to the instructor that stays in a record until a person has settled the case."""
 
@@ -85,7 +83,7 @@ class Record(msgspec.Struct):
     sha256: str
     seed: int
     digest: str
-    """A digest of the exercises and the grader, because points are valid only for the same ones."""
+    """A digest of the exercises and the grader; points are valid only while it stays the same."""
     versions: dict[str, str]
     isolation: Isolation
     items: list[ItemRecord] = msgspec.field(default_factory=list)
@@ -112,12 +110,11 @@ class Record(msgspec.Struct):
     doubts: list[str] = msgspec.field(default_factory=list)
     """Questions that only the instructor can settle, each with the way to do so."""
     unread: list[str] = msgspec.field(default_factory=list)
-    """The notebooks that the student handed in but whose file cannot be read; an empty name if the file could be
-    any of them.
-    """
+    """The handed-in notebooks whose file cannot be read; an empty name if the file could be any notebook."""
     settled_by: dict[str, list[str]] = msgspec.field(default_factory=dict)
-    """By doubt, the notebooks or exercises whose points by hand settle it; an empty name stands for every notebook
-    that has not been read. No points settle a doubt that is missing here.
+    """For each doubt, the notebooks or exercises that settle it as soon as a person gives them points.
+
+    An empty name stands for every notebook that has not been read. Points cannot settle a doubt that is not a key here.
     """
     requests: list[Request] = msgspec.field(default_factory=list)
     """The student's regrade requests, which belong to no notebook in particular."""
@@ -169,8 +166,8 @@ def read(path: Path) -> Record | None:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{path}: this is not a record of this version of labkit ({error}); delete it, and the submission is "
-            "graded again."
+            f"{path}: this is not a record of this version of labkit ({error}); delete it, and labkit grades the "
+            "submission again."
         ) from None
 
 

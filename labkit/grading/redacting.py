@@ -1,7 +1,7 @@
-"""Hides the paths of the grading machine in words that a learner reads, such as the error messages of their own code.
+"""Replaces paths of the grading machine in texts that a learner reads, such as error messages of the learner's code.
 
-A sandbox shows Python and the lab at their real paths, and every process may read the table of its mounts. A learner
-who encodes a path first can still smuggle it out; this keeps it out of ordinary messages and pages.
+A sandbox shows Python and the lab at their real paths, and every process may read the table of mounts. A learner who
+encodes a path first can still smuggle it out; this keeps paths out of ordinary messages and pages.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from labkit.grading.tasks import Setting
 
 HIDDEN = "\N{HORIZONTAL ELLIPSIS}"
-"""What a page shows in place of the hidden beginning of a path, or of a line of a table of mounts."""
+"""The character that replaces the beginning of a path or a line of the table of mounts."""
 _MOUNTS = re.compile(
     # /proc/self/mountinfo, /proc/self/mountstats and /proc/self/mounts; a message may spell a line's end as \n.
     # A match begins only where a number or word does, because otherwise a long word would take quadratic time.
@@ -33,7 +33,7 @@ def private_paths(setting: Setting) -> list[str]:
 
 
 def without_paths(words: str, private: Iterable[str]) -> str:
-    """Return the words with `HIDDEN` in place of each private path and each line of a table of mounts."""
+    """Return the text with `HIDDEN` in place of each private path and each line of a table of mounts."""
     shown = _MOUNTS.sub(HIDDEN, words)
     for path in private:
         shown = re.sub(re.escape(path) + r"(?!\w)", HIDDEN, shown)

@@ -28,7 +28,8 @@ _PARTS = (
 )
 _NEVER = {"__pycache__", "grading", ".ipynb_checkpoints"}
 _SHORT = 25
-"""The smallest length of a solution's line for which a release is searched; shorter lines could match by chance."""
+"""The least number of characters of a solution's line for which a release is searched; shorter lines match by chance.
+"""
 
 
 def release(folder: Path, *, instructor: bool = False) -> list[Path]:
@@ -76,9 +77,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON with the name and version in its metadata, and with solutions in place of empty
-    answer cells.
-    """
+    """Return a notebook's JSON with name and labkit's version in the metadata, and with the solutions filled in."""
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -145,9 +144,7 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Yield the lines of a solution that would give it away: long ones except signatures, docstrings, imports and
-    comments.
-    """
+    """Yield the long lines of a solution, except signatures, docstrings, imports and comments, as signs of a leak."""
     for line in source.splitlines():
         plain = line.strip()
         if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):

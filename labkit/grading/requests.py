@@ -18,7 +18,7 @@ FILE = "regrade.txt"
 """The name of a student's file with requests; platforms write their own words in front of it."""
 _MOST_CHARACTERS = 64 * 1024
 _MOST = 30
-"""The largest number of requests of one student that are read."""
+"""The largest number of requests that are read from one student's file."""
 _LONGEST = 1000
 """The largest number of characters of a reason that a page shows."""
 _LINE = re.compile(r"[\s*+-]*(?P<exercise>\d\d[a-z]?-[a-z]+)\b[\s:,;.-]*(?P<why>.*)", re.IGNORECASE)
@@ -50,7 +50,7 @@ def is_request(file: str) -> bool:
 def read_file(content: bytes) -> list[Request]:
     """Return the requests in a student's file: an exercise's name, then the reason, which may take several lines.
 
-    Lines in front of the first exercise, and a file that names none, are one request about no exercise.
+    Lines before the first exercise become requests about no exercise, one for each line.
     """
     requests: list[list[str]] = []
     for line in tables.decoded(content)[:_MOST_CHARACTERS].splitlines():

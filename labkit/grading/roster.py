@@ -29,7 +29,7 @@ _DEADLINE = ("deadline", "due", "due date")
 _EXTENSION = ("extension", "extension days", "extra days")
 _MOODLE = re.compile(r"\D*(\d+)")
 _BY_ID = {Platform.PLAIN, Platform.BLACKBOARD, Platform.GRADESCOPE, Platform.GITHUB}
-"""The platforms that identify students by the school's own numbers or names, which a roster may contain."""
+"""The platforms that identify students by the school's own numbers or names, which a roster may contain as ids."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Member:
     group: str = ""
     deadline: datetime | None = None
     extension: timedelta | None = None
-    """The time by which this student may hand in later than the deadline."""
+    """How long after the deadline this student may hand in."""
     cells: Mapping[str, str] = field(default_factory=dict, compare=False, hash=False)
-    """The roster's line by title in lower case, since a platform takes back what it has exported."""
+    """The cells of the roster's line by title in lower case, since exports to the platform repeat some of them."""
 
     @property
     def id(self) -> str:
@@ -77,7 +77,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Return whether a line of the roster is no student but one that a Canvas export adds."""
+    """Return whether a line is one that a Canvas export adds, such as its test student, and not a student."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -151,10 +151,10 @@ def same_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Matches:
-    """The submissions of each student in the roster, and the questions that the matching leaves open."""
+    """The submissions of each student in the roster, and questions for the instructor about the others."""
 
     owners: Mapping[int, Sequence[str]]
-    """For each student, by the index in the roster, the keys of the submissions made alone or in a group."""
+    """For each student, by index in the roster, the keys of the submissions made alone or in a group."""
     doubts: Sequence[str]
 
 
@@ -216,9 +216,9 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Match the submissions that are left by the student's name, if only one student can be meant.
+    """Match the remaining submissions by the student's name, if only one student can be meant.
 
-    The matches are added to `members_of`, by submission key; the result has a sentence for each ambiguous name.
+    The matches are added to `members_of`, by submission key. Returns a sentence for each ambiguous name.
     """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)

@@ -1,22 +1,28 @@
-"""An assignment's file: which exercises count, and the rules that turn points into a grade.
+"""Reads the TOML file of an assignment: which exercises count, and the rules that turn points into a grade.
 
 [assignment]
 title = "Sheet 5"
 notebooks = ["05", "06"]      # all their exercises count; or name exercises = ["05-recovery", ...]
 deadline = 2027-01-31T18:00:00
+
 [weights]
 "05-recovery" = 2.0
+
 [late]
 percent_a_day = 10
 most_percent = 50
 grace_minutes = 15
+
 [drop]
 lowest = 1                   # each student's weakest exercise does not count
+
 [partial]
 "05-recovery" = 1            # points if every visible check passes and a hidden one does not
+
 [rubric."07-why"]
 "names the moment of the crash" = 1
 "says what recovery does" = 2
+
 [export]
 canvas = "Exercise 5 (4711)"  # the title of the existing column there; otherwise a new one
 """
@@ -46,13 +52,13 @@ class Rules:
 
     weights: Mapping[str, float] = field(default_factory=dict)
     percent_a_day: float = 0.0
-    """The percentage of points taken off for each day after the deadline, also for the day that has only begun."""
+    """The percentage of points deducted for each day after the deadline; a day that has begun counts in full."""
     most_percent: float = 100.0
     grace: timedelta = timedelta()
     partial: Mapping[str, float] = field(default_factory=dict)
     rubric: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     export: Mapping[str, str] = field(default_factory=dict)
-    """For each platform, the title of the column that these points have there already."""
+    """For each platform, the title of the existing column for these points."""
     title: str = ""
     asked: tuple[str, ...] = ()
     """The exercises that count, in the order of the course; if empty, those of all notebooks that were handed in."""
@@ -81,7 +87,7 @@ def read(path: Path, course: Course) -> Rules:
     except OSError as error:
         raise InvalidInput(f"{name}: the rules cannot be read ({error.strerror}); name a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{name}: the rules are not valid TOML ({error}).") from None
+        raise InvalidInput(f"{name}: the rules are not valid TOML ({error}); correct the file.") from None
     if unknown := sorted(set(sections) - _SECTIONS):
         raise InvalidInput(f"{name}: unknown section [{unknown[0]}]; choose from {', '.join(sorted(_SECTIONS))}.")
     late = _numbers(sections, "late", name, _LATE)
@@ -111,7 +117,9 @@ def read(path: Path, course: Course) -> Rules:
 def _assignment(
     sections: Mapping[str, object], name: str, course: Course
 ) -> tuple[str, tuple[str, ...], datetime | None]:
-    """Return the title, the exercises and the deadline of the section `assignment`."""
+    """Return title, exercises and deadline from the section `assignment` of the rules file `name`. Raises
+    `InvalidInput`.
+    """
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
         more = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"
@@ -161,7 +169,7 @@ def _moment(deadline: object, name: str) -> datetime | None:
 
 
 def notebook_named(word: str, course: Course, place: str) -> str:
-    """Return the name of the course's notebook that a word names: whole, as a file, or by its number, as 05.
+    """Return the notebook that `word` names: by its full name, its file name, or its number such as 05.
 
     Raises `InvalidInput`, whose message begins with `place`.
     """
@@ -223,7 +231,7 @@ def _check(rules: Rules, name: str, course: Course) -> None:
         if parts and round(sum(parts.values()), 6) != most:
             raise InvalidInput(
                 f"{name}: the parts of {exercise} add up to {sum(parts.values()):g} points, but the exercise "
-                f"has {most}."
+                f"has {most}; correct them."
             )
     for exercise, points in rules.partial.items():
         if points > course.exercises[exercise].points:

@@ -1,7 +1,7 @@
 """Computes the gradebook from the records of submissions, the points given by hand and the instructor's rules.
 
-Points are never read from a page or table that was written earlier. A question that the files leave open is
-reported as a doubt, together with the way to settle it. Two students are never merged on a doubt.
+Points are never read from a page or table that was written earlier. If the files leave a question open, the gradebook
+has a doubt: a sentence for the instructor with the way to settle it. A doubt never merges two students.
 """
 
 import unicodedata
@@ -39,7 +39,7 @@ class Score:
 
     exercise: Exercise
     item: ItemRecord | None
-    """The grader's result for the exercise, or None if the student handed nothing in."""
+    """The grader's result for the exercise, or None if the student has not handed in its notebook."""
     hand: HandMarks
     points: float | None
     """The points before the exercise's weight and the late penalty apply, or None while nobody has given any."""
@@ -61,7 +61,7 @@ class Row:
     records: list[Record]
     member: Member | None = None
     asked: Sequence[Request] = ()
-    """The regrade requests in everything that the student or the group has handed in, also in older files."""
+    """The regrade requests in all files of the student or the group, also in older ones that do not count."""
     scores: dict[str, Score] = field(default_factory=dict)
     """The student's scores, by the name of the exercise."""
     penalties: dict[str, float] = field(default_factory=dict)
@@ -69,12 +69,12 @@ class Row:
     total: float = 0.0
     most: float = 0.0
     open: float = 0.0
-    """The largest number of points that the student can still get when a person grades the rest."""
+    """The largest number of points that the student can still get for what a person has to grade."""
     late: bool = False
     unsettled: list[str] = field(default_factory=list)
     """The notebooks with points that are not settled; unless it is empty, `total` is not the student's grade yet."""
     to_decide: list[Exercise] = field(default_factory=list)
-    """The exercises to which nobody but a person can give points, because of a question in `Gradebook.doubts`."""
+    """The exercises that only a person can grade, because of a question in `Gradebook.doubts`."""
     notes: list[str] = field(default_factory=list)
     requests: dict[str, list[str]] = field(default_factory=dict)
     """The reasons of the student's regrade requests, by the name of the exercise."""
@@ -141,7 +141,9 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
-    """Note for each student which notebooks of the assignment are missing; return the students by notebook."""
+    """Add a note to each student's row on missing notebooks of the assignment; return the names of these students by
+    notebook.
+    """
     missing: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         there = {record.notebook for record in row.records}
@@ -155,7 +157,7 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
     """Return the questions for the instructor in all records, each once with the names of at most three students.
 
-    Those that points by hand have `decided`, each with the key of its record, are left out.
+    `decided` has pairs of record key and question that points by hand have settled; they are left out.
     """
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -166,10 +168,10 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
-    """Return the doubts that points by hand have decided, each with the key of its record, and note in the rows what is
-    left to decide.
+    """Return the doubts that points by hand have settled, as pairs of record key and doubt; note in the rows what is
+    left.
 
-    A doubt about work of several students is decided when it is for each of them.
+    A doubt about work of several students is settled when it is for each of them.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -191,7 +193,7 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
     """Return three lists of rows: of all students, of those who handed in nothing, and of those not in the roster.
 
-    Questions about who is who are added to `doubts`.
+    Questions about which student owns a submission are added to `doubts`.
     """
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -284,9 +286,7 @@ def _as_seen(name: str) -> str:
 
 
 def _apart(row: Row) -> str:
-    """Return a text that tells a row from others of the same name: an id or account, or the key with its invisible
-    characters escaped.
-    """
+    """Return a text that distinguishes a row from others of the same name: an id or account, or the escaped key."""
     record = row.records[0] if row.records else None
     account = (row.member.id if row.member else "") or (record.account if record else "")
     return account or ascii(row.key)
@@ -296,7 +296,7 @@ _Line = TypeVar("_Line", bound=Mark | Listed)
 
 
 def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
-    """Note the regrade requests of a student, and add a question for each that nobody has answered."""
+    """Add a student's regrade requests to the row, and a question to `doubts` for each that nobody has answered."""
     asked = [(each.exercise, each.why) for each in row.asked]
     asked += [(name, each.why) for name, lines in listed.items() for each in lines]
     for name, why in dict.fromkeys(asked):
@@ -316,7 +316,7 @@ def _by_row(
 ) -> dict[str, dict[str, list[_Line]]]:
     """Return the points given by hand, or the requests listed in a table, by row key and exercise.
 
-    A line that fits no student, or several, is added to `doubts` as a question; `what` names its content.
+    A line that fits no student, or several, is added to `doubts` as a question, which calls the lines `what`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -418,7 +418,8 @@ def _unsettled(row: Row, rules: Rules) -> list[str]:
 def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, float]:
     """Return a student's points for these exercises together, and the largest number of points.
 
-    What does not count for the student takes the average of what does, so that the maximum is the same for all.
+    An exercise that does not count for the student counts with the average of the others, so that the maximum is the
+    same for all.
     """
     earned = counted = most = 0.0
     for exercise in exercises:
@@ -431,9 +432,9 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Leave out the exercises with the smallest share of their points; of equal ones those that weigh most.
+    """Drop the exercises with the smallest share of their points; among equal ones, those with the most points.
 
-    What weighs nothing does not count anyway, so leaving it out would help nobody.
+    Exercises with the weight 0 do not count anyway, so they are never dropped.
     """
     counted = [
         score

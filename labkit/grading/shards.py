@@ -1,8 +1,8 @@
-"""Cuts a batch of submissions into shards: grades each separately, merges the results, and can run them on Spark.
+"""Splits a batch of submissions into shards: grades each separately, merges the results, and can run them on Spark.
 
-A shard is an ordinary batch that grades only its own submissions into its own output folder. The merge is an
-ordinary batch that takes over every valid record and grades the remaining submissions. So a shard that died, or
-ran twice, changes no grade.
+A shard is an ordinary batch that grades only its own submissions into its own output folder. The merge is an ordinary
+batch that takes over every valid record and grades the remaining submissions. So a shard that died, or ran twice,
+changes no grade.
 """
 
 import re
@@ -24,14 +24,14 @@ SCRATCH = ".scratch-"
 _OURS = re.compile(r"\d{5}-of-\d{5}\.\d+|\.scratch-\w+")
 """The pattern of the names that Spark's tasks and the driver create in the folder of the shards."""
 FINE = (0, 70)
-"""The exit codes of a shard that has finished.
+"""The exit codes of a shard that has finished: 0, or 70 if it could not grade some submissions.
 
-With 70 it could not grade some submissions, which the merge tries again.
+The merge tries those again.
 """
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """Return the seed that the shards' folders share, or `seed` if there are none. Raises `InvalidInput` if they
+    """Return the seed that the shards' folders share, or `seed` if there are none. Raises `InvalidInput` if seeds
     differ.
     """
     for part in parts:
@@ -54,7 +54,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copy into `out` every valid record from the shards' folders that it does not have yet; return how many."""
+    """Copy into `out` every valid record from the shards' folders that `out` lacks; return their number."""
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):
@@ -79,9 +79,8 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
     later.
 
     `words` is the command of every shard, without --shard, --out and --records. If an executor dies, only the
-    submission in progress is lost, because the next attempt of the task takes over the records written so far.
-    All executors must see the submissions and `out` under the same paths. Raises `JobFailed` or
-    `ServiceUnavailable`.
+    submission in progress is lost, because the next attempt of the task takes over the records written so far. All
+    executors must see the submissions and `out` under the same paths. Raises `JobFailed` or `ServiceUnavailable`.
     """
     from labkit.spark.scheduling import Task, run_each
 
@@ -94,7 +93,7 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
         own = str(parts / f"{number:05}-of-{count:05}.{{attempt}}")
         more = ("--shard", f"{number}/{count}", "--out", own, "--records", str(parts))
         tasks.append(Task((*own_python("-m", "labkit"), *words, *more), FINE))
-    # In that folder and not in the system's temporary one, where nobody would remove the files of a killed command.
+    # Not in the system's temporary folder, where nobody would remove the files of a killed command.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=parts) as scratch:
         run_each(master, tasks, Path(scratch))
     return parts

@@ -1,7 +1,7 @@
 """Finds pairs of similar submissions: identical files, and answers that compute the same under different names.
 
-Similarity proves nothing, since short answers have few possible forms. So answers that are too short, and those that
-many students have, are not compared, and a person decides about the others.
+Similarity proves nothing, since short answers have few possible forms. So very short answers, and answers that many
+students have, are not compared, and a person decides about the others.
 """
 
 import ast
@@ -15,12 +15,12 @@ from itertools import combinations
 from labkit.grading.records import Record
 
 FEWEST = 30
-"""The smallest number of parts that the syntax tree of a compared answer has."""
+"""The least number of parts of a syntax tree with which an answer is compared."""
 _MOST_SOURCE = 50_000
 
 
 MOST_ALIKE = 4
-"""The largest number of students who share a telling answer; what more of them have is the usual answer."""
+"""The largest number of students whose equal answers are suspicious; an answer that more have is the usual one."""
 SAME_FILE = "the same file"
 
 
@@ -32,7 +32,7 @@ class Match:
     """Either `SAME_FILE` or the name of an exercise."""
     notebook: str
     shared_by: int
-    """The number of students who have it."""
+    """The number of students with this file or answer."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Pair:
 
     @property
     def weight(self) -> float:
-        """How telling the matches are together: 1 for what only these two have, less for what others have, too."""
+        """How suspicious the matches are together: 1 for each that only these two share, less if others share it."""
         return sum(1 / (match.shared_by - 1) for match in self.matches)
 
 
@@ -68,7 +68,7 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """Append a syntax tree to `parts` in a form that ignores names: they are numbered by first use.
+    """Append a syntax tree to `parts`, with names numbered by first use; `names` maps each name to its number.
 
     Docstrings and annotations are left out.
     """
@@ -113,7 +113,7 @@ def _add(found: dict[tuple[str, str], list[Match]], keys: set[str], match: Match
 
 
 def _without_files_answers(matches: Sequence[Match]) -> Iterable[Match]:
-    """Yield the matches without the answers of notebooks whose files are the same, since those say nothing more."""
+    """Yield the matches, without the answers of notebooks whose whole files are the same; identical files first."""
     files = {match.notebook for match in matches if match.what == SAME_FILE}
     for match in sorted(matches, key=lambda one: (one.what != SAME_FILE, one.shared_by, one.notebook, one.what)):
         if match.what == SAME_FILE or match.notebook not in files:

@@ -39,7 +39,7 @@ _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """A request to judge an answer (`value`) to an exercise by some of its variants, each with its parameters."""
+    """A request to judge the answer `value` to an exercise by some of its variants, each a name with its parameters."""
 
     exercise: str
     variants: list[tuple[str, list[tuple[str, object]]]]
@@ -56,12 +56,12 @@ class Judgement(msgspec.Struct):
 
 
 class SparkJudge:
-    """Has answers judged in a worker process, which starts at the first request and again if it has died."""
+    """A judge of answers that need Spark; its worker process starts at the first request and again if it has died."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """Judge the course of `file` (None for the lab's own), with the folder `work` for this judge alone.
+        """Judge the course of `file` (None for the lab's own), with the temporary folder `work` for this judge alone.
 
-        `close` removes that folder. All judges of a batch share their findings in the folder `shared`.
+        `close` removes that folder. All judges of a batch store their findings in the folder `shared`, for each other.
         """
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
@@ -85,9 +85,7 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Judge an answer by several variants at once, and keep the findings for later calls; if one of them fails,
-        keep none.
-        """
+        """Judge an answer by several variants at once, and keep the findings for later calls; if one fails, none."""
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]

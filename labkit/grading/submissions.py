@@ -35,7 +35,7 @@ class Submission:
     student: str
     """The student's name, which other students may share."""
     file: str
-    """The file's location in the words that a person would use."""
+    """The file's location as shown to a person."""
     path: Path | None
     """The path of the copy to grade, or None if there is nothing to grade."""
     when: datetime
@@ -79,17 +79,17 @@ class _Candidate:
     """Whether the student has changed at least one cell of the released notebook."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """Return a sort key: of a student's files the one with the largest key counts.
+        """Return a sort key: the file of a student with the largest key counts.
 
-        Files in places that the user named come before others; then the date decides, then whether the file was
-        edited.
+        It compares, in this order: whether the user named the place, the date, whether the student edited the file, the
+        file's own date, and its name.
         """
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
 
     @property
     def unread(self) -> bool:
-        """Whether the file could not be read at all, so that nobody knows whether it answers anything."""
+        """Whether the file could not be read at all, so that its answers are unknown."""
         return bool(self.problem) and not self.sha256
 
 
@@ -116,10 +116,10 @@ def collect(
 
 
 def check(places: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if one of these places is missing, or if none of them may hold a submission.
+    """Raise `InvalidInput` if one of these places is missing, or if none of them can hold a submission.
 
-    It is cheap, so that it can come before anything is written. A single file in another form, such as a PDF beside
-    notebooks, may be a student's answer, but alone it is rather a mistake of the user's.
+    The check is quick, so that it can come before anything is written. A file of another kind, such as a PDF, may be a
+    student's answer if it comes with notebooks, but alone it is more likely the user's mistake.
     """
     for place in places:
         check_existing(place)
@@ -132,7 +132,7 @@ def check(places: Sequence[Path]) -> None:
 
 def _no_submission(places: Sequence[Path]) -> InvalidInput:
     shown = ", ".join(text(str(path)) for path in places)
-    return InvalidInput(f"{shown}: there is no submission there; name folders, notebooks or ZIP archives.")
+    return InvalidInput(f"{shown}: found no submission; name folders, notebooks or ZIP archives.")
 
 
 class _Reader:
@@ -147,14 +147,16 @@ class _Reader:
         self.others: dict[str, list[Upload]] = defaultdict(list)
         """The files that are not notebooks, by student."""
         self._asking: dict[str, tuple[Upload, tuple[Request, ...]]] = {}
-        """The newest file of regrade requests by student, without its content, and what it asks for."""
+        """By student, the newest file of regrade requests, without its content, and the requests in it."""
 
     def students(self) -> set[str]:
         """Return the keys of all students who have handed in a file."""
         return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
-        """Read one uploaded file, and note it as a candidate, as requests or as no notebook."""
+        """Read one uploaded file, and add it to the candidates, to the regrade requests or to the files that are no
+        notebooks.
+        """
         key = upload.origin.key
         if is_request(upload.file) and not upload.problem:
             newest, _ = self._asking.get(key, (upload, ()))
@@ -198,7 +200,7 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """Return the submissions of one student, one for each notebook; the first has the requests."""
+        """Return the submissions of one student, one for each notebook; the first carries the regrade requests."""
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
             first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
@@ -270,8 +272,8 @@ def _in_another_form(
 ) -> dict[str, str]:
     """Return questions for the instructor about files that may be answers in a form that labkit does not read.
 
-    They are listed by the missing notebook that a file's name says; files that say none share the empty name. If
-    the notebooks `graded` are empty, a plain text may be an answer, too.
+    The keys are the missing notebooks that the files' names state; files that state none share the key "". If the
+    notebooks in `graded` contain no answer (`is_empty`), a plain text may be one.
     """
     questions: dict[str, str] = {}
     for one in others:
@@ -366,14 +368,14 @@ def _differ(older: Sequence[_Candidate], last: _Candidate) -> bool:
 
 
 def _listed(files: Sequence[str]) -> str:
-    """Return a list of file names in words: at most `_NAMED` of them, and the number of the others."""
+    """Return at most `_NAMED` file names, separated by commas, and the number of the others."""
     names = ", ".join(file[:300] for file in files[:_NAMED])
     more = len(files) - _NAMED
     return f"{names} and {more:,} more" if more > 0 else names
 
 
 class _Released:
-    """Tells whether a student has changed a notebook, by the cells of the course's notebooks as they were released."""
+    """Compares students' notebooks with the course's notebooks as they were released."""
 
     def __init__(self, course: Course) -> None:
         self._course = course

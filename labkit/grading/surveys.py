@@ -1,7 +1,7 @@
 """Derives facts from all file names of a download together, such as where a student's name begins in them.
 
-Platforms add lists and notes to the files. Only those at the outermost level are trusted, because students can
-create deeper ones.
+Platforms add lists and notes to the files. Only those at the top level are trusted, because students can create deeper
+ones.
 """
 
 import re
@@ -28,10 +28,10 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return the facts that follow only from all names in a folder or archive together.
+    """Return the facts that follow from all names in a folder or archive together.
 
-    `paths` are relative to it, `above` is its own name, `repositories` are its folders that are Git clones, and
-    `read` returns the beginning of a file.
+    `paths` are relative to the folder or archive, `above` is its own name, `repositories` are its folders that are Git
+    clones, and `read` returns the beginning of a file.
     """
     listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}
@@ -48,10 +48,11 @@ def survey(
 
 
 def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
-    """Return the names of GitHub Classroom's clones below the folder `above`, or below the only folder in it.
+    """Return the names of GitHub Classroom's clones below the folder `above`, or below the only folder in it; empty if
+    none.
 
-    Copied or zipped clones have no `.git`. They are recognised if all of them are called `assignment-user`, in the
-    folder `assignment-submissions`, where GitHub Classroom has put them.
+    Copied or zipped clones have no `.git`. They are recognised by their names `assignment-user` in a folder
+    `assignment-submissions`, as GitHub Classroom creates them.
     """
     listed = [path for path in paths if len(path.parts) > 1 or path.suffix.lower() == ".zip"]
     names = sorted({_stem(path) for path in listed})
@@ -67,12 +68,12 @@ def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
 
 
 def _stem(path: PurePath) -> str:
-    """Return the name of a path's outermost folder, or of the archive that the path is, without its suffix."""
+    """Return the name of a path's top-level folder, or of the file itself without suffix if it is in no folder."""
     return path.parts[0] if len(path.parts) > 1 else path.stem
 
 
 def _shaped(paths: Iterable[PurePath]) -> bool:
-    """Return whether a learning platform, and not a person, named one of the outermost folders or files.
+    """Return whether a learning platform, and not a person, named one of the top-level folders or files.
 
     A number in a folder's name is not enough.
     """
@@ -119,7 +120,7 @@ def _common_words(names: Iterable[str]) -> int:
 
 
 def _noted(content: bytes) -> Person | None:
-    """Return the person whom a note names that Blackboard added to an attempt, or None if it names nobody."""
+    """Return the person named in a text file that Blackboard added to an attempt, or None if the file names nobody."""
     note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
     return None if note is None else Person(note["name"], note["id"])
 
@@ -148,8 +149,9 @@ def _common_prefix(names: Sequence[str]) -> str:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return two mappings by folder from Gradescope's list of submissions: the people who submitted together, and
-    the date.
+    """Return from Gradescope's list of submissions, by folder, the people who submitted together, and the date.
+
+    Both mappings are empty if the list cannot be read.
     """
     if len(content) > MOST_BESIDE:
         return {}, {}

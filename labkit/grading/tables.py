@@ -23,7 +23,9 @@ _INNER_FORMULA = re.compile(r"([;,] *)(?=[=+@-])")
 _GUARD = re.compile(r"^'(?=[=+@-])")
 _INNER_GUARD = re.compile(r"([;,] *)'(?=[=+@-])")
 _ACTING = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, further separators of lines, marks of direction, and half surrogate pairs."""
+"""Characters that act on a terminal or on the order of text: control characters, line separators, direction marks, and
+half surrogate pairs.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Row:
 def read(path: Path, what: str) -> list[Row]:
     """Return the rows of a CSV file whose first line has the column titles.
 
-    Raises `InvalidInput`, whose message calls the file `what`, such as `the roster`.
+    Raises `InvalidInput`, whose message calls the table `what`, for example `the roster`.
     """
     name = text(str(path))
     try:
@@ -89,9 +91,9 @@ def written(lines: Iterable[Sequence[object]]) -> str:
 
 
 def printable(value: str) -> str:
-    """Return a text on one line, in which nothing acts on a terminal, on the order of the text, or as a formula.
+    """Return a text on one line, with characters escaped that act on a terminal, on the order of text, or as a formula.
 
-    A program that splits lines at semicolons or tabs could take a part of the text for a formula.
+    A program that splits lines at semicolons or tabs could otherwise read a part of the text as a formula.
     """
     escaped = _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
     return _INNER_FORMULA.sub(r"\1'", escaped)
@@ -109,12 +111,12 @@ def _cell(value: object) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """Return a cell without the apostrophe that keeps spreadsheet programs from taking it for a formula."""
+    """Return a cell without the leading apostrophe that keeps spreadsheet programs from reading it as a formula."""
     return _GUARD.sub("", cell)
 
 
 def as_written(cell: str) -> str:
-    """Return the text that `written` has put into a cell, without any apostrophe that keeps it from being a formula."""
+    """Return the original text of a cell that `written` wrote, without the apostrophes that prevent formulas."""
     return _INNER_GUARD.sub(r"\1", unguarded(cell))
 
 

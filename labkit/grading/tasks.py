@@ -1,4 +1,4 @@
-"""Messages between the process of a grading batch and its worker processes: plain values over a socket."""
+"""Defines the messages between the process of a grading batch and its worker processes: plain values over a socket."""
 
 from datetime import datetime
 from pathlib import Path

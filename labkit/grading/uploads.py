@@ -1,7 +1,7 @@
 """Yields every uploaded file with its owner and its date: from folders, archives and single notebooks.
 
-Names at the outermost level come from the platform or the instructor and identify the owner of a file. Deeper
-names come from the student and identify nobody. Dates come from the platform if it states them.
+Names at the top level come from the platform or the instructor and identify the owner of a file. Deeper names come from
+the student and identify nobody. Dates come from the platform if it states them.
 """
 
 import os
@@ -28,7 +28,7 @@ class Upload:
 
     origin: Origin
     file: str
-    """The file's location in the words that a person would use."""
+    """The file's location as shown to a person."""
     when: datetime
     content: bytes = b""
     problem: str = ""
@@ -39,13 +39,11 @@ class Upload:
     Its author may have set it, so it only decides between files of one student with the same `when`.
     """
     named: bool = True
-    """Whether the user named the folder or archive that holds the file; if not, it counts only if the student has
-    no other file.
+    """Whether the user named the folder or archive with the file; otherwise it counts only if the student has no other
+    file.
     """
     doubt: str = ""
-    """A question about the file's owner that only the instructor can answer, and how to do so; empty if there is
-    none.
-    """
+    """A question about the file's owner for the instructor, with the way to settle it; empty if the owner is clear."""
     other: bool = False
     """Whether the file was not read because its name is not that of a notebook."""
 
@@ -109,8 +107,8 @@ class Uploads:
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
         """Return the student who owns a whole folder or archive, or None if several students may.
 
-        One student owns it if a platform named it so, or if it contains the `notebooks` folder that learners
-        received.
+        One student owns it if it has the name that a platform gives to one student's files, or if it contains the
+        folder `notebooks` that learners received.
         """
         shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
@@ -123,7 +121,8 @@ class Uploads:
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
         """Yield the files of an archive inside a folder.
 
-        It is one student's (`own`), or else perhaps a platform's download with files of many students.
+        With `own`, all belong to `owner`; otherwise the archive may be a platform's download with files of many
+        students.
         """
         shown = text(str(inside))
         when = owner.when or _modified(path)
@@ -139,9 +138,7 @@ class Uploads:
             yield Upload(owner, shown, when, problem=str(error))
 
     def _in_named_archive(self, path: Path) -> Iterator[Upload]:
-        """Yield the files of an archive that the user named: the download of a whole class, or all files of one
-        student.
-        """
+        """Yield the files of an archive that the user named: a whole class's download, or all files of one student."""
         shown, stem = text(path.name), plain_origin(path.stem)
         try:
             with opened(path, shown) as archive:
@@ -187,9 +184,7 @@ _ONE_FOLDER = (
 
 
 def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
-    """Yield the files in one student's archive, all with the archive's own date, because the student can set dates
-    inside.
-    """
+    """Yield the files in one student's archive with the archive's date, because the student can set dates inside."""
     count = 0
     for entry in archive.entries():
         count += 1
@@ -228,13 +223,15 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
-    """Return whether a file comes from the platform itself, such as its list of submissions, and not from a student."""
+    """Return whether a file, such as a list of submissions, comes from the platform and not from a student."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and owner.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether an archive is a platform's download, because the platform named its outermost entries."""
+    """Return whether an archive is a platform's download, because a top-level entry has a name in the platform's
+    format.
+    """
     for path in paths:
         parts = path.parts[names.wrapped :]
         if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
@@ -270,7 +267,9 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove the folders that are links from `folders`, so that nobody follows them, and return them."""
+        """Remove the folders that are links from `folders`, so that `os.walk` does not follow them, and return their
+        names.
+        """
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
         return links
@@ -286,9 +285,8 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The names of the outermost folders that are Git clones.
-
-        If there is only one folder and it is no clone, these are the clones in it.
+        """The names of the top-level folders that are Git clones; if one folder holds everything, those of the clones
+        in it.
         """
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]

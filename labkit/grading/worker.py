@@ -93,8 +93,8 @@ class Grader:
         return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded())
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """Return the results, by exercise, that remain valid from the record `before` when only some exercises are
-        graded again.
+        """Return, by exercise, the results in the record `before` that stay valid when only some exercises are graded
+        again.
         """
         if not self.setting.exercises or before is None:
             return {}
@@ -166,7 +166,7 @@ class Grader:
         return self._salted(0)
 
     def _restarted(self) -> Sandbox:
-        """Return another process that forks sandboxes, in which Python salts the hashes of text in another way."""
+        """Return a second process that forks sandboxes, in which Python's hashes of text have another seed."""
         return self._salted(1)
 
     def _salted(self, number: int) -> Sandbox:
@@ -259,10 +259,10 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
-    """After grading itself has failed in `MOST_TRIES` batches, give no points and tell the instructor.
+    """Give no points, and leave a doubt to the instructor, if grading itself has failed in `MOST_TRIES` batches.
 
     `before` is the record of the previous batch. Exercises that are not in `requested` keep their results from
-    there; an empty `requested` means all exercises.
+    `before`; an empty `requested` means all exercises.
     """
     if record.graded():
         return

@@ -45,8 +45,8 @@ def test_bad_options(options: list[str], says: str, tmp_path: Path) -> None:
     [
         (["nix"], "nix: there is no such file or folder"),
         (["ada", "nix"], "nix: there is no such file or folder"),
-        (["class.csv", "hand.py"], "class.csv, hand.py: there is no submission there; name folders"),
-        (["empty"], "empty: there is no submission there"),
+        (["class.csv", "hand.py"], "class.csv, hand.py: found no submission; name folders"),
+        (["empty"], "empty: found no submission"),
     ],
 )
 def test_what_holds_no_submission_is_refused_before_anything_is_written(

@@ -21,13 +21,15 @@ from labkit.grading.sandbox.sandbox import environment
 from labkit.host.processes.own_python import own_python
 
 _SECONDS = 180.0
-"""How long a test sandbox may take to start: on a busy machine long, and a level that is there must not be missed."""
+"""The seconds that a test sandbox may take to start: long, so that a busy machine is not taken for one without the
+level.
+"""
 _FIRST_USER = 64_000
 """The first of the user ids for sandboxes that root starts, one for each worker; normally no account has them."""
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Return the settings of one worker's sandboxes (readable and hidden folders, user id), and create their root
+    """Return the settings of the sandboxes of worker `number` (readable and hidden folders, user id); create its root
     folder.
     """
     root = work / f"root-{number}"
@@ -72,8 +74,8 @@ def _tried(job: Job, lab: Path) -> str | None:
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
     """Return the level of isolation to use, and for each better level the reason why this machine does not offer it.
 
-    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the level, or if `plain`
-    would be used although the user has not agreed (`trust`).
+    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the level, or if `plain` would be
+    used although the user does not allow it with `trust`.
     """
     absent: dict[str, str] = {}
     if wanted != "best":

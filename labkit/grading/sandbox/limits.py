@@ -1,4 +1,4 @@
-"""Kills a sandbox whose processes together use too much.
+"""Kills a sandbox whose processes together use too much memory, too many processes or too many sockets.
 
 The kernel's own limits are not enough, because they apply to each process separately.
 """
@@ -25,9 +25,10 @@ _HEADROOM = 8
 
 
 class Watch:
-    """Kills all descendants of a process if together they exceed a limit; it checks them four times a second.
+    """A context manager that kills all descendants of a process if together they exceed a limit, checked four times a
+    second.
 
-    It works within a `with` block. Afterwards `breach` names the exceeded limit, or is None.
+    Afterwards `breach` names the exceeded limit (`processes` or `memory`), or is None.
     """
 
     def __init__(self, pid: int, limits: Limits) -> None:

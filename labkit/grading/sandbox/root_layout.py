@@ -25,7 +25,7 @@ _KEPT = {
     "teach/exercises": {"__init__.py", "contract.py", "steps.py"},
     "teach/questions": {"__init__.py"},
 }
-"""For each of these packages, the only files that the lab's copy keeps: it has no grader, no judge and no answer."""
+"""For each of these packages, the only files that the lab's copy keeps, so that it has no grader, judge or answer."""
 _LEFT_OUT = {"teach/course", "cli/course.py"}
 """Modules that generate a course. No answer needs them, and submitted code must not find the grader's own course."""
 _WITHHELD = '''"""Withheld while exercises are graded, since what is here otherwise would answer one of them."""
@@ -90,7 +90,7 @@ def _empty(folder: Path, module: str) -> None:
 def shown(lab: Path) -> tuple[str, ...]:
     """Return the folders and files that every sandbox may read: the system, Python, and the copy of the lab in `lab`.
 
-    A folder inside another one is listed as well if it must remain readable even when the outer one is hidden.
+    A folder is also listed if an outer one is, but only if it must remain readable when the outer one is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab), *_links_to_python()])
@@ -101,7 +101,7 @@ def shown(lab: Path) -> tuple[str, ...]:
 
 
 def _links_to_python() -> list[str]:
-    """Return every link on the way from the running Python's path to its file; they may be in any folder."""
+    """Return every symbolic link between the path of the running Python and its file; links may be in any folder."""
     links, path = [], Path(sys.executable)
     while path.is_symlink():
         links.append(str(path))
@@ -110,17 +110,16 @@ def _links_to_python() -> list[str]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Return those of the paths that exist, both as named and with links resolved."""
+    """Return the existing paths among `names`, both as named and with links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Return the folders that a sandbox must not see although they are inside `visible` ones: `private` ones, and
-    other copies of the lab.
+    """Return the folders inside `visible` ones that a sandbox must not see: the `private` ones, and other copies of the
+    lab.
 
-    The whole checkout is hidden as well, because its history, its built files and an instructor's notes contain
-    solutions.
+    In a checkout all of it is hidden, because its history, its built files and an instructor's notes contain solutions.
     """
     installed = [Path(name) / "labkit" for name in site.getsitepackages()]
     project = PACKAGE.parent

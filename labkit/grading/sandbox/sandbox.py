@@ -35,7 +35,7 @@ _END_WORDS = {"timeout", "dead", "output", "no sandbox", "failed"}
 
 
 class SandboxMessage(msgspec.Struct):
-    """A message of a sandbox to the grader: a cell starts, or the run has ended and how."""
+    """A message of a sandbox to the grader: that a cell starts, or how the run has ended."""
 
     cell: int | None = None
     ended: str | None = None
@@ -55,9 +55,9 @@ class RunEnd(NamedTuple):
 
 
 class Sandbox:
-    """Starts a process that forks sandboxes, one at a time, until `close`. Raises `GradingError` if it cannot start.
+    """A process that forks sandboxes, one at a time, until `close`. Raises `GradingError` if it does not start.
 
-    `salt` is the number with which Python salts the hashes of text in all these sandboxes (PYTHONHASHSEED).
+    `salt` is the number that seeds the hashes of text in all these sandboxes (PYTHONHASHSEED).
     """
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits, salt: int = 0) -> None:
@@ -151,7 +151,7 @@ class Run:
     def until_cell(self, last: int) -> RunEnd | None:
         """Wait until the cell with the number `last` starts, then return None.
 
-        If the sandbox ends earlier, return how.
+        If the sandbox ends earlier, return how and at which cell it ended.
         """
         while self.cell < last:
             message = self._receive(self._deadline)
@@ -167,7 +167,7 @@ class Run:
         return message.executed if isinstance(message, SandboxMessage) else None
 
     def ended(self) -> RunEnd | None:
-        """Return how the sandbox ended if it has exceeded a limit, otherwise None."""
+        """Return how the sandbox ended if it was killed for exceeding a limit, otherwise None."""
         return self._over("dead") if self._watch.breach else None
 
     def _receive(self, deadline: float) -> SandboxMessage | RunEnd:
@@ -191,7 +191,7 @@ class Run:
 def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
     """Return all environment variables of a sandbox.
 
-    `home` is its home folder, `lab` the copy of labkit that Python imports there, and `salt` seeds the hashes of texts.
+    `home` is its home folder, `lab` the copy of labkit that Python imports there, and `salt` becomes PYTHONHASHSEED.
     """
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),

@@ -21,10 +21,9 @@ _NAME = "learner"
 
 
 def separate(job: Job) -> None:
-    """Give this process namespaces of its own (network, processes, mounts), if the job's level has them. Raises
-    `OSError`.
+    """Give this process its own Linux namespaces (network, processes, mounts), unless the job's level has none.
 
-    Its next child becomes the first process of the new process namespace.
+    Its next child becomes the first process of the new process namespace. Raises `OSError`.
     """
     if job.level is Level.USER_NAMESPACES:
         user, group = os.geteuid(), os.getegid()
@@ -80,8 +79,10 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Build a root folder in memory with a few readable folders of the machine, and make it the root of this
-    process.
+    """Mount a root folder in memory that contains a few readable folders of the machine, and make it this process's
+    root.
+
+    `user` is the user id that the sandbox's `/etc/passwd` names.
     """
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
@@ -113,11 +114,11 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """Return the paths to mount for a sandbox, outer folders first, each with whether it is readable (True) or
-    empty (False).
+    """Return the paths to mount for a sandbox, outer folders first, each with True if it is readable and False if
+    empty.
 
-    Shown and hidden folders can be nested, such as Python's packages in a checkout. A folder in both lists is
-    hidden. A path that its enclosing folder already shows or hides needs no mount and is left out.
+    Folders of both lists can be nested, such as Python's packages in a checkout. A folder in both lists is empty. A
+    path that its enclosing folder already shows or hides needs no mount and is left out.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}
@@ -129,7 +130,7 @@ def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
 
 
 def _show(root: str, folder: str) -> None:
-    """Mount a folder or file of the machine read-only at the same path under the new root; a link remains a link."""
+    """Mount a folder or file of the machine read-only at the same path under the new root; recreate a symbolic link."""
     place, source = Path(root + folder), Path(folder)
     place.parent.mkdir(parents=True, exist_ok=True)
     if source.is_symlink():

@@ -1,10 +1,10 @@
-"""A process that has imported the packages of every run in advance, and forks one sandbox after the other.
+"""A server that imports the packages of every run in advance, and forks one sandbox after the other.
 
     python -m labkit.grading.sandbox.inside.forkserver
 
-Requests arrive as messages on standard input, a socket: a job, with one connection for the progress of the run
-and one for each answer. A second message ends the sandbox; the reply confirms that none of its processes is
-left. The fork server ends with its parent. It never runs a learner's code itself.
+Requests arrive as messages on standard input, a socket: a job, with one connection for the progress of the run and one
+for each answer. A second message ends the sandbox; the reply confirms that none of its processes is left. The fork
+server ends with its parent. It never runs a learner's code itself.
 """
 
 import json
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def _import_ahead() -> None:
-    """Import the packages that kernels and learners' cells need, so that no forked process spends time on it."""
+    """Import the packages that kernels and learners' cells need, so that no forked process has to import them."""
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # makes Python treat the module as missing
     # Imported by name, because the grader may not import the lab, and only warms it up here.
@@ -104,7 +104,9 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Reap the orphans that a sandbox has left, and kill those that still run (possible only without a namespace)."""
+    """Reap the orphaned processes of a sandbox; kill any that still run, which happens only without a process
+    namespace.
+    """
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)

@@ -1,7 +1,7 @@
-"""Messages over a stream socket: four bytes of length, then that many bytes. Both sides of a sandbox use them.
+"""Sends and receives messages over a stream socket: four bytes of length (big-endian), then that many bytes.
 
-The other side may be hostile, so the reader sets the largest size and the latest time for each message. This
-module does not interpret the contents.
+Both sides of a sandbox use it. The other side may be hostile, so the reader sets the largest size and the latest time
+for each message.
 """
 
 import socket
@@ -26,8 +26,8 @@ def send(connection: socket.socket, payload: bytes, deadline: float | None = Non
 
 
 def receive(connection: socket.socket, most: int, deadline: float | None = None) -> bytes:
-    """Return the next message. Raises `FrameError`, also if it has more than `most` bytes or arrives after
-    `deadline`.
+    """Return the next message. Raises `FrameError` if the connection closes, or if the message is longer than `most`
+    bytes or not complete before `deadline`, a time of `time.monotonic`.
     """
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
     if length > most:

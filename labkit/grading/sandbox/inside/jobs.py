@@ -1,4 +1,4 @@
-"""The requests that the grader sends to a sandbox: plain values, none of which a learner's code must not see."""
+"""Defines the requests that the grader sends to a sandbox; they contain nothing that learners must not see."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,9 +11,7 @@ class Level(StrEnum):
     NAMESPACES = "namespaces"
     """Own network, processes, mounts, IPC and host name, as an unprivileged user without any rights. Needs root."""
     USER_NAMESPACES = "user-namespaces"
-    """The same namespaces, created by the grading user without root; there this user may only read the shown
-    folders.
-    """
+    """The same namespaces, created without root by the grading user, who may only read the shown folders there."""
     PLAIN = "plain"
     """A separate process with limits. It has access to the network and to every file that the grading user may read."""
 
@@ -47,7 +45,7 @@ class Place:
     """The part of the machine that a sandbox can see, and its user id."""
 
     root: str
-    """An empty folder that becomes the sandbox's root."""
+    """The path of an empty folder that becomes the sandbox's root."""
     shown: tuple[str, ...]
     """The folders and files that the sandbox may read."""
     masked: tuple[str, ...] = ()
@@ -64,7 +62,7 @@ class Job:
     place: Place
     limits: Limits
     names: tuple[str, ...]
-    """The Python names of the learner's answers; each has a connection, which is sent along in the same order."""
+    """The Python names of the learner's answers; the connections sent with the request are in the same order."""
     environment: dict[str, str] = field(default_factory=dict)
 
 

@@ -1,7 +1,7 @@
-"""Starts a Jupyter kernel by forking a process that has done all imports, because a new program would take longer.
+"""Starts a Jupyter kernel by forking a process that has done all imports, which is faster than starting a new program.
 
-The fork must happen before Jupyter's client starts its threads, because a process with threads cannot be forked
-safely. The forked process then waits for the kernel's arguments. One kernel serves exactly one notebook.
+The fork must happen before Jupyter's client starts its threads, because a process with threads cannot be forked safely.
+The forked process then waits for the kernel's arguments. One kernel serves exactly one notebook.
 """
 
 import json
@@ -18,8 +18,8 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 
 class Waiting:
-    """A forked process that becomes a kernel when it receives its arguments; it has the methods of `Popen` that
-    Jupyter uses.
+    """A forked process that becomes a kernel when it receives its arguments, with the methods of `Popen` that Jupyter
+    uses.
     """
 
     stdin = stdout = stderr = None
@@ -90,7 +90,8 @@ def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
 
 
 def _kept_streams() -> Callable[[object], None]:
-    """Return a function that puts the kernel's standard streams back if a cell has left some that cannot be flushed.
+    """Return a function that restores the kernel's standard streams if a cell replaced them by some that cannot be
+    flushed.
 
     The kernel flushes them after every cell, and would otherwise never answer.
     """
@@ -107,7 +108,7 @@ def _kept_streams() -> Callable[[object], None]:
 
 
 class _Forked(LocalProvisioner):
-    """Gives Jupyter's kernel manager the forked process instead of starting a new one (a kernel provisioner)."""
+    """A kernel provisioner that gives Jupyter's kernel manager the forked process instead of starting a new one."""
 
     waiting: Waiting
     process: Any

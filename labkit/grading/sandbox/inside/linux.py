@@ -25,9 +25,7 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Give this process new namespaces of the kinds in `flags`; a new process namespace applies to its children
-    only.
-    """
+    """Give this process new namespaces of the kinds in `flags`; a new process namespace applies to later children."""
     _call("unshare", ctypes.c_int(flags))
 
 
@@ -54,7 +52,7 @@ def _control(option: int, value: int) -> None:
 
 
 def die_with_parent(signal: int) -> None:
-    """Ask Linux to send this process a signal when its parent dies. A change of user cancels the request."""
+    """Ask Linux to send this process a signal when its parent dies. A change of the user id cancels the request."""
     _control(_SET_PDEATHSIG, signal)
 
 

@@ -2,7 +2,7 @@
 
     python -m labkit.grading.sandbox.inside.probe CONNECTION JOB
 
-It sends `works` or the error over the connection with that file descriptor. It never runs a learner's code.
+It sends `works` or the error over CONNECTION, the number of an open socket. It never runs a learner's code.
 """
 
 import json
@@ -19,8 +19,9 @@ _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, job: str) -> int:
-    """Build the sandbox that `job` (JSON) describes in a child process, which sends the result to the connection
-    `number`.
+    """Build the sandbox that `job` (JSON) describes in a child process, which sends `works` or the error.
+
+    `number` is the file descriptor of the socket for that message.
     """
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace
@@ -34,7 +35,7 @@ def main(number: str, job: str) -> int:
 def _tried(job: Job) -> str:
     """Build the sandbox and start Python in it; return `works` or the error.
 
-    It runs in the child, and the first process of the sandbox reports to it through a pipe.
+    The first process of the sandbox reports the result to the calling process through a pipe.
     """
     reader, writer = os.pipe()
     try:

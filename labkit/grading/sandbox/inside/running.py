@@ -34,12 +34,11 @@ class Telling:
         self.notebook: Any = None
         """The notebook under execution."""
         self.executed = ""
-        """The executed notebook as JSON, before the grader's first question, because outputs could show later
-        questions.
+        """The executed notebook as JSON, without the last cell; empty until that cell, which answers questions, starts.
         """
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report that a cell starts; before the last cell, which answers questions, keep a copy of the notebook."""
+        """Report that a cell starts; before the last cell, which answers questions, store the executed notebook."""
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}
@@ -54,7 +53,7 @@ class Telling:
             os._exit(1)
 
     def end(self, how: str, **details: object) -> NoReturn:
-        """Send the last message, which says how the run ended, and end this process and all that it started."""
+        """Send the last message, which says how the run ended, and end this process."""
         self.tell({"ended": how, "at": self.cell, **details})
         os._exit(0)
 
@@ -63,9 +62,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
     """Receive a notebook from the grader, execute it with the waiting kernel, and end this process."""
 
     class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
-        """Papermill's client with two additions: it limits the output of cells, and ends the process after the last
-        cell.
-        """
+        """Papermill's client, which also limits the output of cells and ends the process after the last cell."""
 
         shown = 0
 
@@ -92,7 +89,7 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
             telling.end("done", executed=telling.executed)
 
     class Engine(NBClientEngine):  # type: ignore[misc]  # papermill has no types
-        """Papermill's engine with `Client` and the forked kernel."""
+        """Papermill's engine, which executes a notebook with `Client` and the forked kernel."""
 
         @classmethod
         def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Forbids system calls that take memory which no limit counts, and those that only help to attack the kernel.
+"""Forbids system calls that allocate memory which no limit counts, and those that only help to attack the kernel.
 
 The filter of seccomp(2) applies to this process and all its children and cannot be removed. Installing it needs
 `no_new_privs` or the right CAP_SYS_ADMIN.
@@ -46,9 +46,9 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Forbid the calls of `_FORBIDDEN`, and sockets outside of `_FAMILIES`, to this process and its children.
+    """Install a filter that makes the calls of `_FORBIDDEN`, and sockets outside of `_FAMILIES`, fail in this process.
 
-    Raises `OSError`. On an unknown processor the function does nothing, but all other limits still apply.
+    It also applies to all later children. Raises `OSError`. On an unknown processor the function does nothing.
     """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
@@ -68,7 +68,7 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Return filter instructions that refuse to create sockets of any family not in `_FAMILIES`.
+    """Return seccomp instructions that refuse to create sockets of any family not in `_FAMILIES`.
 
     `calls` are the numbers of the two system calls; if the family is allowed, the filter goes on after these
     instructions.

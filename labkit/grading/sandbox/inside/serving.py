@@ -1,8 +1,8 @@
-"""The last cell of a graded notebook: it answers the grader's questions with the values of the learner's names.
+"""Answers the grader's questions with the values of the learner's names, in the last cell of a graded notebook.
 
 A separate forked process serves each exercise, so a function that ends or damages its process affects no other
-exercise. Only plain values leave the sandbox. A learner's code can replace this module, but the effect is the
-same as that of giving other answers.
+exercise. Only plain values leave the sandbox. A learner's code can replace this module, but the effect is the same as
+that of giving other answers.
 """
 
 import json
@@ -28,7 +28,7 @@ KEEP = (
     "# A later cell of the notebook uses the name of this answer, so the answer is kept.\n"
     "from labkit.grading.sandbox.inside import serving as _serving\n_serving.keep({!r})"
 )
-"""The source of a cell after an answer whose name, put in here, a later cell binds again."""
+"""The source of a cell that keeps an answer whose name a later cell rebinds; `format` inserts the name."""
 MOST_QUESTION = 1 << 20
 _MOST_REASON = 300
 
@@ -44,14 +44,12 @@ _MISSING = object()
 
 
 def keep(name: str) -> None:
-    """Keep the present value of a learner's name for the questions about it."""
+    """Store the present value of a learner's name, so that questions about it are answered with this value."""
     _kept[name] = get_ipython().user_ns.get(name, _MISSING)
 
 
 def serve() -> None:
-    """Answer the grader's questions about one exercise after the other, until the grader has closed every
-    connection.
-    """
+    """Answer the grader's questions, one exercise at a time, until the grader has closed every connection."""
     names: dict[str, Any] = get_ipython().user_ns
     for name, connection in connections:
         dead, alive = os.pipe()
