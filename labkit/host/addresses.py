@@ -1,7 +1,7 @@
-"""Find the address of an external server: the one that the user named, or that of the server that labkit started.
+"""Find the address of a PostgreSQL or Kafka server: the one that the user named, or the one that labkit started.
 
-Many processes open a store, and each of them looks here. labkit's own server writes its address into the user's cache
-folder. The address of a user's server stays in the environment, so that no password reaches a file.
+Every process that opens a store looks here. labkit's own server writes its address into the user's cache folder. The
+address of a user's server stays in the environment, so that no password reaches a file.
 """
 
 import os
@@ -32,9 +32,7 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 
 
 def note(service: str) -> Path | None:
-    """Return the file in which labkit's own server of this name publishes its address; None for a user
-    without a home.
-    """
+    """Return the file that holds the address of labkit's own `service`; None for a user without a home."""
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 

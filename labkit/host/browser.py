@@ -1,4 +1,4 @@
-"""Python inside a browser, as in the course's notebooks without an installation: what differs there.
+"""Detects Python inside a browser, which runs the course's notebooks without an installation.
 
 A browser starts no processes and opens no connections to servers. So it runs the simulators, the questions and the
 exercises, but no real Spark, PostgreSQL or Kafka.
@@ -14,5 +14,7 @@ INSTALL = "pip install 'labkit[lab]', then open this notebook with labkit lab"
 
 
 def needs_installation(what: str) -> NeedsInstallation:
-    """Return the error that says that a browser cannot do `what`, and how to install the lab."""
+    """Return the error for a function that a browser cannot do; `what` names it, and the message says how to install
+    labkit.
+    """
     return NeedsInstallation(f"{what} needs real processes, which a browser does not have: {INSTALL}.")

@@ -9,10 +9,10 @@ from pathlib import Path
 from labkit.core.errors import InvalidInput
 
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
-"""The head of a changed section in a diff: the first new line and the number of new lines (1 if it is not given)."""
+"""The head of a hunk (changed section) in a diff: the first new line, and the number of new lines (1 if left out)."""
 
 EVERY_LINE = range(1, 1 << 31)
-"""The changed lines of a file that git does not know yet."""
+"""The changed lines of an untracked file: all of them."""
 
 
 @dataclass(frozen=True)
@@ -60,5 +60,5 @@ def _git(revision: str, folder: Path, *words: str) -> str:
         raise InvalidInput(f"--since {revision}: git is not installed; install it, or leave --since out.") from None
     if done.returncode:
         why = done.stderr.strip().splitlines()[-1:] or ["there is no such revision"]
-        raise InvalidInput(f"--since {revision}: git cannot compare {folder} with it ({why[0][:200]}).")
+        raise InvalidInput(f"--since {revision}: git cannot compare {folder} with this revision ({why[0][:200]}).")
     return done.stdout

@@ -3,7 +3,7 @@
 An archive (AppCDS) contains the classes of Spark, or of Kafka's broker, parsed and verified, so that a JVM starts some
 seconds sooner. It is in the user's cache folder, under a name that depends on JDK, PySpark and class path. A JVM
 ignores an archive that does not fit, and everything works without one. `labkit.spark.fast.archive`, or a Kafka broker
-that stops, creates archives.
+when it stops, creates archives.
 """
 
 import hashlib
@@ -40,7 +40,9 @@ def archive_path(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the archive that a JVM may use: complete, and writable by nobody but the user; otherwise None."""
+    """Return the path of a complete archive that nobody but the user can write, so that a JVM may use it; otherwise
+    None.
+    """
     path = archive_path(java, jars)
     return path if path is not None and _is_own(path) and _is_sealed(path) else None
 
@@ -59,11 +61,11 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def seal(path: Path) -> None:
-    """Mark the archive as complete, as the last step of its creation.
+    """Mark the archive as complete with a seal, a file that holds its size and time; the last step of its creation.
 
     If the archive changes afterwards, it is no longer used.
     """
-    # The seal contains the archive's present size and time, so that any later write breaks it.
+    # Written aside and renamed, so that a seal is complete or absent.
     unfinished = _seal_of(path).with_suffix(".part")
     unfinished.write_text(_state(path), encoding="ascii")
     unfinished.replace(_seal_of(path))
@@ -97,9 +99,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _digest(java: Java, jars: Path) -> str:
-    """Return a digest of everything that must be unchanged for a JVM to use an archive: the JVM itself and
-    every jar.
-    """
+    """Return a digest of what must be unchanged for a JVM to use an archive: the JVM itself and every jar."""
     parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()

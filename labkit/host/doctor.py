@@ -107,9 +107,7 @@ def _python() -> Finding:
 
 
 def _extra(name: str) -> Finding:
-    """Report whether an optional extra of labkit is installed, such as `labkit[spark]`. Nothing in the base
-    needs one.
-    """
+    """Report whether an optional extra such as `labkit[spark]` is installed; the base of labkit needs none."""
     absent = sorted({label for package, label in EXTRAS[name].items() if not is_installed(package)})
     detail = f"missing: {', '.join(absent)}" if absent else "installed"
     return _finding(f"labkit[{name}]", not absent, detail, f"pip install 'labkit[{name}]'", required=False)
@@ -131,7 +129,7 @@ def _java() -> Finding:
 
 
 def _pyspark() -> Finding:
-    """Report whether the installed PySpark is a supported version. A missing PySpark is no failure."""
+    """Report whether the installed PySpark is a supported version. A missing PySpark is not a failed requirement."""
     remedy = "pip install 'labkit[spark]'"
     try:
         read = version("pyspark")
@@ -167,9 +165,7 @@ def _standby() -> Finding:
 
 
 def _archive() -> Finding:
-    """Report whether there is a class-data archive for the JVM; without one, starts are slower and nothing else
-    changes.
-    """
+    """Report whether there is a class-data archive for the JVM; without one, Java only starts more slowly."""
     remedy = (
         f"for faster starts, run labkit doctor --prepare, which creates one (about {SECONDS} s once, {MEGABYTES} MB)"
     )
@@ -181,7 +177,7 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Report which ways of starting faster are allowed; forbidding one costs time and nothing else."""
+    """Report which ways of starting processes faster are allowed; forbidding one only costs time."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())
@@ -230,7 +226,7 @@ def _nearest(folder: Path) -> Path:
 
 
 def _service(name: str) -> Finding:
-    """Report the state of a server, which only the store of the same name needs."""
+    """Report the state of a server (PostgreSQL or Kafka), which only the store of the same name needs."""
     remedy = f"needed only for --store {name}: labkit services up {name}"
     try:
         status = service(name).status()

@@ -1,8 +1,8 @@
-"""Crash-safe files: whenever a process dies, a file has its old content or its new one, and a line is complete or
-absent.
+"""Writes files crash-safely: whenever a process dies, a file has its old content or its new one, and a line is complete
+or absent.
 
 SIGKILL loses nothing that the kernel has received; fsync protects against a power cut. `explained` turns an `OSError`
-into a sentence for the user; all other functions let it pass.
+into a sentence for the user; all other functions raise it unchanged.
 """
 
 import errno
@@ -20,7 +20,9 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError
 
 _TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp")
 _TORN = b" <- torn\n"
-"""The mark that ends a line which its writer did not finish before it died; no line of JSON ends like this."""
+"""The mark that `append_line` adds to a line whose writer died before it was complete; no line of JSON ends
+like this.
+"""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -35,7 +37,7 @@ def temporary(path: Path) -> Path:
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether `temporary` created this name. Such a file has no meaning once its writer is dead."""
+    """Return whether `temporary` created this name. Such a file is useless once its writer is dead."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
@@ -56,19 +58,19 @@ def replace(path: Path, content: bytes | str) -> None:
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
-        # After this block nothing has to be undone: the name is in place, and only a loss of power can still remove it.
+        # After this block nothing has to be undone, because the file has its final name.
         raise
     sync_folder(path.parent)
 
 
 def make_folder(path: Path) -> None:
-    """Create the folder and its missing parents, so that their existence survives a power cut."""
+    """Create the folder and its missing parents, and sync them so that they survive a power cut."""
     if path.is_dir():
         return
-    # From the top down, each synced in its parent folder: a folder whose own name is lost takes its whole content
+    # From the top down, each synced in its parent folder: if a folder's own name is lost, so is its whole content.
     # along.
     make_folder(path.parent)
-    # Another process may create it between the check and this line, which is just as good.
+    # Another process may create it between the check and this line.
     path.mkdir(exist_ok=True)
     sync_folder(path.parent)
 
@@ -84,10 +86,10 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the folder's lock within a `with` block, against other processes and threads.
+    """Lock the folder within a `with` block, against other processes and threads.
 
-    The kernel releases the lock when its holder dies. Raises `BlockingIOError` if somebody else holds the lock and
-    `wait` is false.
+    The kernel releases the lock when its holder dies. Raises `BlockingIOError` if another process or thread holds the
+    lock and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -104,7 +106,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
     A live process holds the lock of its folder, so a folder without a lock belongs to a killed one.
     """
-    # Under one lock for all processes here: between the creation of a folder and its own lock another process would
+    # Under the lock of `place`: between the creation of a folder and its own lock another process would otherwise
     # delete it as that of a dead process.
     with locked(place):
         for left in place.glob(f"{prefix}*"):

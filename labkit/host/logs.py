@@ -1,7 +1,4 @@
-"""Read a user's input files line by line: validated, limited in size, with errors that name the line and the remedy.
-
-Each line becomes a plain value, or one sentence that says where the file is wrong; nothing here interprets the values.
-"""
+"""Read a user's input files line by line: validated, limited in size, with errors that name the line and the remedy."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -81,8 +78,9 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 
 
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
-    """Return one line of a text file, decoded. Raises `InvalidInput` with the file, the line (from 1) and
-    the remedy.
+    """Return one line of a text file, decoded from UTF-8.
+
+    Raises `InvalidInput` with the file, the line (from 1) and the remedy.
     """
     _refuse_long(raw, path, offset)
     try:
@@ -91,14 +89,14 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
         reason = _reason(raw, error)
         raise InvalidInput(f"{path}, line {offset + 1}: {reason}; save the text as UTF-8.") from None
     if "\0" in line:
-        raise InvalidInput(f"{path}, line {offset + 1}: binary data, not text; name a text in UTF-8.")
+        raise InvalidInput(f"{path}, line {offset + 1}: binary data, not text; name a text file in UTF-8.")
     return line
 
 
 def log_lines(path: Path) -> Iterator[bytes]:
-    """Yield the raw lines of a file without their line ends.
+    """Yield the raw lines of a file without their line ends. Raises `InvalidInput` if the file cannot be read.
 
-    A line that is longer than the limit is cut two bytes above the limit, so that the caller can reject it.
+    A line that is longer than `MAX_LINE` is cut two bytes above that, so that the caller can reject it.
     """
     try:
         with path.open("rb") as file:

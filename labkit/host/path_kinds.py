@@ -1,4 +1,4 @@
-"""The kinds of command-line options whose value is a path.
+"""Defines the kinds of command-line options whose value is a path.
 
 All other kinds are in `labkit.core.kinds`, which may not use the file system.
 """
@@ -20,7 +20,7 @@ class AnyPath(Kind[Path]):
         self.metavar = metavar
 
     def read(self, word: object) -> Path:
-        """Return the path. Raises `Unfit` for an empty text, which `Path` would take for the working folder."""
+        """Return the path. Raises `Unfit` for an empty text, which `Path` would read as the working folder."""
         if not isinstance(word, str | Path) or word == "":
             raise Unfit(self.unmatched)
         return Path(word)
@@ -30,9 +30,7 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """The kind of an option whose value is a path that is made absolute, so that a printed command works in
-    any folder.
-    """
+    """The kind of an option whose value is made an absolute path, so that a printed command works in any folder."""
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()

@@ -1,4 +1,4 @@
-"""Find the line of Python at which a stopped thread of another process stands, from outside of that process.
+"""Find the line of Python that a stopped thread of another process is executing.
 
 The kernel holds the thread in a system call, so its stack does not change meanwhile. PyStack reads the stack from the
 process's memory. It runs in this process, because Yama, a security module of Linux, may allow that only to an ancestor
@@ -31,7 +31,9 @@ class Line(NamedTuple):
     function: str
     """The name of the function; `<module>` for code outside of functions."""
     own: bool = True
-    """Whether the thread itself stands there; otherwise it is a library's thread, and another thread stands there."""
+    """Whether the stopped thread itself executes the line; False if another thread does, and the stopped one is a
+    library's.
+    """
 
     def __str__(self) -> str:
         other = "" if self.own else ", through another thread"
@@ -62,11 +64,11 @@ def command_line(process: int) -> tuple[str, ...]:
 
 
 def line_of(thread: int, process: int) -> Line | None:
-    """Return the innermost line of the user's code at which a thread of a Python process stands.
+    """Return the innermost line of the user's code that a thread of a Python process is executing.
 
     A thread without any code of the user belongs to a library, as a producer's sender does. Then the result is the line
-    at which the only thread with code of the user stands. The result is None if there is no such line, or if it cannot
-    be read.
+    of the only other thread with code of the user. The result is None if there is no such line, or if it cannot be
+    read.
     """
     folder = _folder(process)
     others = []
@@ -87,7 +89,7 @@ def _threads(process: int) -> list[Any]:
     for method in (StackMethod.ELF_DATA, StackMethod.AUTO):
         # An interpreter that starts or ends may look like anything, and only a line is lost.
         with suppress(Exception):
-            # The held thread stands still anyway; the others go on, so that nobody waits for this.
+            # The kernel already holds the thread; the others continue meanwhile.
             return list(
                 get_process_threads(
                     process, stop_process=False, native_mode=NativeReportingMode.OFF, locals=False, method=method
@@ -104,7 +106,7 @@ def _folder(process: int) -> Path:
 
 
 def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None:
-    """Return the last of these frames, which are ordered from the outermost inwards, that is the user's."""
+    """Return the line of the innermost frame with code of the user, or None; `frames` begin with the outermost."""
     for frame in reversed(list(frames)):
         file = frame.code.filename
         if _LIBRARY.search(file):

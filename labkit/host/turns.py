@@ -1,8 +1,8 @@
-"""Turns of real runs on a machine that several learners share: so many at a time, first come, first served.
+"""Limits how many runs are under way at a time on a machine that several learners share: first come, first served.
 
-LABKIT_TURNS=2 allows two at a time, of all users together who see the same folder; without it nobody waits. A turn is a
-file with a lock of its process (flock), so a process that dies gives its turn back, whatever killed it. The file's name
-says who comes first: those who have their turn, then runs in the order of their arrival, then preparations, which are
+LABKIT_TURNS=2 allows two at a time, for all users together who use the same folder; without it no run waits. A turn is
+a file that its process locks (flock), so a process that dies gives its turn back, even after SIGKILL. The files' names
+sort in this order: runs that have their turn, then runs in the order of their arrival, then preparations, which are
 only made while no run waits.
 """
 
@@ -23,22 +23,22 @@ VARIABLE = "LABKIT_TURNS"
 FOLDER = Path("/tmp/labkit-turns")  # noqa: S108  # for all users of the machine, and opened with care
 _FORM = re.compile(r"([1-9][0-9]{0,2})(?::(/.+))?")
 _POLL = 0.2
-"""The seconds between two looks of somebody who waits."""
+"""The seconds between two checks whether a waiting run may start."""
 _serial = itertools.count()
 
 
 class Rank(StrEnum):
-    """The first character of a ticket's name; a smaller one comes first."""
+    """The first character of a ticket's file name; a smaller one comes first in the queue."""
 
     HAS_TURN = "0"
     RUN = "1"
     PREPARATION = "2"
-    """Something that makes a later run faster, as a warm driver does."""
+    """Work that makes a later run faster, such as starting a Spark driver in advance."""
 
 
 @dataclass(frozen=True)
 class Turns:
-    """The value of LABKIT_TURNS: how many turns there are at a time, and the folder of their tickets."""
+    """The value of LABKIT_TURNS: how many runs may be under way at a time, and the folder of the tickets."""
 
     most: int
     folder: Path = FOLDER
@@ -62,10 +62,11 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
 
 @contextmanager
 def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
-    """Wait for a turn, and keep it during the block. Without LABKIT_TURNS nobody waits.
+    """Wait for a turn, and keep it during the block. Without LABKIT_TURNS there is no wait.
 
-    While it waits, `waits` is called several times a second with the number of those who must end before; an exception
-    that it raises gives the place up. Raises `InvalidInput` for a variable or folder that cannot be used.
+    While it waits, `waits` is called several times a second with the number of runs that must end before; an exception
+    that `waits` raises gives up the place in the queue. Raises `InvalidInput` for a variable or folder that cannot be
+    used.
     """
     asked = turns()
     if asked is None:
@@ -98,7 +99,7 @@ class _Ticket:
         # The monotonic clock is one for all processes of a machine, so names are in the order of arrival.
         self._name = f"{rank}-{time.monotonic_ns():020}-{os.getpid()}-{next(_serial)}"
         with ExitStack() as stack:
-            # Never through a link: its owner might lead this process into a folder of its user.
+            # Never through a link, which another user could point at a folder of this process's user.
             self._queue = os.open(asked.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             stack.callback(os.close, self._queue)
             with self._gate():
@@ -115,7 +116,7 @@ class _Ticket:
             os.unlink(self._name, dir_fd=self._queue)
 
     def take(self) -> int:
-        """Take the turn if that is allowed, and return 0, or else how many must end before."""
+        """Take the turn if that is allowed and return 0; otherwise return the number of runs that must end before."""
         with self._gate():
             names = os.listdir(self._queue)  # noqa: PTH208  # of a folder that is only known by its descriptor
             ahead = sum(self._is_alive(name) for name in names if name < self._name)
@@ -127,7 +128,7 @@ class _Ticket:
 
     @contextmanager
     def _gate(self) -> Iterator[None]:
-        """Let only one process at a time write or look at tickets."""
+        """Lock the queue in the block, so that only one process at a time writes or reads tickets."""
         fcntl.flock(self._queue, fcntl.LOCK_EX)
         try:
             yield
@@ -135,7 +136,7 @@ class _Ticket:
             fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def _is_alive(self, name: str) -> bool:
-        """Return whether the process of a ticket lives; the ticket of a dead one is removed if this user may."""
+        """Return whether the process of a ticket lives; delete a dead one's ticket if this user may."""
         if name[:1] not in {*Rank}:
             return False
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Child processes: start one, exchange events with it, wait for it, prove that it is dead, and end it with its parent.
+"""Starts child processes, exchanges events with them, proves that they are dead, and ends them with their parent.
 
 The package does not know what the processes run.
 """
 
 ENDS_WITH_PARENT = "LABKIT_ENDS_WITH_PARENT"
-"""The environment variable with which a program that starts `labkit` makes labkit end together with that program."""
+"""The environment variable that makes `labkit` end together with the program that started it."""

@@ -1,8 +1,8 @@
-"""The parent's side of one supervised driver process: start the supervisor, read its events, and end it safely.
+"""Runs one supervised driver process from its parent, the runner: starts its supervisor, reads events, and ends both.
 
-The parent is called the runner. The only order to the supervisor itself is to close its pipe: it then kills the
-driver's session and ends. So a runner that dies, in whatever way, takes its driver with it. This module kills only if a
-supervisor no longer reacts.
+The runner has only one way to stop a supervisor: it closes the supervisor's pipe, and the supervisor kills the driver's
+session and ends. So a runner that dies, for whatever reason, takes its driver with it. This module itself kills only if
+a supervisor no longer reacts.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ END_PATIENCE = 60.0
 """The seconds within which a supervisor must have killed its driver's session after its pipe was closed."""
 
 _BETWEEN_DRIVER_AND_SUPERVISOR = Started | Struck | AwaitsKill
-"""Events with which a driver asks its supervisor to act, so the runner ignores them.
+"""Events that a driver sends to its supervisor, so the runner ignores them.
 
 The supervisor reports what it did with an event of its own.
 """
@@ -72,9 +72,9 @@ class SupervisedDriver:
             self._supervisor.stdout.close()
 
     def _end_by_force(self) -> None:
-        """Kill supervisor and driver as a last resort, if the supervisor does not end.
+        """Kill supervisor and driver, because the supervisor does not end.
 
-        A supervisor that was stopped by a signal kills nobody, and its driver would wait forever.
+        A supervisor that was stopped by a signal kills no process, and its driver would wait forever.
         """
         self._supervisor.kill()
         self._supervisor.wait()
@@ -93,7 +93,7 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, order: RunQueries) -> None:
-        """Send an order to a driver that waits for one. If the driver is dead, the events will show it."""
+        """Send an order to a waiting driver. A dead driver gets none; `events` reports its death."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._supervisor.stdin.write(wire.encode(order))
@@ -106,18 +106,17 @@ class SupervisedDriver:
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """Yield the events of driver and supervisor in order; the last one carries the proof that the driver's session
-        has ended.
+        """Yield the events of driver and supervisor in order; the last one proves that the driver's session has ended.
 
-        Raises `JobFailed` if nothing happens for the `patience` of this driver, and `ProtocolError` for an event that
-        is not allowed in the current state, or if there is no proof.
+        Raises `JobFailed` if no event arrives for `patience` seconds, and `ProtocolError` for an event that is not
+        allowed in the current state, or if there is no proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(self._supervisor.stdout, selectors.EVENT_READ)
             while True:
-                # A silent pipe is checked once a second, because only the clock can tell that nothing more will come.
+                # Wakes up once a second, to check whether the driver has been silent for too long.
                 if not selector.select(timeout=1.0):
                     self._lose_patience(silent_since)
                     continue

@@ -1,4 +1,4 @@
-"""The events that labkit's own processes exchange: a driver's reports, and its supervisor's additions.
+"""Defines the events that labkit's own processes exchange: a driver's reports, and its supervisor's additions.
 
 On a pipe, each event is one line of JSON whose field `event` names it. `labkit.host.processes.protocol` defines which
 event may follow which.
@@ -25,7 +25,7 @@ class Waits(Event, frozen=True, tag="waits"):
     """
 
     ahead: int
-    """How many runs must end before."""
+    """The number of runs that must end before this one starts."""
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
@@ -67,14 +67,12 @@ class Begun(QueryEvent, frozen=True, tag="begun"):
 
 
 class Recovered(QueryEvent, frozen=True, tag="recovered"):
-    """The sink's recovery before the query has ended, and the query starts."""
+    """The recovery of the query's sink is complete, and the query starts."""
 
     steps: list[str]
     """The steps of the recovery, each as a sentence."""
     at: float | None = None
-    """The time of the event in seconds since the epoch, by the driver's clock; no part of the query has run
-    before it.
-    """
+    """The time of the event in seconds since the epoch, by the driver's clock; the query starts after it."""
 
 
 class Parked(QueryEvent, frozen=True, tag="parked"):
@@ -126,7 +124,7 @@ class Idle(Event, frozen=True, tag="idle"):
     """All queries of the driver have ended, and the driver waits for others."""
 
     left: list[str]
-    """Descriptions of everything that queries left open or hanging in the driver."""
+    """Descriptions of what the queries left behind in the driver, such as open connections and threads that hang."""
 
 
 class AwaitsKill(Event, frozen=True, tag="awaits_kill"):
@@ -166,9 +164,7 @@ class Killed(Event, frozen=True, tag="killed"):
 
 
 class Died(Event, frozen=True, tag="died"):
-    """The driver's process ended although its supervisor did not kill it; the supervisor then killed the rest of the
-    session.
-    """
+    """The driver's process ended without its supervisor's kill; the supervisor then killed the rest of the session."""
 
     proof: Proof
 

@@ -1,4 +1,4 @@
-"""The executors of one Spark application on this host, observed from outside: list them, kill one, wait for their end.
+"""Lists the executors of one Spark application on this host, from outside; kills one, or waits for their end.
 
 An executor of a standalone cluster is a child of a worker and not of the driver. It ends by itself once it notices that
 its driver is gone, and may write until then. Executors on other hosts cannot be observed here; only the store can
@@ -32,7 +32,7 @@ class Executors:
 
     def look(self) -> list[int]:
         """Return the ids of the living executors and their descendants, in numerical order."""
-        # Added to the results of earlier looks, because after an executor has ended, nothing tells any more to whom its
+        # Added to the results of earlier looks, because after an executor has ended, nothing shows any more to which
         # Python processes belonged.
         for backend in self._backends():
             self._members.update(_family(backend))
@@ -59,9 +59,9 @@ class Executors:
         return kill_all(living, KILL_SECONDS)
 
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
-        """After the driver's death, wait until no executor is left, and return how the executors ended.
+        """After the driver's death, wait until no executor is left, for `GONE_SECONDS` at most; return how they ended.
 
-        `outlived` are the processes that were alive when the driver was dead.
+        `outlived` are the ids of the executor processes that were alive at the driver's death.
         """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:

@@ -1,8 +1,8 @@
-"""The command line of every Python process that labkit starts for its own programs.
+"""Builds the command line of every Python process that labkit starts for its own programs.
 
 With `-m` or `-c`, Python looks for modules in the working folder first. That folder may be a student's: a `json.py` in
 it would run with the rights of the instructor who grades there. `-P` leaves the working folder out. PYTHONPATH stays,
-because it is how a checkout, a test or a user says where modules are, unless it names the working folder by accident
+because a checkout, a test or a user names module folders with it, unless it names the working folder by accident
 (`check_python_path`).
 
 A program that has to import a user's module (`labkit.crashtest.subject.reach`) is started in the same way, and adds the
@@ -24,9 +24,8 @@ def own_python(*words: str) -> list[str]:
 def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
     """Raise `InvalidInput` if an entry of PYTHONPATH is empty or relative, because it then names the working folder.
 
-    Commands that work on files of unknown people call this. It cannot undo a `sitecustomize.py` of such a folder, which
-    Python runs before any code of labkit. But it stops the next import, and tells the user while the folder is still
-    harmless.
+    Commands that read files of strangers, such as submissions, call this. A `sitecustomize.py` in the working folder
+    has already run by then, but the check prevents further imports from it.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

@@ -1,4 +1,4 @@
-"""Wait to be killed by another process, because a process that signals itself might run on past its own signal."""
+"""Lets a process wait to be killed by another one, because a process that signals itself may run on for a moment."""
 
 import threading
 from typing import Never

@@ -1,4 +1,4 @@
-"""The order in which events may occur: one table for a driver, and one for each of its queries.
+"""Checks the order of events, with one state table for a driver and one for each of its queries.
 
 The supervisor checks its driver's events against these tables, and the runner checks the supervisor's events against
 the same tables. An event that cannot be decoded, or that is out of order, proves nothing, so both refuse it.
@@ -19,7 +19,7 @@ class ProtocolError(JobFailed):
 
 
 class DriverState(StrEnum):
-    """The states of a driver process, between which its events move it."""
+    """The states of a driver process; each event moves it to the next state."""
 
     ABSENT = "not started"
     STARTING = "starting"
@@ -30,7 +30,7 @@ class DriverState(StrEnum):
 
 
 class QueryState(StrEnum):
-    """The states of a query within one driver, between which the query's events move it."""
+    """The states of a query within one driver; each event of the query moves it to the next state."""
 
     ABSENT = "not begun"
     OPENING = "opening"
@@ -111,7 +111,7 @@ STILL: Mapping[type[events.Event], frozenset[QueryState]] = {
     events.Idle: frozenset({QueryState.OVER}),
     events.AwaitsKill: frozenset({QueryState.OVER, QueryState.PARKED}),
 }
-"""Events of a driver that are allowed only while each of its queries is in one of these states."""
+"""For each of these events of a driver, the states in one of which each of its queries has to be."""
 
 
 OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
@@ -121,14 +121,12 @@ OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
 
 
 class Conversation:
-    """The state of one driver and its queries, derived from the events so far; each new event is checked against the
-    tables.
-    """
+    """The state of one driver and its queries after the events so far; checks each new event against the tables."""
 
     def __init__(self, forbidden: frozenset[type[events.Event]] = frozenset()) -> None:
         """Begin with a driver that is not started.
 
-        `forbidden` are events that may not come through this pipe, although the tables allow them.
+        `forbidden` are types of events that this pipe refuses although the tables allow them.
         """
         self._forbidden = forbidden
         self.state = DriverState.ABSENT
@@ -136,8 +134,8 @@ class Conversation:
         self._lines = wire.Lines()
 
     def take(self, event: AnyEvent) -> None:
-        """Move to the state that follows the event. Raises `ProtocolError` for an event out of order, and then keeps
-        the state.
+        """Move to the state that follows the event. Raises `ProtocolError` for an event out of order; the state then
+        stays.
         """
         after = DRIVER[self.state].get(type(event))
         if after is None:
@@ -178,7 +176,7 @@ class Conversation:
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
                 f"the process that watches the driver ended without a report while the driver was {self.state}, so the "
-                "run proves nothing; repeat it."
+                "run proves nothing; repeat the run."
             )
 
 
@@ -188,7 +186,7 @@ def _refused(event: object, state: str) -> ProtocolError:
         problem = f"the event {config.tag!r} is out of order"
     else:
         problem = f"an event cannot be decoded ({event})"
-    return ProtocolError(f"{problem} while {state}, so the run proves nothing.")
+    return ProtocolError(f"{problem} while {state}, so the run proves nothing; repeat the run.")
 
 
 class Launch(Struct, frozen=True):
@@ -203,11 +201,13 @@ class Launch(Struct, frozen=True):
     """Encoded instructions that only the driver's module can decode."""
     environment: dict[str, str] = {}
     own_folder: bool = False
-    """Whether the folder of `scratch` and `log` is this driver's alone; it is removed if nobody waits for it."""
+    """Whether the folder of `scratch` and `log` is this driver's alone; it is removed if the runner ends before the
+    driver.
+    """
 
 
 class RunQueries(Struct, frozen=True, tag_field="order", tag="run"):
-    """The order from a runner to a waiting driver to run queries; there is no other order."""
+    """The order from a runner to a waiting driver to run queries; no other order exists."""
 
     queries: list[Raw]
     """Encoded queries that only the driver's module can decode."""

@@ -1,4 +1,4 @@
-"""Processes by session: list the processes of a session, and kill all of them. No other module kills in a loop.
+"""Lists the processes of a session, and kills all of them; no other module kills in a loop.
 
 Killing a server's process group is not enough if the server creates groups of its own, as each PySpark daemon does, but
 all its processes stay in the session in which the server was started.
@@ -49,7 +49,7 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
     """Send SIGKILL to every process that `living` returns, and repeat until it returns none, for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
-    # A process that is about to be killed may still fork, so only a look that finds no process is enough.
+    # A process that is about to be killed may still fork, so the loop ends only when it finds no process.
     while left := living():
         for pid in left:
             _kill(pid)
@@ -61,9 +61,7 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """Send SIGKILL to every process of a session except `spare`, and repeat until none is left, for at most
-    `seconds`.
-    """
+    """Send SIGKILL to every process of a session except `spare` until none is left, for at most `seconds`."""
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)
 
 

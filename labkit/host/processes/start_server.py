@@ -1,4 +1,4 @@
-"""Start a server in its own session; a tethered server ends when the process that asked for it ends, in whatever way.
+"""Start a server in its own session; a tethered server ends when the process that asked for it ends, even by SIGKILL.
 
     python -m labkit.host.processes.start_server tethered|detached LOG COMMAND...
 

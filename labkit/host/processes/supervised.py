@@ -1,4 +1,4 @@
-"""A driver's side of its supervision: report events, take orders, and end its own session if the supervisor is gone.
+"""Connects a driver process to its supervisor: reports events, receives orders, and kills its own session if that dies.
 
 Both kinds of driver, for word-count runs and for the crash test, begin with `serve`. This module kills nothing outside
 of the driver's own session.
@@ -23,10 +23,10 @@ from labkit.host.processes.sessions import empty_session
 from labkit.host.processes.tether import until_parent_ends
 
 orders: "queue.SimpleQueue[RunQueries]" = queue.SimpleQueue()
-"""The orders that the runner sent to this driver through standard input, and that it has not carried out yet."""
+"""The orders from the runner, read from standard input, that this driver has not carried out yet."""
 
 _channel = [1]
-"""The file descriptor for events: a copy of standard output that output of other code cannot reach."""
+"""The file descriptor for events, in a list: a copy of standard output, to which no other code prints."""
 
 _writing = threading.Lock()
 
@@ -40,9 +40,7 @@ def report(*events: AnyEvent) -> None:
 
 
 def serve(run: Callable[[Launch], None]) -> Never:
-    """Run the main program of a driver, `python -m MODULE LAUNCH`: call `run` with the launch, then wait
-    for the kill.
-    """
+    """Run a driver, `python -m MODULE LAUNCH`: call `run` with the decoded LAUNCH file, then wait to be killed."""
     # Libraries and the JVM print to standard output at any time, and a stray line among the events would look like an
     # event out of order.
     _channel[0] = os.dup(1)
@@ -57,12 +55,12 @@ def serve(run: Callable[[Launch], None]) -> Never:
 
 
 def _die_with_supervisor() -> None:
-    """Kill this driver's session when the supervisor's end of standard input closes, because nobody else can do it
-    then.
+    """Kill this driver's session when standard input closes, because the supervisor, which would kill it, is
+    then dead.
     """
     until_parent_ends(_take)
     own = os.getpid()
-    # All other processes first, because a dead process cannot kill the rest. Without a time limit, because nobody else
+    # This process last, because a dead process cannot kill the rest. Without a time limit, because no other process
     # would try again.
     empty_session(os.getsid(0), math.inf, spare=own)
     os.kill(own, signal.SIGKILL)

@@ -1,9 +1,9 @@
-"""The supervisor of one driver: start it in its own session, kill every process of that session, and prove the kill.
+"""Starts one driver in a session of its own, kills every process of that session in the end, and proves the kill.
 
-A supervisor lives in a session of its own, with one pipe to the runner and one to the driver, so it is never among the
-killed. If the runner's pipe closes, the runner is dead and the driver is killed too. Executors of a Spark cluster are
-in other sessions: they end by themselves, which the proof also records, or the supervisor kills one on request. A
-supervisor loads neither pyspark nor the sinks.
+A supervisor is in another session than its driver, with one pipe to the runner and one to the driver, so it never kills
+itself. If the runner's pipe closes, the runner is dead, and the supervisor kills the driver too. Executors of a Spark
+cluster are in other sessions: they end by themselves, which the proof also records, or the supervisor kills one on
+request. A supervisor loads neither pyspark nor the sinks.
 """
 
 import contextlib
@@ -38,9 +38,7 @@ from labkit.host.processes.protocol import OF_THE_SUPERVISOR, Conversation, Laun
 from labkit.host.processes.sessions import empty_session
 
 KILL_PATIENCE = 30.0
-"""The seconds within which SIGKILL must end all processes of a session; one in uninterruptible sleep may
-take longer.
-"""
+"""The seconds within which SIGKILL must end all processes of a session; uninterruptible sleep may take longer."""
 
 
 class Supervisor:
@@ -76,7 +74,7 @@ class Supervisor:
             self._say(Started(self._driver.pid))
             ending = self._follow()
             self._say(ending(self._empty_session()))
-        # Nobody reads any more, which means that the runner is dead, so the driver is ended without a report.
+        # The pipe has no reader, so the runner is dead, and the driver is ended without a report.
         except BrokenPipeError:
             self._unwanted = True
             self._empty_session()
@@ -135,9 +133,7 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """Do the supervisor's own part after an event of the driver: on a cluster, kill an executor if a task waits for
-        that.
-        """
+        """Note the application of a driver on a cluster, and kill the executor of a task that waits for that."""
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):
@@ -147,7 +143,7 @@ class Supervisor:
         try:
             if self._executors is None or struck.executor is None:
                 raise ProtocolError(
-                    f"the driver runs without a cluster, so it has no executor {struck.executor} to kill."
+                    f"the driver cannot have executor {struck.executor} killed, because it runs without a cluster."
                 )
             emptied = self._executors.kill(struck.executor)
         except LabError as error:
@@ -164,8 +160,7 @@ class Supervisor:
             # Before the kill, so that the processes of an executor that ends first are already known.
             self._executors.look()
         emptied = empty_session(self._driver.pid, KILL_PATIENCE)
-        # Only the parent learns by which signal a process died, and this process is the
-        # driver's parent.
+        # Only its parent, this process, learns by which signal the driver died.
         code = self._driver.wait()
         executors = None
         if self._executors is not None:

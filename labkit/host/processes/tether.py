@@ -1,10 +1,11 @@
-"""A guard process ends a resource, such as a server, together with the process that asked for it, even after SIGKILL.
+"""Ends a resource, such as a server, together with the process that asked for it, even after SIGKILL: with a guard
+process.
 
     with tethered("labkit.host.servers.tethered", "kafka") as server: ...      the asking process
     serve_tethered(begin, end)                                      the guard, `python -m` that module
 
 The guard, in its own session, creates the resource, reports it, and waits on a pipe whose other end only the asking
-process holds. The kernel closes that end whatever the process dies of; then the guard ends the resource. Drivers
+process holds. The kernel closes that end however the process dies; then the guard ends the resource. Drivers
 (`labkit.host.processes.supervised`) and supervisors wait on such a pipe too. A tethered resource is deleted in the end,
 so keep nothing in it.
 """
@@ -73,7 +74,7 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
 
 
 def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
-    """Be the guard of a resource: create it by `begin`, report it, and end it by `end` when the pipe closes.
+    """Act as the guard of a resource: create it by `begin`, report it, and end it by `end` when the pipe closes.
 
     If the creation fails, report the reason and call `end` at once.
     """
@@ -103,8 +104,8 @@ def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> Non
 def end_with_parent() -> None:
     """Make this process end at once after its parent's death, whatever it is doing.
 
-    This is for a worker whose connection also closes when all is well, after which it still has to clean up. So only
-    the parent's death, noticed by a changed parent process id, may interrupt its work.
+    It is meant for a worker whose connection also closes in normal operation, after which the worker still cleans up.
+    So only the parent's death, noticed by a changed parent process id, interrupts its work.
     """
     # Recorded now, because an orphan gets another parent, and which one depends on the system.
     parent = os.getppid()

@@ -1,4 +1,4 @@
-"""The format in which labkit's own processes exchange values: lines of JSON.
+"""Encodes and decodes the values that labkit's own processes exchange: lines of JSON.
 
 Code that runs untrusted submissions has another format (`labkit.grading.sandbox.inside.frames`).
 """
@@ -19,8 +19,8 @@ class Unreadable(Exception):
 def encode(value: msgspec.Struct) -> bytes:
     """Return a value as one line of JSON, with its line break.
 
-    Characters that UTF-8 cannot encode, such as half of a surrogate pair in an error message, become question marks,
-    because a message must arrive whatever it quotes.
+    Characters that UTF-8 cannot encode, such as half of a surrogate pair in an error message, become question marks, so
+    that the message arrives whatever text it contains.
     """
     try:
         return msgspec.json.encode(value) + b"\n"
@@ -43,7 +43,7 @@ def raw(value: object) -> msgspec.Raw:
 
 
 class Lines:
-    """Assembles the pieces of a stream, as they arrive, into complete lines."""
+    """Joins the pieces of a stream, as they arrive, into complete lines."""
 
     def __init__(self) -> None:
         self._unread = b""
@@ -55,8 +55,8 @@ class Lines:
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Write all of the content to a descriptor without any buffer, so that it is out even if the process
-    stops at once.
+    """Write all of the content to a file descriptor without a buffer, so that it survives if the process stops
+    at once.
     """
     # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:

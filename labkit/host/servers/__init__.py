@@ -1,4 +1,4 @@
-"""The servers that labkit needs: found, started, examined and stopped, and never left behind.
+"""Finds, starts, examines and stops the servers that labkit needs, and leaves none behind.
 
 A service handles ports, files and processes, and does not know what a sink or a job is.
 """

@@ -1,4 +1,4 @@
-"""The interface of a service: a server outside of labkit's processes that can be started, examined and stopped.
+"""Defines the interface of a service: a server outside of labkit's processes that can be started, examined and stopped.
 
 A service is either labkit's own server, or the user's (`LABKIT_POSTGRES`, `LABKIT_KAFKA`); labkit never starts, stops
 or deletes anything of the user's.
@@ -28,7 +28,7 @@ class Status(NamedTuple):
 
 
 class Service(Protocol):
-    """One server that can be started, examined and stopped; each of these may be repeated without harm."""
+    """A server that can be started, examined and stopped; repeating any of these does no harm."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""labkit's own Kafka broker: one process in KRaft mode on the loopback interface, without Docker or root.
+"""Runs labkit's own Kafka broker: one process in KRaft mode on the loopback interface, without Docker or root.
 
     KafkaService().up()                    this user's broker, in the cache folder; it stays until `down`
     KafkaService(folder, tethered=True).up()   a private broker that ends with this process, however that dies
@@ -42,7 +42,7 @@ GRACE = 15.0
 """The seconds that a broker gets to stop by itself before it is killed."""
 
 ARCHIVING = 60.0
-"""The seconds that a broker gets to stop if it writes the class-data archive then.
+"""The seconds that a broker gets to stop if it writes the class-data archive while it stops.
 
 It does so only once, which takes two seconds on an idle machine.
 """
@@ -131,8 +131,7 @@ class KafkaService:
     def stop(self) -> Stopped:
         """Stop the broker in an orderly way, and return its process id and the signal.
 
-        Raises `ServiceUnavailable` if the broker is not up, or had to be killed. A tethered broker is always killed, so
-        it cannot be stopped in this way.
+        Raises `ServiceUnavailable` if the broker is not up, or had to be killed, as a tethered broker always is.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
@@ -155,8 +154,8 @@ class KafkaService:
         return [status.pid]
 
     def _read_note(self) -> BrokerNote:
-        """Return the content of `broker.json`; empty if the file is missing or damaged, because then nobody can find
-        the process.
+        """Return the content of `broker.json`; empty if the file is missing or damaged, so that the process is
+        unknown.
         """
         try:
             note: BrokerNote = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
@@ -167,13 +166,12 @@ class KafkaService:
     def _stop(self, pid: int | None) -> bool:
         """End the broker's process, by force if it takes too long, and return whether it stopped on request.
 
-        Afterwards `broker.json` says that there is no process, and keeps the ports for the next start.
+        Afterwards `broker.json` records that there is no process, and keeps the ports for the next start.
         """
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tethered)
         if self._guard is not None:
-            # Closing the guard's pipe ends the broker's session; `communicate` does
-            # that and waits.
+            # `communicate` closes the guard's pipe, which ends the broker's session, and waits.
             guard, self._guard = self._guard, None
             guard.communicate()
         note = self._read_note()
@@ -185,9 +183,7 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        """Publish the broker's address for all processes of this user, unless the broker is private to
-        another folder.
-        """
+        """Publish the broker's address for all processes of this user, unless the broker is in a private folder."""
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
@@ -288,7 +284,7 @@ class KafkaService:
             time.sleep(0.02)
 
     def _last_word(self) -> str:
-        """Return the line of the broker's log that best explains why it ended."""
+        """Return the last line of the broker's log with an error, or else its last line, cut to 200 characters."""
         try:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
         except OSError:
@@ -316,7 +312,7 @@ def _own_folder() -> Path:
 
 
 def _yours(address: str, *, required: bool) -> Status:
-    """Return the state of the user's own broker.
+    """Return the state of the user's own broker at `address`.
 
     Raises `ServiceUnavailable` if the broker is `required` and does not answer.
     """
@@ -335,9 +331,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Return whether the recorded broker process still runs; its start time is compared because process ids
-    are reused.
-    """
+    """Return whether a process still runs; its start time is compared because process ids are reused."""
     try:
         return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:

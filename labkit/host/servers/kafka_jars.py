@@ -1,11 +1,11 @@
-"""The jars of the Kafka broker, and those of Spark's Kafka source, which labkit downloads."""
+"""Names the jars of the Kafka broker and of Spark's Kafka source, which labkit downloads."""
 
 from labkit.host.jars import JarSet
 
 VERSION = "4.3.0"
 """The version of the Kafka broker.
 
-After changing a version here, write the list of sums anew with `sha256sum *.jar` in the folder of the jars.
+After changing a version here, renew the list of sums with `sha256sum *.jar` in the folder of the jars.
 """
 
 BROKER = JarSet(

@@ -1,7 +1,4 @@
-"""A small TCP server that sends each line only once: a source that a stream cannot read again after a crash.
-
-It runs in a thread of this process.
-"""
+"""A small TCP server, in a thread, that sends each line only once: a source that cannot be read again after a crash."""
 
 import contextlib
 import socket

@@ -2,7 +2,7 @@
 
 The kernel assigns ports from its own range to outgoing connections. So on a busy machine, a server whose port was
 chosen in that range finds it taken about once in some hundred starts. This module therefore chooses ports below that
-range, where only servers that name a port can be.
+range, which the kernel assigns to no connection.
 """
 
 import random
@@ -62,7 +62,7 @@ def lowest_connection_port() -> int:
 
 
 def _quiet_ports() -> Iterator[int]:
-    """Yield random ports below the kernel's own range, without end; none if that range leaves no room."""
+    """Yield random ports below the kernel's own range, without end; none if that range begins too low."""
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

@@ -1,4 +1,4 @@
-"""labkit's own PostgreSQL server, from a wheel, without Docker, root or account, or the user's, which is only examined.
+"""Runs labkit's own PostgreSQL server from a wheel, without Docker, root or account; a user's server is only examined.
 
     FOLDER/data      the cluster, with prepared transactions enabled
     FOLDER/socket    its Unix socket, which only its user can reach; there is no port
@@ -28,7 +28,7 @@ from labkit.host.servers.postgres_connection import address_of, ask, redacted
 
 USER = "labkit"
 LONGEST_SOCKET = 90
-"""The longest folder name in bytes that leaves room for the socket's name.
+"""The greatest length in bytes of the path of the socket's folder, so that the whole path of the socket fits.
 
 A socket's whole path may have 104 bytes on macOS, and 108 on Linux.
 """
@@ -66,7 +66,7 @@ class PostgresService:
         self._settings = settings
 
     def up(self) -> Status:
-        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` with the reason from its
+        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` with a reason from its
         log.
         """
         if self._named:
@@ -134,13 +134,14 @@ class PostgresService:
         for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-        # PostgreSQL refuses to start while a process of the old server is attached to
-        # its shared memory.
+        # PostgreSQL refuses to start while a process of the old server uses its shared memory.
         wait(lambda: not self._left(), STOP_SECONDS, "the killed server does not end")
         return [process.pid for process in processes]
 
     def discard(self) -> None:
-        """Stop the server immediately and remove its folder; only for a service that was created with a folder."""
+        """Stop the server immediately and delete its folder. Call this only for a service that was created with a
+        folder.
+        """
         assert self._wanted is not None
         with suppress(LabError):
             self._stop(signal.SIGQUIT, signal.SIGKILL)
@@ -162,7 +163,7 @@ class PostgresService:
 
     @property
     def address(self) -> str:
-        """Return the server's connection string. It has no password, because access to the folder is the permission."""
+        """Return the server's connection string, without a password: whoever can enter the folder may connect."""
         return address_of(self._socket(), USER)
 
     @property
@@ -176,7 +177,7 @@ class PostgresService:
     def _socket(self) -> Path:
         """Return the folder of the server's socket.
 
-        If its name would be too long for a socket address, it is a private folder elsewhere.
+        If that path is too long for a socket address, it is a private folder elsewhere.
         """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
@@ -197,8 +198,8 @@ class PostgresService:
             return None
 
     def _is_ours(self, pid: int) -> bool:
-        """Return whether this process works in the server's data folder; the id alone is not enough, as ids
-        are reused.
+        """Return whether a process works in the server's data folder; ids are reused, so the id alone proves
+        nothing.
         """
         with suppress(psutil.Error, OSError):
             process = psutil.Process(pid)
@@ -217,8 +218,7 @@ class PostgresService:
         return False
 
     def _remove_stale(self) -> None:
-        """Remove the files that a crashed server left, because PostgreSQL would take any process with the old id for
-        its own.
+        """Remove the socket and pid file of a crashed server, whose process id may now belong to another process.
 
         Raises `ServiceUnavailable` if the server still runs, but does not answer.
         """
@@ -233,7 +233,7 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that still works in the data folder; those of a killed server end a little later."""
+        """Return every process that works in the data folder; after a kill some end a little later."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
@@ -301,16 +301,16 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Publish the server's address for stores in other processes; an empty address says that it is down."""
+        """Write the server's address to the file that stores in other processes read; an empty address means that it is
+        down.
+        """
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise `ServiceUnavailable` if the folder belongs to another user, because it could be a trap in a
-    shared place.
-    """
+    """Raise `ServiceUnavailable` if another user owns the folder, who could read or replace the server's files."""
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
         raise ServiceUnavailable(
             f"{folder} belongs to another user; remove it, or set XDG_CACHE_HOME to another folder."

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, with errors as sentences that never contain a password.
+"""Opens connections to PostgreSQL, and turns its errors into sentences that never contain a password.
 
 A connection commits every statement unless BEGIN was sent. A statement waits for a lock at most `LOCK_SECONDS`; then
 the error names the lock's holder. This module knows no table.
@@ -17,7 +17,7 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError, ServiceUnavail
 from labkit.host.addresses import POSTGRES
 
 LOCK_SECONDS = 10.0
-"""The seconds that a statement waits for a lock, because an orphaned transaction would hold it forever."""
+"""The seconds that a statement waits for a lock; an orphaned transaction would hold the lock forever."""
 
 CONNECT_SECONDS = 10
 
@@ -38,7 +38,10 @@ class Server(NamedTuple):
 
 
 def connect(address: str) -> Connection:
-    """Open a connection that commits every statement. An error that it raises never contains the password."""
+    """Open a connection that commits every statement.
+
+    Raises `ServiceUnavailable` or `InvalidInput`, whose messages never contain the password.
+    """
     try:
         return psycopg.connect(
             address,
@@ -72,7 +75,7 @@ def address_of(socket: Path, user: str) -> str:
 
 
 def redacted(address: str) -> str:
-    """Return user, host, port and database of a connection string, for messages, without password or other options."""
+    """Return `USER@HOST:PORT/DATABASE` of a connection string for messages, without password and other options."""
     parts = _parts(address)
     place = f"{parts.get('host') or 'the default host'}"
     port = f":{parts['port']}" if parts.get("port") else ""
@@ -88,7 +91,7 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    """Return the error for an invalid connection string, without psycopg's own message, which may quote the
+    """Return the error for an invalid connection string; psycopg's own message is left out, as it may quote the
     password.
     """
     example = "postgresql://user:password@host:5432/database"
@@ -118,14 +121,14 @@ class Step(NamedTuple):
 
 
 BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
-"""The statements that open a transaction whose COMMIT waits for the disk as the server is configured."""
+"""The statements that open a transaction whose COMMIT waits for the disk as configured in the server."""
 
 
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
     """Send several statements in one message, wait once, and return the rows of each.
 
-    If a statement fails, those after it are not executed. This does not use psycopg's pipeline mode, which ends with a
-    Flush after the last Sync: a server that receives that forgets its timeouts for idle sessions and transactions.
+    If a statement fails, those after it are not executed. This does not use psycopg's pipeline mode, because that mode
+    ends with a Flush after the last Sync, after which a server forgets its timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor puts the values into the text, because a message with several statements cannot have
@@ -178,7 +181,7 @@ def transaction(connection: Connection) -> Iterator[None]:
 def explained(connection: Connection, place: str) -> Iterator[None]:
     """Turn an error of the server in the `with` block into one sentence for the user; `place` is the server's address.
 
-    Errors that only a mistake in labkit's own statements can cause pass unchanged.
+    Other errors, which only a mistake in labkit's own statements can cause, are raised unchanged.
     """
     try:
         yield
@@ -219,8 +222,8 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return a text that names who may hold the lock: prepared transactions first, since nobody else will ever end
-    them.
+    """Return a text that names possible holders of the lock: prepared transactions first, since they never end by
+    themselves.
     """
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")

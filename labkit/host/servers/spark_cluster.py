@@ -1,4 +1,4 @@
-"""A private Spark standalone cluster from the installed PySpark: a master and workers on free loopback ports.
+"""Runs a private Spark standalone cluster from the installed PySpark: a master and workers on free loopback ports.
 
     with spark_cluster(workers=2) as cluster:
         cluster.url       # spark://127.0.0.1:PORT
@@ -81,7 +81,7 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
 
 
 def linked_home(folder: Path) -> dict[str, str]:
-    """Create a SPARK_HOME in this folder with only the installed jars, and return the environment for starting
+    """Create a SPARK_HOME in this folder with only the installed jars; return environment variables for starting
     executors.
 
     A worker without a folder works below its SPARK_HOME (deploy.worker.Worker), which would otherwise be among the
@@ -91,7 +91,7 @@ def linked_home(folder: Path) -> dict[str, str]:
     home.mkdir(parents=True, exist_ok=True)
     if not (home / "jars").exists():
         (home / "jars").symlink_to(spark_jars())
-    # The Scala version is a part of the jar's name; otherwise only a running JVM could tell it.
+    # The Scala version is a part of the jar's name; the only other source is a running JVM.
     [core] = spark_jars().glob("spark-core_*.jar")
     return {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": core.name.removeprefix("spark-core_").partition("-")[0]}
 
@@ -178,13 +178,13 @@ class _Servers:
 
 
 def guard(workers: int, cores: int, megabytes: int) -> None:
-    """Be the guard of a cluster: start it, report its address, and end it when the pipe to the asking
-    process closes.
+    """Act as the guard of a cluster: start it, report its address, and end it when the asking process closes the pipe.
+
+    `cores` and `megabytes` are for the executors of each worker.
     """
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
     with ExitStack() as ending:
-        # Callbacks run last in, first out: the servers end before their folder is
-        # removed.
+        # Callbacks run last in, first out: the servers end before their folder is removed.
         ending.callback(shutil.rmtree, folder, ignore_errors=True)
 
         def begin() -> ClusterStarted:

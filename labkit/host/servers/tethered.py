@@ -1,6 +1,6 @@
-"""A private server that ends with the process that asked for it, in a new folder that is removed at the end.
+"""Runs a private server that ends with the process that asked for it, in a new folder that is deleted at the end.
 
-Use it only for data that nobody wants to keep.
+Use it only for temporary data.
 """
 
 import os
@@ -43,8 +43,7 @@ class ServerUp(msgspec.Struct, frozen=True):
 
 
 def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
-    """Run a new PostgreSQL server within a `with` block; `settings` are arguments for initdb, such as `-c`,
-    `fsync=off`.
+    """Run a new PostgreSQL server within a `with` block; `settings` are arguments of initdb, such as `-c`, `fsync=off`.
 
     `memory` limits the address space of each of its processes in bytes, on Linux; 0 means no limit. Raises
     `ServiceUnavailable` if it does not start.
@@ -65,9 +64,9 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:
-    """Be the guard of a server: start it, report its address, and end it when the pipe to the asking process closes.
+    """Act as the guard of a server: start it, report its address, and end it when the asking process closes the pipe.
 
-    `kind` is `postgres` or `kafka`; `settings` are for PostgreSQL only.
+    `kind` is `postgres` or `kafka`; for PostgreSQL, `settings` are the memory limit and the arguments of initdb.
     """
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()

@@ -1,4 +1,4 @@
-"""Observe and hold a command's system calls from outside, before the kernel carries them out. Linux only, without root.
+"""Observes a command's system calls, and holds each before the kernel carries it out. Linux only, without root.
 
 The package knows processes, files and sockets, and neither sinks nor guarantees.
 """

@@ -1,11 +1,11 @@
-"""Start a command before anybody asks about its system calls, so that a slow start is over when the watching begins.
+"""Start a command before its system calls are of interest, so that a slow start is over when the watching begins.
 
     ahead = Ahead(["python", "job.py"], folder=folder, environment=environment, output=log)
     ...  # the job starts, says in some way that it is ready, and waits
     run = ahead.watch(decide)
 
-The command has its filter from the beginning, because no other process can give it one later. Until `watch`, a thread
-lets every call happen, and only notes which sockets belong to the command. A command that stays alive after its work
+The command has its seccomp filter from the beginning, because no other process can add one later. Until `watch`, a
+thread allows every call, and only notes which sockets belong to the command. A command that stays alive after its work
 may be watched again.
 """
 
@@ -27,7 +27,9 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 from labkit.host.syscalls.watching import EVERY_KIND, LINGER_SECONDS, Watch, go_on
 
 _SOCKETS = ("connect", "listen")
-"""The system calls that show which sockets lead out of the command and which do not; see `sockets`."""
+"""The system calls that show which sockets lead to external servers and which stay within the command; see
+`sockets`.
+"""
 
 
 class Ahead:
@@ -50,7 +52,7 @@ class Ahead:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the command was neither closed nor watched to its end, so that `watch` may be called."""
+        """Whether `watch` may be called: the command was not closed, and has not been watched to its end."""
         return self._thread.is_alive()
 
     @property
@@ -68,11 +70,11 @@ class Ahead:
         contents: bool = False,
         linger: float = LINGER_SECONDS,
     ) -> WatchedRun:
-        """Ask `decide` about every further system call until the command has ended, as `watch` of `watching` does.
+        """Call `decide` for every further system call until the command has ended, as `watch` of `watching` does.
 
-        `begin` is called once nothing happens unasked any more; it tells the command to go on. As soon as `is_done`
-        returns True, the command has done its work; it stays alive, its calls happen unasked, and `watch` may be called
-        again. Otherwise the command is closed.
+        `begin` is called as soon as no call is allowed without `decide` any more; it tells the command to continue.
+        When `is_done` returns True, the command has done its work: it stays alive, its calls are allowed again, and
+        `watch` may be called again. Otherwise the command is closed.
         """
         goes_on = False
         try:
@@ -90,7 +92,7 @@ class Ahead:
         return run
 
     def close(self) -> None:
-        """Kill whatever of the command is left."""
+        """Kill every remaining process of the command."""
         self._end_thread()
         self._stack.close()
 

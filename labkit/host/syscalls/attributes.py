@@ -1,7 +1,7 @@
 """Interpret system calls that change a file's times, mode, owner, flags or extended attributes.
 
-A call that would change nothing, or that would fail, has no effect. Times and flags are exceptions: setting them
-always counts as an effect, because most programs set what the file did not have.
+A call that would change nothing, or that would fail, has no effect. Setting times or flags always counts as an effect,
+because most programs set new values.
 """
 
 import errno
@@ -27,10 +27,10 @@ class Attributed(NamedTuple):
     path: str
     """The path of the file; for a symbolic link that is not followed, that of the link."""
     place: str
-    """A path by which the watcher reaches the file; for a descriptor, it leads through the process's `/proc` folder."""
+    """A path by which the watcher can open the file; for a descriptor, below the process's `/proc/PID/fd`."""
     state: os.stat_result
     follows: bool
-    """Whether a symbolic link at `place` stands for the file to which it points."""
+    """Whether a symbolic link at `place` is followed to the file to which it points."""
 
 
 def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
@@ -71,7 +71,7 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return the effect of a call that changes times: of a path, or without one, of the descriptor's file."""
+    """Return the effect of a call that changes times: of a path, or of the descriptor's file if `place` is 0."""
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -89,14 +89,16 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    """Return the effect of an `ioctl` that sets flags, project or version, as `chattr` does; like times, it always
-    counts.
+    """Return the effect of an `ioctl` that sets flags, project or version, as `chattr` does; it counts even if nothing
+    changes.
     """
     return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return the effect of setting an attribute (`of`: name, value, size, flags), or None if nothing changes."""
+    """Return the effect of setting an extended attribute (`of`: name, value, size, flags), or None if nothing
+    changes.
+    """
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:

@@ -1,4 +1,4 @@
-"""The system calls of a watched command, and the decisions on them, as values."""
+"""Defines the system calls of a watched command, and the decisions on them, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class CallKind(StrEnum):
     SEND = "send"
     """Sends bytes to a server that is not part of the command."""
     LINE = "line"
-    """Executes a line of Python, or returns from the user's code; no system call (`labkit.host.line_watch`)."""
+    """Executes a line of Python, or returns from the user's code; not a system call (`labkit.host.line_watch`)."""
     EXIT = "exit"
     """The command itself exits."""
 
@@ -65,9 +65,9 @@ class Call:
     synced: bool = False
     """Whether a WRITE is durable when it returns, by O_SYNC or O_DSYNC of the file or RWF_DSYNC of the call."""
     line: Line | None = None
-    """The line of the user's Python that makes the call; None if there is none, or if nobody has read it."""
+    """The line of the user's Python that makes the call; None if there is none, or if it was not read."""
     words: tuple[str, ...] = ()
-    """The command line of the process, if that is Python and somebody has read it; otherwise empty."""
+    """The command line of a Python process, if it was read; otherwise empty."""
 
 
 class Answer(Enum):
@@ -90,9 +90,9 @@ class WatchedRun:
     calls: int
     """The number of calls that the kernel reported, including those without an effect."""
     unseen: Mapping[str, int] = field(default_factory=dict)
-    """The names of actions that cannot be followed, each with how often it occurred."""
+    """The actions whose effects cannot be followed, each by name with the number of times that it occurred."""
     unseen_paths: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The files that these actions concerned, by the same names."""
+    """The files that the actions in `unseen` concerned, by the names of the actions."""
     began: float = 0.0
     """The time at which the command started, in seconds since the epoch; `Call.seconds` counts from it."""
     root: int = 0
@@ -102,7 +102,7 @@ class WatchedRun:
 Arguments = tuple[int, ...]
 
 HERE = -100
-"""The value of AT_FDCWD, which as a folder's descriptor means the process's working folder."""
+"""The value of AT_FDCWD, which means the working folder where a call expects a folder's descriptor."""
 
 
 class CallEffect(NamedTuple):
@@ -117,7 +117,7 @@ class CallEffect(NamedTuple):
     synced: bool = False
     head: bytes = b""
     name: str = ""
-    """A name for the call that says more than the system call's own; otherwise empty."""
+    """A more precise name for the call than the system call's own; otherwise empty."""
 
 
 class Unseen(NamedTuple):

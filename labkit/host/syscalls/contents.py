@@ -1,6 +1,6 @@
 """Interpret system calls that change a file's content, make it durable, or send bytes to a server.
 
-The module never guesses: bytes that it cannot read are None.
+Bytes that cannot be read are None, never guessed.
 """
 
 import os
@@ -38,10 +38,12 @@ class Source(NamedTuple):
 
 
 class Contents:
-    """Interprets writes, syncs and sends of one run; it only remembers to which server a socket leads."""
+    """Interprets writes, syncs and sends of one run; its only state is to which server each socket leads."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Prepare to interpret calls; writes to `output` are no effects, and `wanted` adds the bytes of others."""
+        """Prepare to interpret calls; writes to the file `output` do not count, and with `wanted` writes carry their
+        bytes.
+        """
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted
@@ -88,7 +90,9 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Return the effect of a copy of up to `most` bytes within the kernel, whose bytes the process never has."""
+        """Return the effect of a copy of up to `most` bytes within the kernel, which never passes through the process's
+        memory.
+        """
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:
@@ -184,7 +188,7 @@ class Contents:
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
-    """Return the first bytes of a message to a server, which identify its kind."""
+    """Return the first `_HEAD` bytes of a message to a server, which identify its kind."""
     head = b""
     for place, size in pieces:
         if len(head) < _HEAD:
@@ -200,14 +204,16 @@ def number(tracee: Tracee, pointer: int) -> int:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Return whether this file system can share blocks; elsewhere the attempt of `cp` to do so has no effect."""
+    """Return whether the path's file system can share blocks; on others, the attempt of `cp` to do so has no effect."""
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """Return `size` bytes of a regular file from `start`, as they are now; None for anything else."""
+    """Return the present `size` bytes of a regular file from `start`; None for another object, or if they cannot be
+    read.
+    """
     if not origin.is_file:
         return None
     try:

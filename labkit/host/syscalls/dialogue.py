@@ -1,4 +1,6 @@
-"""The messages between the watcher of a command and its guard process: one line of JSON each, over one socket."""
+"""Defines the messages between the watcher of a command and its guard process: one line of JSON each, over one
+socket.
+"""
 
 from msgspec import Struct
 
@@ -18,11 +20,15 @@ class Launch(Message, frozen=True, tag="launch"):
 
 
 class Kill(Message, frozen=True, tag="kill"):
-    """The watcher asks the guard to kill all of the command, as closing the socket does without an answer."""
+    """The watcher asks the guard to kill the command and to confirm it. Closing the socket kills without
+    confirmation.
+    """
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The guard is about to start the command; with this comes the descriptor of the listener for held calls."""
+    """The guard is about to start the command; the message carries the file descriptor of the listener for
+    held calls.
+    """
 
     root: int
 
@@ -44,7 +50,9 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard reports that every process has ended, and the ids of those killed and of those left."""
+    """The guard reports that it is finished, with the ids of the processes killed, and of those still alive after the
+    kill.
+    """
 
     killed: list[int]
     left: list[int]

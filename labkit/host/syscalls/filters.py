@@ -1,4 +1,4 @@
-"""The seccomp filter: which system calls the kernel holds, how the filter is installed, and how held calls continue.
+"""Builds and installs the seccomp filter that makes the kernel hold system calls, and lets held calls continue.
 
 A filter applies to the calling *thread* and to everything that it will ever start, and it cannot be removed. So only a
 thread that is about to become the watched command may install it. Source: seccomp(2), seccomp_unotify(2).
@@ -58,7 +58,7 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return the filter: it takes `action` for the listed and for foreign calls, and lets all others happen."""
+    """Return the filter, which takes `action` for the listed and for foreign (32-bit) calls, and allows all others."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -75,7 +75,7 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield a call's instructions: test its conditions and act if all hold, else go on to the next call's."""
+    """Yield a call's instructions, which take `action` if all its conditions are true; otherwise the filter goes on."""
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -99,7 +99,7 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
     filter_program = Program(len(instructions), ctypes.addressof(buffer))
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs")
-    # If the kernel knows this flag (5.19), a call that the watcher has read waits for the watcher alone; otherwise a
+    # With this flag (Linux 5.19), only SIGKILL interrupts a call that the watcher has read; otherwise a
     # signal could report the call twice.
     flags = (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER) if listen else (0,)
     number = machine.numbers["seccomp"]
@@ -144,7 +144,7 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the call is still held, so that what was read of its thread belongs to no later one."""
+        """Return whether the call is still held, so that data just read from its thread belongs to this call."""
         try:
             fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
         except OSError:

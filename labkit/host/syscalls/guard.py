@@ -1,9 +1,11 @@
-"""`python -m labkit.host.syscalls.guard` starts one watched command and ends with it, whatever its watcher dies of.
+"""Starts one watched command, and kills all of its processes when its watcher dies or asks for it.
+
+    python -m labkit.host.syscalls.guard
 
 The guard is the subreaper of everything that the command starts: a daemon that leaves its session and its parent
-becomes the guard's own child. So the kernel tells the guard when nothing is left (it has no more children), and the
-guard kills until then. Its standard input is a socket to the watcher; when that closes, the guard kills everything. The
-watcher receives the held system calls, so the guard never sees them.
+becomes the guard's own child. So the guard has no more children exactly when nothing is left, and it kills until then.
+Its standard input is a socket to the watcher; when that closes, the guard kills everything. The watcher receives the
+held system calls, so the guard never sees them.
 """
 
 import contextlib
@@ -39,13 +41,13 @@ class Guard:
         self._root = 0
 
     def begin(self, launch: Launch) -> None:
-        """Start the command's process, which sends the watcher the listener for its system calls itself."""
+        """Start the command's process, which itself sends the watcher the listener for its system calls."""
         self._root = os.fork()
         if not self._root:
             become(launch, self._channel)
 
     def serve(self) -> None:
-        """Wait for the command's end or the watcher's wish, kill what is left, and report to the watcher."""
+        """Wait until the command ends or the watcher asks for its end, kill what is left, and report to the watcher."""
         awake, wake = socket.socketpair()
         wake.settimeout(0)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -73,7 +75,7 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """Return the ids of the remaining processes: at least one while any lives, even one changing its parent."""
+        """Return the ids of the remaining processes; empty only if none is left, not while one changes its parent."""
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:

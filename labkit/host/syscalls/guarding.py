@@ -1,4 +1,4 @@
-"""The watcher's side of a guard process: start it, take the listener from it, read its messages, and end it safely."""
+"""Runs a guard process for its watcher: starts it, receives the listener from it, reads its messages, and ends it."""
 
 import os
 import socket
@@ -18,11 +18,11 @@ from labkit.host.syscalls.support import refusal
 from labkit.host.syscalls.table import architecture, questions
 
 GUARD_SECONDS = 40.0
-"""The maximum seconds for a guard's answer to an order, which is more than the guard may take to kill."""
+"""The maximum seconds for a guard's answer to an order; more than the guard itself may take to kill."""
 
 
 class GuardLate(ServiceUnavailable):
-    """The guard has not started the command in time, which says nothing about the command."""
+    """The error that the guard has not started the command in time, because the machine is busy."""
 
 
 class Guarded:
@@ -35,7 +35,7 @@ class Guarded:
         self.lines = wire.Lines()
 
     def receive(self) -> list[GuardMessage] | None:
-        """Wait for messages of the guard and return them; return None if it will send no more."""
+        """Wait for messages of the guard and return them; return None if it has closed the socket."""
         piece = self.channel.recv(65536)
         if not piece:
             return None
@@ -77,7 +77,9 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 @contextmanager
 def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Iterator[None]:
-    """Close the socket to the guard after the `with` block, whereupon the guard kills what is left and ends."""
+    """Close the socket to the guard after the `with` block, so that it kills what is left and ends, and wait for its
+    end.
+    """
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
-"""Interprets calls on objects of the kernel that outlive every process, as SysV shared memory does.
+"""Interprets calls on kernel objects that outlive every process, such as SysV shared memory.
 
-A program may keep state there that no file shows, so these calls are reported as unseen.
+A program may keep state there that no file shows, so these calls are reported as `Unseen`.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ def message(identifier: int) -> Interpretation:
 
 
 def _is_private(kind: str, identifier: int) -> bool:
-    """Return whether a listed object has no key (IPC_PRIVATE), so that a later process cannot find it by one."""
+    """Return whether a SysV object has no key (IPC_PRIVATE), so that a later process cannot find it."""
     try:
         rows = (_OBJECTS / kind).read_text(encoding="ascii").splitlines()[1:]
     except OSError:

@@ -1,7 +1,7 @@
-"""Interpret a held system call from its name and arguments, by one table of argument layouts.
+"""Interpret a held system call from its name and arguments, with one table of argument layouts.
 
 A call that cannot have an effect yields None: renaming a missing file, creating an existing folder, writing to a
-terminal. The module never guesses, and reports calls that it cannot follow.
+terminal. A call whose effects cannot be followed yields `Unseen`.
 """
 
 from collections.abc import Callable, Mapping

@@ -65,7 +65,7 @@ def _unix(tracee: Tracee, raw: bytes) -> Address | None:
 
 
 class Peers:
-    """Remembers for each connected socket of the watched processes the external server to which it leads."""
+    """Records for each connected socket of the watched processes the external server to which it leads."""
 
     def __init__(self) -> None:
         self._own: set[int] = set()

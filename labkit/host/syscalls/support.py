@@ -41,18 +41,18 @@ def kernel_of(release: str) -> tuple[int, int]:
 
 
 def refusal(number: int) -> str:
-    """Return an explanation of an errno of the seccomp call for the user; empty for 0."""
+    """Return a sentence for the user that explains an errno of the seccomp call; empty for 0."""
     if number == 0:
         return ""
     if number == errno.EBUSY:
         return (
-            "Another program watches the system calls of this process already, and only one can; run labkit "
-            "outside of it."
+            "Another program already watches the system calls of this process, and only one can; run labkit "
+            "outside of that program."
         )
     if number in (errno.EPERM, errno.EACCES, errno.ENOSYS):
         return (
             "This container or sandbox forbids seccomp, so system calls cannot be watched; "
-            "allow the seccomp call in its profile, or run outside of it."
+            "allow the seccomp call in its profile, or run labkit outside of it."
         )
     return (
         f"The kernel refuses to watch system calls ({os.strerror(number)}), because it was built without "

@@ -1,4 +1,4 @@
-"""The system calls that the kernel must hold: their numbers on each architecture, and conditions on their arguments.
+"""Lists the system calls that the kernel must hold: their numbers on each architecture, and conditions on arguments.
 
 If a condition is false, the kernel need not hold the call. The numbers come from the kernel's own tables
 (`arch/x86/entry/syscalls/syscall_64.tbl` and, for aarch64, `include/uapi/asm-generic/unistd.h`).
@@ -36,7 +36,7 @@ class Question(NamedTuple):
 
     name: str
     kinds: frozenset[CallKind]
-    """The kinds of effects that the call may have; if empty, it is held in every run."""
+    """The kinds of effects that the call may have; if empty, the call is held in every run."""
     conditions: Sequence[Condition] = ()
     """The conditions on the arguments under which the call is held; all of them must be true."""
 
@@ -147,10 +147,10 @@ def architecture() -> Architecture | None:
 
 
 def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Question]:
-    """Return the calls to hold in a run that is interested in these kinds of effects.
+    """Return the calls to hold in a run that watches these kinds of effects.
 
-    They include calls whose effects cannot be followed, so that these can be counted. `numbers` are the calls that the
-    architecture has.
+    Calls whose effects cannot be followed are always included, so that they can be counted. `numbers` has the calls of
+    the architecture, by name.
     """
     return [
         question

@@ -32,7 +32,7 @@ _ITSELF = {
 
 
 class Unreadable(Exception):
-    """Raised because a process forbids reading its memory (not dumpable), so nobody knows what its call does."""
+    """Raised because a process forbids reading its memory (not dumpable), so the effect of its call is unknown."""
 
 
 class WillFail(Exception):
@@ -51,7 +51,7 @@ class Opened(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Return whether this is a regular file that still has a name; nobody can open one without a name any more."""
+        """Return whether this is a regular file that still has a name; without one, no later process can open it."""
         return stat.S_ISREG(self.mode) and bool(self.path)
 
     @property
@@ -136,7 +136,7 @@ class Tracee:
             path = os.readlink(place) if named else ""  # noqa: PTH115 - a hot path
         except OSError as error:
             raise _failure_of(error) from error
-        # A deleted name, while the same file still has another one.
+        # This name was deleted, but the file still has another one.
         path = "" if path.endswith(_DELETED) else path
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 

@@ -1,4 +1,4 @@
-"""Run a command, decide on each of its system calls before it happens, and kill everything at any time.
+"""Run a command, decide on each of its system calls before the kernel carries it out, and kill everything at any time.
 
 Three processes take part: the watcher (the caller of `watch`) receives the held calls and decides; the guard
 (`labkit.host.syscalls.guard`) starts the command and kills; the command knows of neither. If the watcher dies, its
@@ -30,7 +30,7 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 EVERY_KIND = frozenset(CallKind)
 TICK_SECONDS = 0.05
 LINGER_SECONDS = 5.0
-"""The seconds for which processes may outlive the command, as a JVM does that a script started."""
+"""The seconds for which processes may outlive the command, such as a JVM that a script started."""
 _MOST_PATHS = 50
 _UNREADABLE = "a process that forbids reading its memory"
 _FORBIDDEN = "a file in a folder that the watcher may not read"
@@ -53,12 +53,12 @@ def watch(
     contents: bool = False,
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a command and ask `decide` about each of its system calls of these kinds while the kernel holds the call.
+    """Run a command, and call `decide` for each of its system calls of these kinds while the kernel holds the call.
 
     The command runs in `folder`, in its own session, with exactly this environment and without input; its output is
-    appended to the file `output`, and writing it does not count as a call. `tick` is asked about every 50 ms. After the
-    answer KILL, everything that the command ever started is killed, and a held call never happens. `contents` adds the
-    bytes of writes to their calls. `linger` is how many seconds processes may run after the command has ended before
+    appended to the file `output`, and writing that does not count as a call. `tick` is called about every 50 ms. After
+    the answer KILL, everything that the command ever started is killed, and a held call never happens. With `contents`,
+    WRITE calls carry their bytes. `linger` is how many seconds processes may run after the command has ended before
     they are killed.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
@@ -95,14 +95,15 @@ class Watch:
         self._paths: dict[str, set[str]] = {}
         self._met: set[int] = {guard.root}
         self._interrupted: tuple[object, ...] = ()
-        """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that comes again."""
+        """The call (thread, name, arguments) that a signal interrupted after it was allowed; the kernel reports it
+        again.
+        """
         self._status: int | None = None
         self._end_at = math.inf
         self._ended: AllEnded | None = None
 
     def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
-        """Decide on the command's calls until all of its processes have ended or were killed, and return
-        how it ended.
+        """Decide on the command's calls until its processes have ended or were killed; return how the command ended.
 
         If `is_done` returns True before that, the command has done its work with status 0 and stays alive.
         """
@@ -155,7 +156,7 @@ class Watch:
         return None
 
     def _answer(self) -> Call | None:
-        """Let one held call happen and return None, or return the call, still held, if everything should be killed."""
+        """Allow one held call and return None, or return the call, still held, if `decide` answered KILL."""
         notification = self._guard.listener.receive()
         if notification is None:
             return None
@@ -168,7 +169,9 @@ class Watch:
         return None
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the held call if it has an effect of a wanted kind, else None; count one that cannot be followed."""
+        """Return the held call if it has an effect of a wanted kind, else None; count it if its effect cannot be
+        followed.
+        """
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)
@@ -247,7 +250,7 @@ class Watch:
             self._kill_without_guard()
 
     def _kill_without_guard(self) -> None:
-        """Kill the command's session, and known processes outside of it, as a last resort if the guard is gone."""
+        """Kill the command's session, and known processes outside of it, because the guard is gone."""
         root, began = self._guard.root, self._created
 
         def living() -> list[int]:
@@ -260,7 +263,7 @@ class Watch:
 
 def _created(pid: int) -> float:
     """Return the time at which a process started, by the kernel's process clock; 0 if it is gone."""
-    # A second thread becomes the command (execve) and takes over the process's number, so for a moment the kernel knows
+    # A second thread becomes the command (execve) and takes over the process's id, so for a moment the kernel knows
     # neither.
     for _ in range(10):
         with contextlib.suppress(psutil.Error, FileNotFoundError):
@@ -270,7 +273,7 @@ def _created(pid: int) -> float:
 
 
 def _is_alive_since(pid: int, began: float) -> bool:
-    """Return whether a process lives that started at `began` or later; an older one has this id only by chance."""
+    """Return whether this process lives and started at `began` or later; an older process has the id only by chance."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         alive = process.status() != psutil.STATUS_ZOMBIE
