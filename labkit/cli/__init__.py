@@ -1,7 +1,7 @@
-"""The command line. Every mistake of a user ends in one sentence and the right exit code, never in a traceback.
+"""Runs the command line. Every mistake of a user ends in one sentence and the right exit code, never in a traceback.
 
-Exit codes: 0 done (and as expected), 1 a guarantee that was asked for did not hold or a check failed, 2 unknown,
-64 bad usage or input, 69 Java, a service or an optional package is missing, 70 our own fault.
+Exit codes: 0 done (and as expected), 1 a requested guarantee did not hold or a check failed, 2 unknown, 64 bad usage or
+input, 69 Java, a service or an optional package is missing, 70 labkit's own fault.
 """
 
 import errno
@@ -22,11 +22,11 @@ OWN_FAULT = 70
 BAD_USAGE = 64
 STOPPED = "stopped; nothing is left running"
 GO_ON = {"run": "; it goes on with --resume FOLDER", "grade": "; it goes on with the same command again"}
-"""How the user continues a verb that was stopped, for verbs that can continue."""
+"""By verb, the end of the message after Ctrl-C or SIGTERM: how the user can continue the command."""
 
 
 class Stopped(BaseException):
-    """SIGTERM, SIGHUP or Ctrl-C as an exception, so that every open block closes its drivers on the way out."""
+    """The exception raised on SIGTERM, SIGHUP or Ctrl-C, so that every open `with` block ends its driver processes."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -61,7 +61,7 @@ def execute(words: Sequence[str]) -> int:
         return 0
     except OSError as error:
         return _outside(error, debug=debug)
-    except Exception as error:  # the one place where anything unforeseen becomes a sentence
+    except Exception as error:  # any unforeseen error becomes a sentence here
         return _unforeseen(error, debug=debug, verb=_verb(words))
 
 
@@ -87,7 +87,9 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Report a complaint of the option parser (worded in its `format_message`), or else a fault of the lab's own."""
+    """Report an error of the option parser (which has a `format_message`), or else a fault of labkit's own; return its
+    code.
+    """
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)
     word = getattr(error, "format_message", None)
@@ -102,7 +104,7 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
 
 
 def _outside(error: OSError, *, debug: bool) -> int:
-    """Report a failed system call: a full or forbidden disk is the user's to mend, everything else is our own fault."""
+    """Report a failed system call; return 64 for a full or forbidden disk, which the user can fix, otherwise 70."""
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"

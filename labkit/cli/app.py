@@ -1,7 +1,4 @@
-"""The verbs of `labkit`: one file and one line in `VERBS` for each. A verb's file is imported when it is called.
-
-Nothing is done here, and nothing is imported that only one verb needs.
-"""
+"""Lists the verbs of `labkit`, and imports a verb's module only when the verb is called."""
 
 from pkgutil import resolve_name
 from typing import Annotated, Any
@@ -34,33 +31,35 @@ VERBS = {
     "course": "Write the notebooks and what a class needs around them into a folder.",
     "lab": "Open JupyterLab on the notebooks.",
 }
-"""Every verb with what `labkit --help` says of it. The function of that name lies in the module of that name."""
+"""Every verb with its line in `labkit --help`. The function of that name is in the module of that name."""
 
 
 class Verb(TyperCommand):
-    """A verb of which only name and short help are known until somebody calls it."""
+    """A verb whose module is not imported until somebody calls it; until then only its name and short help are
+    known.
+    """
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """The context of the verb itself, whose module is imported now."""
+        """Return typer's context for the verb, after importing its module."""
         assert self.name is not None
         return command(self.name).make_context(*arguments, **options)
 
 
 MOVED = {"bench": 'measurements are `make bench` in a checkout, for example: make bench ONLY="crash explore" ROUNDS=3.'}
-"""Verbs that are verbs no longer, each with the sentence that says what to type instead."""
+"""Removed verbs, each with the sentence that tells the user what to type instead."""
 
 
 class Moved(TyperCommand):
-    """A verb that went elsewhere: it says where, whatever options follow it."""
+    """A removed verb, which only tells the user what to type instead, whatever options follow it."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Raises `InvalidInput` with the sentence of `MOVED`."""
+        """Raise `InvalidInput` with the sentence in `MOVED`."""
         assert self.name is not None
         raise InvalidInput(MOVED[self.name])
 
 
 def command(name: str) -> Any:
-    """The command of a verb, from the function that has its name."""
+    """Return a verb's command, built from the function with the verb's name."""
     verb = typer.Typer(add_completion=False, rich_markup_mode=None)
     verb.command(name)(resolve_name(f"labkit.cli.{name}:{name}"))
     return get_command(verb)
@@ -81,7 +80,7 @@ def root(
 
 
 def command_line() -> TyperGroup:
-    """The whole command line."""
+    """Return the command group of `labkit` with all verbs."""
     top = typer.Typer(
         name="labkit",
         add_completion=False,

@@ -1,4 +1,4 @@
-"""`labkit check`: options and printing only; what is checked is in `labkit.teach.exercises`."""
+"""Defines the options and the output of `labkit check`; `labkit.teach.exercises` does the checks."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ def check(
     """Check saved notebooks without opening them: every answer alone, as it is graded, by the public variants.
 
     Exit 0 when every exercise passes, 1 when one fails or is not attempted, 64 when a notebook cannot be read; the
-    others are checked all the same. The code runs as your own.
+    others are checked all the same. The notebooks' code runs with your rights.
     """
     from labkit.host.processes.own_python import check_python_path
     from labkit.teach.exercises.moved import sentence_on

@@ -1,4 +1,4 @@
-"""The options that several verbs of the command line share. Nothing is done here."""
+"""Defines the options that several verbs share."""
 
 import importlib.util
 from pathlib import Path
@@ -14,7 +14,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to;
 
 
 def need_grader(command: str) -> None:
-    """Raise `MissingExtra` unless the grader is installed, a distribution that learners do not get."""
+    """Raise `MissingExtra` unless the grader is installed, a separate distribution that learners do not get."""
     if importlib.util.find_spec("labkit.grading") is None:
         raise MissingExtra(
             f"{command} needs the grader, which is not installed: pip install labkit-grading=={__version__}."

@@ -1,4 +1,4 @@
-"""`labkit compare`: what two reports of a crash test differ in."""
+"""Defines `labkit compare`, which shows how two reports of a crash test differ."""
 
 from pathlib import Path
 from typing import Annotated

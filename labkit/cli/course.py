@@ -1,4 +1,4 @@
-"""`labkit course`: options and printing only; what is written is in `labkit.teach.course`."""
+"""Defines the options and the output of `labkit course`; `labkit.teach.course` writes the files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +25,7 @@ def course(
     """Write the course into a folder: notebooks, inputs, a page for learners, and files for Binder, devcontainers,
     GitHub.
 
-    Needs no checkout. It holds no solution; `labkit lab FOLDER` opens it.
+    This needs no checkout. The folder contains no solution; `labkit lab FOLDER` opens it.
     """
     from labkit.teach.course import listed, write
 

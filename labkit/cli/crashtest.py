@@ -1,4 +1,4 @@
-"""`labkit crashtest`: parse the options, run the test, print and store its report.
+"""Parses the options of `labkit crashtest`, runs the test, and prints and stores its report.
 
 The options are fields of `labkit.crashtest.settings`, `labkit.crashtest.blackbox.settings` and
 `labkit.crashtest.options`.
@@ -50,9 +50,11 @@ def crashtest(
     FILE:NAME is a sink, run in the lab's Spark. --command is a whole pipeline of any language and engine, killed at its
     system calls (Linux). The guarantee is unknown where something writes that the test does not see, and where a run
     proves nothing.
-    exactly-once stands alone only if every point was tried; a sample, as of --quick, says not refuted with its share.
-    Exit 0 done (and as expected), 1 weaker than expected, 2 unknown, 64 what is under test, its reader or store cannot
-    be tested, 69 this machine cannot watch a pipeline's system calls.
+
+    The report says exactly-once without a restriction only if every point was tried; after a sample, such as --quick,
+    it says not refuted, with the share of points tried. Exit 0 done (and as expected), 1 weaker than expected, 2
+    unknown, 64 the sink or pipeline, its reader or store cannot be tested, 69 this machine cannot watch a pipeline's
+    system calls.
     """
     typed = typed_options(context, OPTIONS.values(), words)
     configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
@@ -77,7 +79,7 @@ def crashtest(
             if part is None:
                 raise
             stopped, report = error, part
-    with ExitStack() as files:  # a file that cannot be written, or a closed pipe, costs no other part of the result
+    with ExitStack() as files:  # if one output fails, such as a closed pipe, the others are written all the same
         if junit is not None:
             files.callback(lambda: junit.write_text(report.junit(demand.expect, demand.also), encoding="utf-8"))
         if out is not None:
@@ -101,15 +103,15 @@ def _lines(points: Sequence[Mapping[str, str]]) -> str:
 
 
 def _check_dry(given: Sequence[str]) -> None:
-    """Raise `InvalidInput` for options, by keyword, of which a list of the points would say nothing."""
+    """Raise `InvalidInput` if an option (`given` has their keywords) has no effect together with --dry."""
     if useless := [each for each in ("out", "junit", "only", "expect", "also") if each in given]:
         raise InvalidInput(f"--dry only lists the points, so --{useless[0]} has no effect; leave one of the two out.")
 
 
 def _check_files(junit: Path | None, out: Path | None) -> None:
-    """Raise `InvalidInput` if the folder `out` exists, or if the file `junit` could not be written after the test.
+    """Raise `InvalidInput` if the folder `out` exists, or if the file `junit` cannot be written after the test.
 
-    The file may lie in the folder, which the test makes.
+    The file may be in the folder `out`, which the test creates.
     """
     if out is not None and out.exists():
         raise InvalidInput(f"{out}: this folder already exists; name a new one with --out.")
@@ -122,12 +124,12 @@ def _check_files(junit: Path | None, out: Path | None) -> None:
         return
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidInput(
-            f"--junit {junit}: labkit cannot write into {folder}; make this folder or name a file in another one."
+            f"--junit {junit}: labkit cannot write into {folder}; create this folder, or name a file in another one."
         )
 
 
 def _parameters() -> Iterator[Parameter]:
-    """Yield every option: the subject, the options of both kinds of tests, then those of a sink and of a pipeline."""
+    """Yield every option: the sink or pipeline to test, the common options, then those of a sink and of a pipeline."""
     for each in sorted(OPTIONS.values(), key=lambda each: (not each.names_subject, (None, *KINDS).index(owner(each)))):
         kind_owner = None if each.names_subject else owner(each)
         prefix = f"Of {kind_owner.KIND.partition(',')[0]}: " if kind_owner else ""
@@ -138,7 +140,7 @@ crashtest = with_arguments(crashtest, list(_parameters()))
 
 
 def _tell() -> "Tell":
-    """Return a callback that prints progress to standard error."""
+    """Return a function `(kind, text)` that prints progress to standard error, indented unless `kind` is `run`."""
     console = Console(stderr=True)
 
     def tell(what: str, text: str) -> None:

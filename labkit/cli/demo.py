@@ -1,4 +1,4 @@
-"""`labkit demo`: the lab's main experiment in one command, with its honest limits."""
+"""Defines `labkit demo`, which crashes a word count with every sink and shows what each guarantee does not cover."""
 
 import json
 from typing import Any
@@ -20,7 +20,9 @@ def _between(sink: str, store: str) -> Scenario:
 
 
 def acts() -> list[tuple[str, list[Scenario]]]:
-    """Return the scenarios of the demo in order: every sink at the same moment, then three of them elsewhere."""
+    """Return the scenarios of the demo with a title for each group: every sink killed at the same moment, then three
+    sinks killed at others.
+    """
     same_moment = [
         _between("append", "files"),
         _between("idempotent", "sqlite"),

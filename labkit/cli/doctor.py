@@ -1,4 +1,4 @@
-"""`labkit doctor`: report what this machine has and lacks (`labkit.host.doctor`)."""
+"""Defines `labkit doctor`, which reports what this machine has and lacks (`labkit.host.doctor`)."""
 
 import json
 from dataclasses import asdict

@@ -1,6 +1,4 @@
-"""`labkit effects`: in which order a pipeline writes plan, data and decision, and what it syncs. Options and
-printing.
-"""
+"""Defines `labkit effects`, which shows in which order a pipeline writes plan, data and decision, and what it syncs."""
 
 import errno
 import json
@@ -28,7 +26,7 @@ _FAILED, _UNKNOWN = 1, 2
 _TAIL = 10
 """The number of lines shown of a failed command's output."""
 _NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
-"""The errors of a place that cannot contain a folder, for example below /proc."""
+"""The error numbers of a path at which no folder can be created, for example below /proc."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _check_new(out: Path | None) -> None:
 
 @contextmanager
 def _new(out: Path) -> Iterator[Path]:
-    """Create the folder for a block, and remove it after an error, so that the next attempt is not refused as well."""
+    """Create the folder for a `with` block, and remove it after an error, so that the user can repeat the command."""
     with _writing(out):
         out.mkdir(parents=True)
     try:
@@ -120,7 +118,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Turn an error in the place that --out names into one sentence."""
+    """Turn an `OSError` about the path of --out in the `with` block into one sentence."""
     try:
         with durable.explained(out):
             yield
@@ -128,18 +126,18 @@ def _writing(out: Path) -> Iterator[None]:
         cause = error.__cause__
         if isinstance(cause, OSError) and cause.errno in _NO_PLACE:
             raise InvalidInput(
-                f"--out {out}: labkit cannot make this folder ({cause.strerror}); name another one."
+                f"--out {out}: labkit cannot create this folder ({cause.strerror}); name another one."
             ) from None
         raise
 
 
 def _compare_records(records: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
-    """Show several records on one page."""
+    """Print several records side by side, write them to `out` if it is given, and return 0."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 
     result = Beside([read_record(each) for each in records])
     _check_new(out)
-    # All is built before the folder is made: what cannot be shown must not leave one behind.
+    # Built before the folder is created, so that an error here leaves no folder behind.
     text, plain, picture = result.text(), result.to_json(), result.picture()
     if out is not None:
         with _new(out):

@@ -1,7 +1,7 @@
-"""`labkit explore`: visit every schedule of a simulator, or many random ones.
+"""Defines `labkit explore`, which visits every schedule of a simulator, or many random ones.
 
-Clock, memory and progress are handled here, outside of the pure core; `labkit.sim.explore` searches in one
-process, and `labkit.search` in several.
+This module handles clock, memory and progress; `labkit.sim.explore` searches in one process, and `labkit.search` in
+several.
 """
 
 import json
@@ -88,7 +88,7 @@ class Search(Options):
     def made(self) -> Model[Any]:
         """Return the model with its parameters. Raises `InvalidInput`."""
         if not self.model:
-            raise InvalidInput(f"which simulator? choose one of {', '.join(MODELS)}.")
+            raise InvalidInput(f"no simulator is named; choose one of {', '.join(MODELS)}.")
         return make(self.model, parse_settings(self.settings))
 
 
@@ -123,7 +123,7 @@ def run_explore(options: Search, *, as_json: bool) -> int:
     model = Quotient(full_model) if options.symmetry else full_model
     begun = time.perf_counter()
     limit = _Limit(begun + options.seconds, options.megabytes * _MEGABYTE)
-    # Processes are forked first: what shows the progress is a thread, and no fork may come after one.
+    # Processes are forked first, because no fork is safe after the thread that shows progress has started.
     with _searching(model, options.cores, options.master) as search, _shown(quiet=as_json) as tell:
 
         def keep_going(progress: Progress) -> bool:
@@ -153,7 +153,7 @@ def _code(exploration: Exploration) -> int:
 
 
 class _Limit:
-    """The limits on time and memory of one search; it remembers which of them ended the search."""
+    """The limits on time and memory of one search; `reason` tells which of them ended it, as a clause."""
 
     def __init__(self, end: float, memory: int) -> None:
         self._end, self._memory, self._process = end, memory, psutil.Process()
@@ -178,8 +178,9 @@ class _Limit:
 
 @contextmanager
 def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Callable[..., Exploration]]:
-    """Provide the search of a model in one process, in several, or on Spark, called with `max_states` and
-    `keep_going`. Raises `InvalidInput`.
+    """Provide a function that searches a model, in one process, in several, or on Spark.
+
+    Its arguments are `max_states` and `keep_going`. Raises `InvalidInput`.
     """
     if master is not None:
         from labkit.search.on_spark import explore_on_spark
@@ -235,7 +236,7 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 
 def run_walks(options: Search, *, as_json: bool) -> int:
-    """Run seeded random schedules of a model that is too large to explore. Returns 1 for a violation, 2 if none
+    """Run seeded random schedules of a model, and print the violations. Return 1 for a violation, 2 if none
     was seen.
     """
     model, walks, steps, seed = options.made(), options.walks, options.steps, options.seed

@@ -1,4 +1,4 @@
-"""`labkit export`: write a simulated or a real run for other tools."""
+"""Defines `labkit export`, which writes a simulated or a real run for other tools."""
 
 from pathlib import Path
 from typing import Annotated

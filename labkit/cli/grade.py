@@ -1,4 +1,4 @@
-"""`labkit grade`: printing only; what is done is in `labkit.grading`, a distribution of its own.
+"""Prints the results of `labkit grade`; `labkit.grading`, a separate distribution, grades.
 
 The options are the fields of `labkit.grading.order.Order`.
 """
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 NOT_GRADED = 70
 MOST_LISTED = 10
-"""The number of names and questions printed; the summary contains all."""
+"""The largest number of names or questions that are printed; the summary contains all."""
 
 
 def grade(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Grade submissions: run each in a sandbox, judge its answers outside of that, and write grades, records and pages.
 
-    --deadline, --roster, --marks and --rules hold for the folder until something else is said; none takes one back.
+    The folder remembers --deadline, --roster, --marks and --rules until you give others; the value none removes one.
     Exit 0 when everything was graded, whatever the grades; 70 when grading itself failed for a submission.
     """
     need_grader("labkit grade")
@@ -95,7 +95,7 @@ def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
 
 
 def _tell_class(book: Any, out: Path) -> None:
-    """Print who is missing, what the instructor has to settle, and where."""
+    """Print which students are missing, which questions the instructor has to settle, and in which files."""
     from labkit.grading import marks
     from labkit.grading.gradebook import BY_HAND
 
@@ -164,7 +164,7 @@ def _tell(done: Any, rate: float, out: Path) -> None:
     for level, why in done.missing.items():
         print(f"Isolation {level} is not available: {why}")
     if done.unread:
-        print(f"{done.unread} not graded, because there is no notebook that can be: see {out / 'summary.html'}.")
+        print(f"{done.unread} not graded, because the files contain no readable notebook: see {out / 'summary.html'}.")
     if done.failed:
         print(
             f"{done.failed} submissions could not be graded; see {out / 'summary.html'}, and run the same "

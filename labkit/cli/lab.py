@@ -1,4 +1,4 @@
-"""`labkit lab`: replace this process by JupyterLab, with the settings of `labkit.teach.jupyter`."""
+"""Defines `labkit lab`, which replaces this process by JupyterLab, with the settings of `labkit.teach.jupyter`."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def lab(
         bool, typer.Option(help="Open a browser, or not; labkit prints the address in both cases.")
     ] = True,
 ) -> NoReturn:
-    """Open JupyterLab on the first notebook: one kernel, no news, no request to any other host."""
+    """Open JupyterLab on the first notebook, with one kernel, without news, and without requests to other hosts."""
     place = notebook_folder(folder)
     if port is not None:
         check_port(port)

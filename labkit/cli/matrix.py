@@ -1,4 +1,7 @@
-"""`labkit matrix`: every sink at every failpoint, as predicted, as simulated, and as measured."""
+"""Defines `labkit matrix`, which compares prediction, simulation and real runs of every sink killed at every failpoint.
+
+A cell is one combination of sink, order of commits, store and failpoint.
+"""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -83,7 +86,7 @@ def _check_each(option: str, values: Sequence[str], names: list[str]) -> None:
 
 
 def scenario(cell: Cell) -> Scenario:
-    """Return the scenario of a cell."""
+    """Return the scenario of a run that realises a cell."""
     order = None if cell.order is Order.NONE else cell.order.value
     crash = str(Crash(cell.point))
     return plan(sink=cell.strategy.value, store=cell.store, order=order, crashes=[crash])
@@ -115,7 +118,7 @@ def simulated(cell: Cell) -> dict[str, Any] | None:
 
 
 def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """Simulate every cell; exit 1 if one differs from its prediction."""
+    """Simulate every cell, and print the results; return 1 if one differs from its prediction."""
     entries = [_entry(cell, expected, sim=True) for cell, expected in cells.items()]
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries)}))
@@ -125,7 +128,9 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
-    """Run every cell on real Spark and, with `both`, simulate it too; exit 1 if a result differs or a run failed."""
+    """Run every cell `repeat` times on real Spark, and simulate it if `both`; return 1 if a result differs or a run
+    failed.
+    """
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell runs at least once; choose 1 or more.")
     java_for_spark()
@@ -153,7 +158,9 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 
 
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
-    """Refuse a missing server, or one that cannot support a cell, before any folder is created."""
+    """Raise `ServiceUnavailable` if a cell needs a server that is missing or lacks a feature, before folders are
+    created.
+    """
     for cell in cells:
         try:
             check_services(Run(scenario(cell), RunFolder(base)))
@@ -174,7 +181,9 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one cell with its results; `agree` is None unless all requested results are there."""
+    """Return one cell with its results, as printed with --json; `agrees` is None unless all requested results are
+    there.
+    """
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,

@@ -1,4 +1,4 @@
-"""Command-line options built from declared ones (`labkit.core.options`)."""
+"""Builds command-line options from declared ones (`labkit.core.options`)."""
 
 from collections.abc import Iterable, Mapping
 from inspect import Parameter
@@ -10,7 +10,7 @@ from labkit.core.options import Option
 
 
 def parameter(option: Option[Any], help: str = "") -> Parameter:
-    """Return a declared option in the form that the option parser takes."""
+    """Return a declared option as a parameter for typer; `help` replaces its own help text."""
     default = None if option.default_word == "" else option.default_word
     default = Parameter.empty if option.required else default
     annotation = option.kind.annotation if default is not None else option.kind.annotation | None

@@ -1,4 +1,6 @@
-"""`labkit orders`: the table of orders of writes, one design of it, and the smallest change that mends a design."""
+"""Defines `labkit orders`, which shows the table of orders of writes, one design, and the smallest repair of a
+design.
+"""
 
 import json
 from collections.abc import Collection, Sequence
@@ -97,7 +99,7 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Locate the recorded pipeline in the table."""
+    """Print the designs that match the recorded pipeline, and return the exit code."""
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 
     meanings = [user_row(each) for each in rows]

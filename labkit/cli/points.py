@@ -1,4 +1,4 @@
-"""`labkit points`: every failpoint, and the sinks that pass it (`labkit.core.failpoints`)."""
+"""Defines `labkit points`, which lists every failpoint, and the sinks that pass it (`labkit.core.failpoints`)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Progress on standard error while drivers run. Standard output stays free for results."""
+"""Shows progress on standard error while drivers run; standard output stays free for results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,10 @@ from labkit.runs.progress import Tell, silent, words
 
 @contextmanager
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
-    """Provide a `Tell` that shows a moving line with a count of stopped queries, or plain lines without a terminal."""
+    """Provide a function that shows each event: in a progress bar of `steps` steps, or as a line without a terminal.
+
+    A step is a query that has stopped, for whatever reason. With `quiet`, the function does nothing.
+    """
     console = Console(stderr=True)
     if quiet:
         yield silent

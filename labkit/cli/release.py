@@ -1,4 +1,4 @@
-"""`labkit release`: options and printing only; what is done is in `labkit.grading`, a distribution of its own."""
+"""Defines the options and the output of `labkit release`; `labkit.grading`, a separate distribution, does the work."""
 
 import sys
 from datetime import datetime
@@ -34,7 +34,7 @@ def release(
     from labkit.grading.release import release as make
 
     if (title or deadline) and not notebook:
-        raise InvalidInput("--title, --deadline: they are those of an assignment; name its notebooks with --notebook.")
+        raise InvalidInput("--title and --deadline belong to an assignment; name its notebooks with --notebook.")
     course = load(None)
     wanted = assignment.plan(notebook, course, title, deadline) if notebook else None
     notebooks = make(folder, instructor=instructor)

@@ -1,4 +1,4 @@
-"""`labkit replay`: step through one run of a simulator, or list the named runs."""
+"""Defines `labkit replay`, which steps through one run of a simulator, or lists the named runs."""
 
 import json
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return a trace from its text, a file, or a named scenario. Raises `InvalidInput`."""
+    """Return the trace that `text` is, or that a file or scenario of this name contains. Raises `InvalidInput`."""
     if "~" in text:
         return parse(text)
     if _is_file(text):
@@ -58,7 +58,7 @@ def _outcome(walked: Replay) -> dict[str, Any]:
 
 
 def _account(walked: Replay) -> dict[str, object]:
-    """Return the exposure of the run's outside reader; empty for a model without one."""
+    """Return what the run's outside reader was exposed to, such as duplicates; empty for a model without one."""
     account = reader_account(blueprint(walked.model.name), walked)
     return {} if account is None else account.to_json()
 

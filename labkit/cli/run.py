@@ -1,6 +1,6 @@
-"""`labkit run`: one real run, killed where the options say, restarted, judged. What is done is `labkit.runs`.
+"""Defines `labkit run`: one real run, killed where the options say, restarted and judged; `labkit.runs` does the work.
 
-The options of the scenario come from the fields of `labkit.runs.scenario.Scenario`; the others stand here.
+The options of the scenario are fields of `labkit.runs.scenario.Scenario`; the others are defined here.
 """
 
 import json
@@ -36,7 +36,7 @@ Patience = Annotated[float, typer.Option(help="Give the run up after this many s
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
-    """Return the verb, with an option for every field of a kind of scenario."""
+    """Return the function of the verb, with an option for every field of this class of scenarios."""
     options = {each.parameter: each for each in options_of(scenario)}
 
     def run(
@@ -81,7 +81,9 @@ run = run_of(Scenario)
 
 
 def _refuse_with_resume(context: typer.Context, names: list[str]) -> None:
-    """Refuse options that would name another scenario, because the folder contains its own."""
+    """Raise `InvalidInput` if the user gave one of these options with --resume, whose folder has the run's own
+    options.
+    """
     for name in names:
         if is_typed(context, name):
             option = f"--{name.replace('_', '-')}"

@@ -1,4 +1,6 @@
-"""`labkit services`: start, examine and stop the lab's own servers; the user's own are only examined."""
+"""Defines `labkit services`, which starts, examines and stops labkit's own servers; a user's servers are only
+examined.
+"""
 
 import json
 import time
@@ -23,10 +25,10 @@ def services(
     name: Annotated[str | None, typer.Argument(help="postgres or kafka; default: both.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Start (up), look at (status) or stop (down) the servers of the lab, each in the user's cache folder.
+    """Start (up), examine (status) or stop (down) the servers of the lab, each in the user's cache folder.
 
-    Where LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, that one is used and nothing is started or
-    deleted. Exit 69 when one does not answer after up, or at status.
+    If LABKIT_POSTGRES or LABKIT_KAFKA names a server of your own, labkit uses it and starts and deletes nothing. Exit
+    69 if a server does not answer after up or at status.
     """
     if verb not in VERBS:
         raise InvalidInput(f"services {verb}: there is no such action; {nearest(verb, list(VERBS))}")
@@ -35,7 +37,7 @@ def services(
         try:
             statuses.append(_ask(verb, service(each)))
         except ServiceUnavailable as error:
-            # One server that lacks its package hides no other one.
+            # An error of one server must not hide the state of the others.
             refusals.append(error)
     if as_json:
         print(json.dumps({"services": [_plain(status) for status in statuses]}))
@@ -53,7 +55,7 @@ def _ask(verb: str, one: Service) -> Status:
     if verb == "up" and status.name == "postgres" and status.state == "up":
         from labkit.stores.postgres.store import sweep
 
-        sweep()  # runs whose folders are gone, in a server that is the lab's alone
+        sweep()  # deletes data of runs whose folders are gone, in labkit's own server
     return status
 
 
@@ -91,7 +93,9 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 
 def waiting(transaction: "TransactionDescription") -> str:
-    """Describe one open transaction: readers at read_committed receive nothing after its first record."""
+    """Return a sentence about an open transaction, which keeps readers at read_committed from all records after its
+    first.
+    """
     age = (
         f"{max(time.time() - transaction.started, 0):.0f} s of {transaction.timeout:g} s"
         if transaction.started

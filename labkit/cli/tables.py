@@ -1,4 +1,4 @@
-"""Plain tables for results on standard output."""
+"""Prints plain tables of results on standard output."""
 
 from rich.console import Console
 from rich.table import Table
@@ -7,7 +7,7 @@ WIDE = 600
 
 
 def table(*columns: str) -> Table:
-    """Return a table without rules, whose cells fold."""
+    """Return an empty table with these columns, without lines between cells, whose long cells are wrapped."""
     result = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         result.add_column(column, overflow="fold")

@@ -1,4 +1,4 @@
-"""`labkit timeouts`: whether the three timeouts around a Kafka transaction fit together."""
+"""Defines `labkit timeouts`, which checks whether the three timeouts around a Kafka transaction fit together."""
 
 import json
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ def timeouts(
 ) -> int:
     """Say whether a job that commits Kafka transactions with its checkpoints can lose data.
 
-    The defaults are those of one connector, which the broker refuses. Exit 0 safe, 1 it can lose data or is refused.
-    With --run the waiting is real: the interval, or the pause if that is longer.
+    The defaults are those of one connector, which a broker with its default maximum refuses. Exit 0 safe, 1 it can lose
+    data or is refused. With --run the command waits for the real interval, or for the pause if that is longer.
     """
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 

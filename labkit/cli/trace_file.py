@@ -1,4 +1,4 @@
-"""Read a trace from a file of unknown origin: validated, and never beyond the size that a trace may have."""
+"""Reads a trace from a file of unknown origin, up to the largest size of a trace, and validates it."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _trace_decoder = msgspec.json.Decoder(TraceFile)
 
 
 def read_trace(path: Path) -> Trace:
-    """Read a trace from a file, as JSON or as its text. Raises `InvalidInput`; reads no more than a trace may have."""
+    """Return the trace in a file, which has JSON or the trace's text. Raises `InvalidInput`."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT + 1)

@@ -118,7 +118,7 @@ def test_replay_reads_a_file(tmp_path: Path):
 
 
 REFUSED = {
-    "explore": "which simulator? choose one of delivery, snapshot, barriers, two_phase_commit, pipeline, "
+    "explore": "no simulator is named; choose one of delivery, snapshot, barriers, two_phase_commit, pipeline, "
     "changelog, kafka_log, orders.",
     "explore pipelin": "there is no model 'pipelin'; did you mean 'pipeline'?",
     "explore pipeline --set crashes": "--set crashes: write name=value, as in --set participants=3.",
