@@ -1,7 +1,7 @@
-"""`python -m bench`, which `make bench` calls: measures what is asked for and prints tables, or one JSON object.
+"""Run the chosen measurements and print tables, or one JSON object: `python -m bench`, or `make bench`.
 
-Medians of several rounds: compare the ratios, not the times. An error of the lab ends as one sentence, with the exit
-code that the command `labkit` would have.
+Figures are medians of several rounds: compare the ratios, not the times. An error of labkit becomes one sentence, with
+the exit code of the command `labkit`.
 """
 
 import json
@@ -41,7 +41,9 @@ def bench(
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
-    """Runs the chosen measurements one after the other. Raises `InvalidInput` before the first one begins."""
+    """Run the chosen measurements one after the other, and print them. Raises `InvalidInput` before the first one
+    begins.
+    """
     if rounds is not None and not 1 <= rounds <= 100:
         raise InvalidInput(f"--rounds {rounds}: choose 1 to 100.")
     chosen = select(only or [], store or [], words, states)

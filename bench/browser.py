@@ -1,4 +1,4 @@
-"""The browser that a measurement drives: the system's Chromium, headless."""
+"""Start the browser that a measurement drives: the system's Chromium, headless."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,9 @@ from labkit.host.doctor import find_chromium
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A browser of playwright's. Raises `ServiceUnavailable` where playwright or Chromium is missing."""
+    """Provide a browser of playwright within a `with` block. Raises `ServiceUnavailable` without playwright or
+    Chromium.
+    """
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

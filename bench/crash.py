@@ -1,7 +1,7 @@
-"""Start, crash, restart, verdict of the three-record scenario: the lab's drivers beside PySpark's own settings.
+"""Seconds of a run of three records, with a crash and a restart: labkit's ways to start drivers, and PySpark's own.
 
-The same query, source, sink, store and judge, killed at the same point in the same way. Only how the sessions are
-started differs, and each round runs every way once, so that a busy machine slows all of them.
+Query, source, sink, store, judge and crash point are the same. Only the start of the sessions differs, and each round
+runs every way once, so that a busy machine slows all of them.
 """
 
 import os
@@ -27,7 +27,7 @@ STANDBY = "labkit, warm standby"
 
 
 class Way(NamedTuple):
-    """How the drivers of one and the same scenario are started."""
+    """One way to start the drivers of the scenario."""
 
     setup: Setup = Setup()
     fast: FastStart = FastStart()
@@ -46,18 +46,18 @@ SCENARIO = plan(sink="two_phase", store="files", crashes=["sink.after_pre_commit
 
 
 class Times(NamedTuple):
-    """Seconds of one run."""
+    """The seconds that one run took."""
 
     to_crash: float
-    """From the first driver's start, or the standby's, to the failpoint."""
+    """From the start of the first driver, or of the standby driver, to the failpoint."""
     to_committed: float
-    """From the first SIGKILL until the next driver has renamed `commits/0` into its place."""
+    """From the first SIGKILL until the next driver has renamed `commits/0` to its final name."""
     to_verdict: float
-    """From the beginning until the judge has spoken and the report is written."""
+    """From the beginning until the verdict and the report are written."""
 
 
 def measure(rounds: int) -> Rows:
-    """Medians by way, and ratios to the stock settings within the same round."""
+    """Return a row for each way: medians, and ratios to the stock settings within the same round."""
     make_archive()
     taken: dict[str, list[Times]] = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
@@ -68,7 +68,7 @@ def measure(rounds: int) -> Rows:
 
 
 def once(folder: Path, way: Way) -> Times:
-    """One run. Raises `JobFailed` when its verdict is not the one that the sink promises."""
+    """Run the scenario once. Raises `JobFailed` if the verdict is not exactly-once, which the sink promises."""
     parked = [0.0]
 
     def tell(event: AnyEvent) -> None:
@@ -80,7 +80,7 @@ def once(folder: Path, way: Way) -> Times:
         outcome = finish(prepare(SCENARIO, folder), tell, setup=way.setup)
     ended = time.monotonic()
     if outcome.verdict.guarantee != "exactly-once":
-        raise JobFailed(f"the measured run gave {outcome.verdict.guarantee} and not exactly-once; {folder} says why.")
+        raise JobFailed(f"the measured run was {outcome.verdict.guarantee}, not exactly-once; see {folder}.")
     return Times(parked[0] - begun, outcome.record.seconds["crash_1_to_committed"], ended - begun)
 
 
@@ -99,7 +99,7 @@ def environment(fast: FastStart) -> Iterator[None]:
 
 
 def table_of(taken: Mapping[str, Sequence[Times]], stock_way: str = STOCK) -> Rows:
-    """A row for every way."""
+    """Return a row for every way; `stock_way` is the one to which ratios refer."""
     stock = taken[stock_way]
     rows: Rows = []
     for way, times in taken.items():

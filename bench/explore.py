@@ -1,6 +1,6 @@
 """How many states of a simulator this machine explores in a second.
 
-Times are processor time of this process; every search stands beside a simpler one of the same round, so that a busy
+Times are processor time of this process; every search is compared with a simpler one in the same round, so that a busy
 machine slows both.
 """
 
@@ -23,14 +23,14 @@ from labkit.sim.trace import Replay, make
 
 
 class Measure(NamedTuple):
-    """One configuration of a simulator that is explored."""
+    """A configuration of a simulator to explore."""
 
     model: str
     given: dict[str, object]
 
 
 class Taken(NamedTuple):
-    """Seconds of one round: the search, the bare one, and the busier of two processes that share it."""
+    """The seconds of one round: the search, the bare search, and the busier of two processes that share a search."""
 
     full: float
     bare: float
@@ -55,12 +55,12 @@ EXPLORED = {
     "barriers, 2 crashes": Measure("barriers", {"crashes": 2}),
 }
 STEPS = 200
-"""Length of the trace in which a step forward and back is timed."""
+"""The length of the trace in which a step forward and back is timed."""
 
 
 def measure(rounds: int) -> Rows:
-    """States in a second with properties and parents, beside the same search without either and one on two cores;
-    memory; a step.
+    """Return rows: states per second, compared with a bare search and a search on two cores; memory; the time of a
+    step.
     """
     models = {name: make(measure.model, measure.given) for name, measure in EXPLORED.items()}
     taken: dict[str, list[Taken]] = {name: [] for name in models}
@@ -80,9 +80,9 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def on_two_cores(model: Model[Any]) -> float:
-    """Seconds of the busier of two processes that share a search.
+    """Return the processor seconds of the busier of two processes that share a search.
 
-    Processor time, since another job on a core would count otherwise. Waiting for each other is left out.
+    Time in which they wait for each other, or for other jobs on the machine, is left out.
     """
     with without_collector(), on_cores(model, 2) as shared:
         begun = time.process_time()
@@ -92,7 +92,7 @@ def on_two_cores(model: Model[Any]) -> float:
 
 
 def bare(model: Model[Any]) -> int:
-    """The yardstick: every state once, no property, no parent, no limit."""
+    """Visit every state once, without properties, parents and limits, as a baseline; return the number of states."""
     level = [model.initial()]
     seen = set(level)
     while level:
@@ -145,7 +145,9 @@ def _micro(times: Sequence[float]) -> float:
 
 
 def long_walk() -> Replay:
-    """A schedule of 200 steps: one participant never votes, and those in doubt ask again and again."""
+    """Return a schedule of `STEPS` steps, in which one participant never votes, and those in doubt ask again
+    and again.
+    """
     choose, walked = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
     while len(walked.actions) < STEPS:
         enabled = walked.model.actions(walked.state)

@@ -1,6 +1,6 @@
-"""The system's Firefox, headless, driven over its own WebDriver BiDi: no driver and no patched build is needed.
+"""Drive the system's Firefox, headless, over its own WebDriver BiDi; no driver and no patched build is needed.
 
-Playwright drives a stock Firefox only with commands that the extended support release does not know yet.
+Playwright drives a stock Firefox only with commands that the extended support release does not have yet.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from websocket import WebSocket, create_connection
 from labkit.core.errors import ServiceUnavailable
 
 PATIENCE = 120.0
-"""Seconds that Firefox may take to start, and for each answer."""
+"""The seconds that Firefox may take to start, and for each answer."""
 
 _NAMES = ("firefox-esr", "firefox")
 
@@ -31,7 +31,7 @@ def find_firefox() -> Path | None:
 
 
 class Tab:
-    """A tab with nothing in its cache, and the addresses that its page asked for."""
+    """A tab with an empty cache, which records the addresses that its page requests."""
 
     def __init__(self, firefox: "Firefox") -> None:
         self._firefox = firefox
@@ -42,7 +42,7 @@ class Tab:
 
     @property
     def asked(self) -> list[str]:
-        """The addresses that the page has asked for so far."""
+        """The addresses that the page has requested so far."""
         return [each["request"]["url"] for each in self._firefox.events if each["context"] == self.id]
 
     def open(self, address: str) -> None:
@@ -50,7 +50,7 @@ class Tab:
         self._firefox.ask("browsingContext.navigate", context=self.id, url=address, wait="complete")
 
     def evaluate(self, function: str, *arguments: object) -> Any:
-        """Call a function of JavaScript with plain data, and return its result or that of its promise.
+        """Call a JavaScript function with plain data, and return its result, after waiting if it is a promise.
 
         Raises `RuntimeError` with the text of an exception.
         """
@@ -81,7 +81,7 @@ class Tab:
         self._perform({"type": "pointer", "id": "mouse", "actions": actions})
 
     def press(self, key: str) -> None:
-        """Press and release a key, given as the character that stands for it."""
+        """Press and release a key, given as its WebDriver character."""
         self._perform(
             {"type": "key", "id": "keys", "actions": [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]}
         )
@@ -101,7 +101,7 @@ class Firefox:
         self._socket = socket
         self._numbers = itertools.count(1)
         self.events: list[dict[str, Any]] = []
-        """What Firefox has told without being asked, of the kinds that a tab has subscribed to."""
+        """The parameters of all events so far to which a tab has subscribed."""
         self.version = str(self.ask("session.new", capabilities={})["capabilities"]["browserVersion"])
 
     def ask(self, method: str, **parameters: object) -> dict[str, Any]:
@@ -119,7 +119,9 @@ class Firefox:
 
 @contextmanager
 def firefox() -> Iterator[Firefox]:
-    """A Firefox with an empty profile. Raises `ServiceUnavailable` where it is missing or does not start."""
+    """Provide a Firefox with an empty profile within a `with` block. Raises `ServiceUnavailable` if it does
+    not start.
+    """
     program = find_firefox()
     if program is None:
         raise ServiceUnavailable("no firefox on PATH: install the system's firefox-esr package.")
@@ -145,4 +147,4 @@ def _address(process: subprocess.Popen[bytes], profile: Path) -> str:
             written = json.loads((profile / "WebDriverBiDiServer.json").read_text(encoding="utf-8"))
             return f"ws://{written['ws_host']}:{written['ws_port']}/session"
         time.sleep(0.05)
-    raise ServiceUnavailable(f"firefox ended at once, or did not start within {PATIENCE:.0f} s.")
+    raise ServiceUnavailable(f"firefox ended at once, or did not start within {PATIENCE:.0f} s; start it by hand.")

@@ -1,8 +1,8 @@
-"""The count of `totals` in PyFlink, where it is installed: Table API, exactly-once checkpoints, rows thrown away.
+"""Count the words of `totals` in PyFlink, if it is installed: Table API, exactly-once checkpoints, discarded output.
 
-PyFlink and PySpark want different versions of py4j, so it may live in an environment of its own, which LABKIT_PYFLINK
-names (its Python). Not like for like: Flink emits a change for every word, Spark a row for every word of a batch, and
-nothing is written here.
+PyFlink and PySpark need different versions of py4j, so it may be in its own environment, whose Python LABKIT_PYFLINK
+names. The comparison is not exact: Flink emits a change for every word, Spark a row for every word of a batch, and
+Flink writes nothing here.
 """
 
 import json
@@ -35,13 +35,15 @@ print(json.dumps(client.get_job_execution_result().result().get_net_runtime() / 
 
 
 def interpreter() -> str | None:
-    """The Python that has PyFlink, if there is one."""
+    """Return the Python that has PyFlink, or None."""
     named = os.environ.get(VARIABLE)
     return named or (sys.executable if find_spec("pyflink") else None)
 
 
 def seconds(python: str, path: Path, tasks: int) -> float:
-    """The job's own runtime, without the start of its cluster. Raises `JobFailed` with the last line that it said."""
+    """Return the job's own seconds, without the start of its cluster. Raises `JobFailed` with its last line of
+    output.
+    """
     command = [python, "-c", _JOB, path.absolute().as_uri(), str(tasks)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

@@ -1,6 +1,6 @@
-"""How fast submissions are graded: a notebook without Spark in a sandbox, and the same cells by papermill as it comes.
+"""How fast submissions are graded: a notebook without Spark in a sandbox, and the same cells by plain papermill.
 
-Both are warm, and take turns; neither judges. The last row grades a class of 300 on all cores, with everything.
+Both have run before, and take turns; neither judges. The last row grades a class of 300 on all cores, with everything.
 """
 
 import os
@@ -14,12 +14,14 @@ from labkit.cli.common import need_grader
 
 AT_MOST = 1.2
 AT_LEAST = 100
-"""Submissions a minute, on two cores that have nothing else to do."""
+"""The least number of submissions per minute, on two idle cores."""
 _BATCH = 300
 
 
 def measure(rounds: int) -> Rows:
-    """Seconds for one submission each way, and submissions a minute. Raises `ServiceUnavailable` without a grader."""
+    """Return rows: seconds for one submission each way, and submissions per minute. Raises `MissingExtra` without a
+    grader.
+    """
     need_grader("make bench ONLY=grade")
     from bench import plain_grading
     from bench.sample_submissions import specimen
@@ -44,7 +46,7 @@ def measure(rounds: int) -> Rows:
 
 
 def _batch() -> dict[str, Any]:
-    """A batch of right answers on all cores, with everything: start, judging, records and pages."""
+    """Return the row of a batch of right answers on all cores: start, judging, records and pages included."""
     from bench.sample_submissions import hand_in
     from labkit.grading.batch import run
     from labkit.grading.course import load
@@ -66,5 +68,5 @@ def _batch() -> dict[str, Any]:
 
 
 def _processor() -> float:
-    """Processor seconds of this process and of all that it has waited for: what a loaded machine does not change."""
+    """Return the processor seconds of this process and its ended children, which other load does not change."""
     return sum(os.times()[:4])

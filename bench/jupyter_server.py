@@ -1,7 +1,7 @@
-"""A JupyterLab that a test or a measurement starts and stops: a free port, folders of its own, nothing left behind.
+"""Start and stop a JupyterLab for a test or a measurement, on a free port and with its own folders.
 
-Its settings are the ones that a learner has; only its state (tabs, signatures, history) lies elsewhere. It ends with
-the process that asked for it, whatever that died of.
+It has the settings of a learner; only its state (tabs, signatures, history) is elsewhere. It ends with the process that
+asked for it, even after SIGKILL.
 """
 
 import os
@@ -22,31 +22,33 @@ from labkit.host.servers.ports import free_port
 from labkit.teach.jupyter import WORKSPACE, command, environment
 
 PATIENCE = 60.0
-"""Seconds until the server must answer."""
+"""The seconds within which the server must answer."""
 
 GRACE = 20.0
-"""Seconds in which the server may end its kernels and itself."""
+"""The seconds that the server has to end its kernels and itself."""
 
 
 class Server(NamedTuple):
-    """A running JupyterLab: where it listens, what it shows, and what a request must carry."""
+    """A running JupyterLab: its port, its folder of notebooks, and the token for requests."""
 
     port: int
     folder: Path
     token: str
 
     def page(self, notebook: str) -> str:
-        """The address that opens a notebook, its tabs of last time forgotten."""
+        """Return the address that opens a notebook and resets the open tabs."""
         return f"http://127.0.0.1:{self.port}/lab/workspaces/{WORKSPACE}/tree/{notebook}?token={self.token}&reset"
 
     def api(self, path: str) -> str:
-        """An address of the server's own interface."""
+        """Return the address of a path in the server's REST API."""
         return f"http://127.0.0.1:{self.port}/api/{path}?token={self.token}"
 
 
 @contextmanager
 def serving(folder: Path, home: Path) -> Iterator[Server]:
-    """JupyterLab on a folder with at least one notebook, its state in `home`. Raises `ServiceUnavailable`."""
+    """Run JupyterLab within a `with` block on a folder with a notebook, its state in `home`. Raises
+    `ServiceUnavailable`.
+    """
     server = Server(free_port(), folder, secrets.token_hex(16))
     home.mkdir(parents=True, exist_ok=True)
     words = command(folder, port=server.port, browser=False)
@@ -64,7 +66,7 @@ def serving(folder: Path, home: Path) -> Iterator[Server]:
 
 
 def _apart(home: Path) -> dict[str, str]:
-    """The variables by which Jupyter's own folders lie in one place."""
+    """Return environment variables that put all of Jupyter's own folders below `home`."""
     names = {
         "JUPYTER_CONFIG_DIR": "config",
         "JUPYTER_DATA_DIR": "data",
@@ -90,7 +92,7 @@ def _wait(server: Server, session: int, log: Path) -> None:
 
 
 def _stop(session: int) -> None:
-    """Told to end, it ends its kernels first; whoever does not end is killed with its session behind the block."""
+    """Send SIGTERM to the server, which then ends its kernels, and wait; the rest is killed with the `with` block."""
     with suppress(ProcessLookupError):
         os.kill(session, signal.SIGTERM)
     end = time.monotonic() + GRACE

@@ -1,7 +1,7 @@
 """What transactions cost in Kafka: throughput, the latency of a commit, resuming, and the delay until rows are visible.
 
-All producers are kafka-python's with the settings of the Kafka store, and write its records, one flush a transaction;
-an idempotent producer flushes after as many records. The ways take turns and begin in turn.
+All producers are kafka-python's with the settings of the Kafka store, and write its records, with one flush per
+transaction; an idempotent producer flushes after as many records. The two kinds alternate, and take turns to begin.
 """
 
 import tempfile
@@ -22,15 +22,17 @@ from labkit.stores.kafka.transaction import explained
 from labkit.stores.kafka.writer import initialise
 
 SIZES = {10: 30, 100: 30, 1_000: 10, 10_000: 2}
-"""Records of a transaction, and how many such transactions a producer writes in a round."""
+"""By number of records in a transaction, the number of such transactions that a producer writes in a round."""
 
 IDEMPOTENT, TRANSACTIONAL = "idempotent", "transactional"
 RESUMES = 10
-"""Prepared transactions that are committed in a round, each by a client of its own."""
+"""The number of prepared transactions that are committed in a round, each by a new client."""
 
 
 class Written(NamedTuple):
-    """One producer's part of a round: seconds in all, and of every commit (none without transactions)."""
+    """One producer's part of a round: number of records, seconds, and seconds of each commit (empty without
+    transactions).
+    """
 
     records: int
     seconds: float
@@ -38,7 +40,7 @@ class Written(NamedTuple):
 
 
 def measure(rounds: int) -> Rows:
-    """A row for every number of records in a transaction, one for resuming, and one for every reader's delay."""
+    """Return a row for every size of a transaction, one for resuming, and one for the delay of each reader."""
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, servers.kafka():
         written = _written(Path(folder) / "written", rounds)
         resumed = _resumed(Path(folder) / "resumed", rounds * RESUMES)
@@ -48,7 +50,7 @@ def measure(rounds: int) -> Rows:
 
 @contextmanager
 def _topic(folder: Path) -> Iterator[Topic]:
-    """The topic of a store, deleted in the end."""
+    """Provide the topic of a new store within a `with` block, and delete it afterwards."""
     with closing(KafkaStore(folder)) as store:
         try:
             yield store.topic
@@ -57,7 +59,9 @@ def _topic(folder: Path) -> Iterator[Topic]:
 
 
 def _written(folder: Path, rounds: int) -> dict[int, dict[str, list[Written]]]:
-    """The first transaction of each producer opens its connections and counts for nothing."""
+    """Return the results by transaction size and producer, without each producer's first transaction, which
+    connects.
+    """
     taken: dict[int, dict[str, list[Written]]] = {size: {IDEMPOTENT: [], TRANSACTIONAL: []} for size in SIZES}
     with _topic(folder) as topic, _writer(topic, None) as idempotent, _writer(topic, "bench") as transactional:
         writers = {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}
@@ -85,7 +89,7 @@ def _writer(topic: Topic, transactional_id: str | None) -> Iterator[Any]:
 
 
 def write(topic: Topic, writer: Any, size: int, times: int, *, in_transactions: bool) -> Written:
-    """So many transactions of so many records, one after the other. Raises `JobFailed` if a record was refused."""
+    """Write `times` transactions of `size` records, one after the other. Raises `JobFailed` if a record was refused."""
     commits = []
     begun = time.perf_counter()
     for number in range(times):
@@ -96,7 +100,7 @@ def write(topic: Topic, writer: Any, size: int, times: int, *, in_transactions: 
         ]
         writer.flush()
         if not all(future.succeeded() for future in sent):
-            raise JobFailed("Kafka refused a record, so the time counts for nothing.")
+            raise JobFailed("Kafka refused a record, so the measured time is worthless; run the measurement again.")
         if in_transactions:
             before = time.perf_counter()
             writer.commit_transaction()
@@ -105,7 +109,7 @@ def write(topic: Topic, writer: Any, size: int, times: int, *, in_transactions: 
 
 
 def _resumed(folder: Path, times: int) -> list[float]:
-    """Seconds in which a client that has just been made commits what another one prepared."""
+    """Return the seconds that a new client takes to commit what another one prepared, `times` times."""
     taken = []
     with _topic(folder), closing(KafkaStore(folder)) as writing:
         for batch in range(times):
@@ -122,7 +126,9 @@ def _resumed(folder: Path, times: int) -> list[float]:
 
 
 def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
-    """Records a second of both producers, their ratio within a round, and the latency of a commit."""
+    """Return rows with records per second of both producers, their ratio within a round, and the latency of a
+    commit.
+    """
     rows: Rows = []
     for size, ways in taken.items():
         speeds = {way: [one.records / one.seconds for one in writes] for way, writes in ways.items()}
@@ -143,7 +149,7 @@ def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
 
 
 def resuming(seconds: Sequence[float]) -> dict[str, object]:
-    """A commit by another client, with its connections, until the markers are written."""
+    """Return the row of commits by another client, from its creation until the markers are written."""
     times = [1000 * each for each in seconds]
     return {
         "kafka": "prepared by one client, committed by another",

@@ -1,7 +1,7 @@
 """How long a record takes until a reader has it, at either isolation level: the price of read_committed.
 
-Two readers, each a process of its own, read along while transactions are written; all use the machine's monotonic
-clock, and a record carries the time at which it was handed to its producer.
+Two reader processes read while transactions are written; all use the machine's monotonic clock, and a record carries
+the time at which it was passed to its producer.
 """
 
 import json
@@ -24,32 +24,34 @@ from labkit.stores.kafka.transaction import explained
 from labkit.stores.kafka.writer import initialise
 
 SIZES = {10: 20, 100: 20, 1_000: 5}
-"""Records of a transaction, and how many such transactions are written in a round."""
+"""By number of records in a transaction, the number of such transactions in a round."""
 
 WARM = 10
 LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 PATIENCE = 60.0
 
 Delays = Mapping[str, Sequence[float]]
-"""Seconds of every record by the isolation level of its reader."""
+"""By the reader's isolation level, the seconds until it had each record."""
 
 
 def measure(folder: Path, rounds: int) -> dict[int, Delays]:
-    """The delays of every size, all records of all rounds."""
+    """Return the delays of all records of all rounds, by size of the transaction."""
     with closing(KafkaStore(folder)) as store:
         try:
             blocks = _read_along(store.topic, [WARM, *[*SIZES] * rounds])
         finally:
             store.destroy()
     results: dict[int, dict[str, list[float]]] = {size: {level: [] for level in LEVELS} for size in SIZES}
-    for size, delays in blocks[1:]:  # behind the one in which the readers connected
+    for size, delays in blocks[1:]:  # without the block in which the readers connected
         for level in LEVELS:
             results[size][level] += delays[level]
     return dict(results)
 
 
 def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str, list[float]]]]:
-    """Writes a block of transactions of each size, and goes on when both readers have all of it."""
+    """Write a block of transactions of each size, each after both readers have read the one before; return the
+    delays.
+    """
     results = []
     with ExitStack() as until_then:
         writer = topic.writer(f"{topic.name()}.bench")
@@ -78,13 +80,13 @@ _FOLLOW = "import sys; from bench.kafka_delay import follow; follow(*sys.argv[1:
 
 @contextmanager
 def _reader(topic: Topic, level: str, blocks: Sequence[int]) -> Iterator["subprocess.Popen[str]"]:
-    """A reader that is reading. It is killed at the latest when the block is left."""
+    """Provide a process that reads the topic; it is killed at the end of the `with` block."""
     command = [sys.executable, "-c", _FOLLOW, topic.address, topic.name(), level, *map(str, blocks)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             if process.stdout.readline() != "ready\n":
-                raise JobFailed(f"A reader at {level} did not start.")
+                raise JobFailed(f"A reader at {level} did not start; run the measurement again.")
             yield process
         finally:
             process.kill()
@@ -94,12 +96,14 @@ def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
     assert reader.stdout is not None
     result: list[float] = json.loads(reader.stdout.readline() or "[]")
     if len(result) != count:
-        raise JobFailed(f"A reader got {len(result)} of {count} records, so the delays count for nothing.")
+        raise JobFailed(f"A reader got {len(result)} of {count} records, so the delays are worthless; run it again.")
     return result
 
 
 def follow(address: str, topic: str, level: str, *blocks: str) -> None:
-    """A reader: prints `ready`, then the delays of each block of so many records. Ends when none comes for too long."""
+    """Run a reader: print `ready`, then the delays of each block of records as JSON; end after `PATIENCE` without a
+    record.
+    """
     print("ready", flush=True)
     delays = (_since(entry.row.offset) for entry in Reader(address, topic, level).follow(PATIENCE))
     for count in map(int, blocks):
@@ -111,7 +115,7 @@ def _since(nanoseconds: int) -> float:
 
 
 def table_of(delays: Mapping[int, Delays]) -> Rows:
-    """A row for every size and level; at read_committed what it takes longer than at the other."""
+    """Return a row for every size and isolation level, with the additional delay of read_committed."""
     rows: Rows = []
     for size, by_level in delays.items():
         times = {level: [1000 * delay for delay in values] for level, values in by_level.items()}

@@ -1,10 +1,10 @@
-"""How often the crash test names the right line of Python for an effect, by library.
+"""Measure how often the crash test names the right line of Python for an effect, by library.
 
     python -m bench.lines                                  # the programs whose packages are installed here
     python -m bench.lines --python VENV/bin/python NAME... # programs in another environment
 
-In `data/lines`, a comment `# effect: PATTERN...` behind a line says which effects the line has: paths below the
-working folder, or `send` and the words of a message. An effect is right if the named line is one whose pattern fits.
+In `data/lines`, a comment `# effect: PATTERN...` after a line states the line's effects: paths below the working
+folder, or `send` and the text of a message. An effect is right if the pattern of the named line matches it.
 """
 
 import argparse

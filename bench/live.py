@@ -1,6 +1,6 @@
-"""How fast a live session is in a real JupyterLab: from a click on an action to the painted frame, kernel and all.
+"""How fast a live session is in a real JupyterLab, kernel included: from a click on an action to the painted frame.
 
-Also how long notebook 00 takes to its first picture when it must not wait for Spark.
+Also measures how long notebook 00 takes to its first picture if it does not wait for Spark.
 """
 
 import tempfile
@@ -22,7 +22,7 @@ AT_MOST_MS, FIRST_PICTURE_S = 60.0, 3.0
 
 
 class Steered(NamedTuple):
-    """A session that is measured: the call that shows it, and which actions are chosen, as a pattern."""
+    """A session to measure: the call that shows it, and a regular expression of the actions to choose."""
 
     call: str
     choose: str
@@ -64,7 +64,7 @@ _PICTURE = ".jp-OutputArea-output svg, .jp-OutputArea-output img"
 
 
 def measure(rounds: int) -> Rows:
-    """Milliseconds of a choice in a few sessions, and seconds to the first picture of the first notebook."""
+    """Return rows: milliseconds of a choice in each session, and seconds to the first picture of the first notebook."""
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
         folder = Path(place) / "notebooks"
         folder.mkdir()
@@ -79,7 +79,9 @@ def measure(rounds: int) -> Rows:
 
 
 def _without_spark(folder: Path) -> str | None:
-    """The first notebook up to the cell that starts Spark, as a copy; its name."""
+    """Write a copy of the first notebook up to the cell that starts Spark; return its name, or None without
+    notebooks.
+    """
     try:
         notebooks = notebook_folder()
     except InvalidInput:
@@ -113,7 +115,7 @@ def _chosen(browser: Any, server: Server, number: int, name: str, rounds: int) -
 
 
 def _first_picture(browser: Any, server: Server, name: str, rounds: int) -> dict[str, Any]:
-    """From Run All in a kernel that has done nothing yet to the first picture."""
+    """Return the row of the time from Run All in a fresh kernel to the first picture."""
     taken: list[float] = []
     for _ in range(rounds):
         page = browser.new_page()

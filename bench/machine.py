@@ -1,4 +1,4 @@
-"""The machine that a figure was measured on; a figure without it says nothing. This module only reads."""
+"""Describe the machine on which a figure was measured, because a figure means nothing without it."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ from labkit.host.java import find_java
 
 
 def machine() -> dict[str, str | int | float]:
-    """Processor, cores, memory, system, load at this moment, and the versions of what runs."""
+    """Return processor, cores, memory, system, present load, and the versions of the software, by title."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,

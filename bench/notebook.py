@@ -1,7 +1,8 @@
 """From `lab.crash` in a notebook to the verdict: with warm drivers, without them, and with PySpark's own settings.
 
-The first run begins when the notebook is opened, so its driver is still starting. The later ones begin when the drivers
-of the run before have been replaced, as they are while a learner reads. Each round runs every way once.
+A warm driver is one that was started in advance. The first run begins when the notebook is opened, so its driver is
+still starting. Later runs begin when the drivers of the run before have been replaced, as they are while a learner
+reads. Each round runs every way once.
 """
 
 import tempfile
@@ -22,7 +23,7 @@ LONGEST = 120.0
 
 
 def measure(rounds: int) -> Rows:
-    """Medians by way, and ratios to the stock settings within the same round."""
+    """Return a row for each way: medians, and ratios to the stock settings within the same round."""
     make_archive()
     taken: dict[str, list[Times]] = {name: [] for name in ("warm drivers, first run", "warm drivers", "cold", "stock")}
     # A warm driver is taken only in the environment in which it has started.
@@ -44,9 +45,9 @@ def measure(rounds: int) -> Rows:
 
 
 def _await_warm(pool: WarmDrivers) -> None:
-    """Raises `JobFailed` if the drivers do not get warm, since the next run would then be a cold one."""
+    """Wait until the drivers are warm, because the next run would otherwise be a cold one. Raises `JobFailed`."""
     end = time.monotonic() + LONGEST
     while not pool.are_warm:
         if time.monotonic() > end:
-            raise JobFailed(f"the drivers were not warm after {LONGEST:.0f} s, so nothing is measured.")
+            raise JobFailed(f"the drivers were not ready after {LONGEST:.0f} s; measure on a less busy machine.")
         time.sleep(0.1)

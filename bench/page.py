@@ -1,7 +1,6 @@
 """How fast a live page is from a plain static server: from the first click to the first step, and each step after it.
 
-Each round begins with a browser that has nothing in its cache. Bytes are counted as a server sends them that compresses
-nothing.
+Each round begins with an empty browser cache. Bytes are those of files that a server sends without compression.
 """
 
 import subprocess
@@ -24,12 +23,12 @@ CHOICES = 40
 MOST_MB, MOST_SECONDS, MOST_MS = 8.0, 5.0, 50.0
 
 SIMULATORS = {"two_phase_commit": r"^(start|read|hear|inquire)", "barriers": r"^(?!crash)", "pipeline": r"^(?!crash)"}
-"""The simulators that are measured, each with a pattern of the actions that are chosen."""
+"""The simulators to measure, each with a regular expression of the actions to choose."""
 LONGER = {
     "barriers": "barriers~1~words.hello-world-hello-world-hello-world~~",
     "pipeline": "pipeline~1~words.hello-world-hello-world-hello-world~records_per_batch.1~~",
 }
-"""Where the page's own run has fewer steps than are measured: a run to go on with."""
+"""For simulators whose page's own run is too short: a longer run with which to continue."""
 
 _LIVE = "document.querySelector('[data-lk-live]')"
 _FIRST = """async (pattern) => {
@@ -49,7 +48,7 @@ _GO_ON = """async (trace) => {
 
 
 class _Tab(Protocol):
-    """What is measured in: a tab of a browser with nothing in its cache."""
+    """The methods that measuring needs of a browser tab with an empty cache."""
 
     @property
     def asked(self) -> list[str]: ...
@@ -71,14 +70,15 @@ class _ChromiumTab:
 
 
 def measure(rounds: int) -> Rows:
-    """For some simulators the seconds to the first step, its megabytes, and milliseconds a step.
+    """Return rows for some simulators: seconds to the first step, megabytes loaded until then, and milliseconds per
+    step.
 
     In Chromium, and in Firefox if it is installed. Raises `ServiceUnavailable`.
     """
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(ROOT / "tools" / "build_site.py"), "--simulators", "--out", folder]
         if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
-            raise ServiceUnavailable("the live pages could not be built; the line above says why.")
+            raise ServiceUnavailable("the live pages could not be built; see the message above.")
         with served(Path(folder)) as address:
             pages = _Pages(address, Path(folder), rounds)
             with chromium() as browser:

@@ -8,7 +8,7 @@ from papermill import execute_notebook
 
 
 def execute(notebook: str) -> float:
-    """Executes a notebook, which is trusted; the seconds that it took."""
+    """Execute a trusted notebook (JSON), and return the seconds that it took."""
     begun = time.perf_counter()
     execute_notebook(nbformat.from_dict(json.loads(notebook)), None, kernel_name="python3", progress_bar=False)
     return time.perf_counter() - begun

@@ -1,7 +1,7 @@
 """How fast the player is: from a click to the painted frame, and from a page's output to its first picture.
 
-Measured in headless Chromium, with nothing between the browser and the page. Needs playwright (an extra of
-development) and the system's Chromium. A choice in a live session: `bench.live`.
+Measured in headless Chromium, with nothing between the browser and the page. Needs playwright (an extra for
+development) and the system's Chromium. `bench.live` measures a choice in a live session.
 """
 
 import random
@@ -15,7 +15,9 @@ from labkit.view.stepper import Player
 
 CLICKS = 60
 MOST = (1000, 300, 12.0, 40.0)
-"""Kilobytes, milliseconds to appear, from a click to its frame, and 95 of 100 of those."""
+"""The limits: kilobytes, milliseconds to appear, median milliseconds from a click to its frame, and their 95th
+percentile.
+"""
 
 _APPEAR = """async (html) => {
   const begun = performance.now(), place = document.body;
@@ -51,14 +53,14 @@ _CLICK = """async (clicks) => {
 
 
 def measure(rounds: int) -> Rows:
-    """For some runs the size of their output and the times in a browser. Raises `ServiceUnavailable`."""
+    """Return rows for some runs: the size of their output, and times in a browser. Raises `ServiceUnavailable`."""
     players = {name: Player(trace) for name, trace in traces().items()}
     with chromium() as browser:
         return [_measured(browser, name, player, rounds) for name, player in players.items()]
 
 
 def traces() -> dict[str, Trace]:
-    """What is shown: the run of the first notebooks, and the longest runs of the largest scenes."""
+    """Return the traces to show, by name: a run of the first notebooks, and the longest runs of the largest scenes."""
     return {
         "pipeline.jump_back": find("pipeline.jump_back").trace,
         "largest barriers": _barriers(),
@@ -67,7 +69,7 @@ def traces() -> dict[str, Trace]:
 
 
 def _barriers() -> Trace:
-    """The largest scene there is. It works as long as it can and then crashes: no run of it has many more steps."""
+    """Return a run of the largest scene, which works as long as it can and then crashes; few runs are longer."""
     given = {"words": "a-b-c-d-a-b-c-d", "sources": 3, "counts": 3, "checkpoints": 4, "concurrent": 3}
     chance, going = (random.Random(1), Replay(make("barriers", {**given, "crashes": 3, "cancels": 1})))
     while enabled := going.model.actions(going.state):
@@ -81,7 +83,7 @@ _WORK = ("read", "process", "take_barrier", "take_end", "trigger", "inject")
 
 
 def _long_walk() -> Trace:
-    """300 steps: one participant never votes, and those in doubt ask again and again."""
+    """Return a run of 300 steps, in which one participant never votes, and those in doubt ask again and again."""
     chance, going = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
     while len(going.actions) < 300:
         enabled = [

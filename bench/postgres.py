@@ -1,8 +1,8 @@
-"""What a batch costs in PostgreSQL: two_phase beside one plain transaction with the same rows, without Spark.
+"""What a batch costs in PostgreSQL: two_phase compared with one plain transaction of the same rows, without Spark.
 
-Every batch goes the way of the foreachBatch adapter: two participants, each with the store opened for itself, write
-side by side as tasks do, the driver commits, the stores are closed. The ways take turns and begin in turn, so that a
-busy machine slows all of them; processor time is counted as well, since waiting for a busy machine is none.
+Every batch is written as the foreachBatch adapter does it: two participants, each with its own connection to the store,
+write in parallel, the driver commits, and the stores are closed. The ways alternate, and take turns to begin, so that a
+busy machine slows all of them; processor time is measured as well, since it excludes waiting.
 """
 
 import tempfile
@@ -25,20 +25,22 @@ from labkit.stores import open_store
 from labkit.stores.contract import Handle, ServerBacked
 
 SIZES = {3: 20, 100: 20, 10_000: 4}
-"""Rows of a batch, and how many such batches each way writes in a round."""
+"""By number of rows in a batch, the number of such batches that each way writes in a round."""
 
 PLAIN, TWO_PHASE = Strategy.BATCH_MARKER, Strategy.TWO_PHASE
 WAYS = (Strategy.APPEND, PLAIN, TWO_PHASE)
-"""Append takes a transaction a chunk of rows; batch_marker is one plain transaction for the whole batch."""
+"""The measured sinks: append has a transaction for each chunk of rows, batch_marker one plain transaction for each
+batch.
+"""
 
 PARTICIPANTS = 2
 
 AT_MOST = 5.0
-"""Milliseconds a batch that two_phase may take beyond one plain transaction."""
+"""The milliseconds per batch that two_phase may take longer than one plain transaction."""
 
 
 class Spent(NamedTuple):
-    """What one batch took, in seconds: on the clock, and of a processor here and in the server."""
+    """The seconds that one batch took: by the clock, and of the processor in this process and in the server."""
 
     clock: float
     here: float
@@ -46,14 +48,14 @@ class Spent(NamedTuple):
 
 
 def measure(rounds: int) -> Rows:
-    """A row for every size and way."""
+    """Return a row for every size of a batch and every way."""
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder, servers.postgres() as server:
         taken = {rows: _taken(Path(folder) / str(rows), server, rows, rounds * SIZES[rows]) for rows in SIZES}
     return [row for rows, ways in taken.items() for row in table_of(rows, ways)]
 
 
 def _taken(place: Path, server: int | None, rows: int, batches: int) -> dict[Strategy, list[Spent]]:
-    """The first batch of every way, which opens connections, counts for nothing."""
+    """Return the times of each way, without its first batch, which opens connections."""
     taken: dict[Strategy, list[Spent]] = {way: [] for way in WAYS}
     with ThreadPoolExecutor(PARTICIPANTS) as tasks:
         for batch in range(batches + 1):
@@ -66,7 +68,7 @@ def _taken(place: Path, server: int | None, rows: int, batches: int) -> dict[Str
 
 
 def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, tasks: Executor) -> Spent:
-    """Writes and commits one batch by two participants, one for each half of the rows."""
+    """Write and commit one batch with two participants, one for each half of the rows; return the times."""
     all_rows = [Observation(number, f"w{number}", number, batch, 1) for number in range(rows)]
     parts = [all_rows[: rows // 2], all_rows[rows // 2 :]]
     order = Order.ENGINE if way is TWO_PHASE else Order.NONE
@@ -93,7 +95,9 @@ def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, 
 
 
 def _processor_times(server: int | None) -> dict[int, float]:
-    """Seconds of each process of the server; connections are kept, so none of those that matter goes meanwhile."""
+    """Return the processor seconds of each process of the server, by process id; connections stay open between two
+    calls.
+    """
     results = {}
     for each in [] if server is None else psutil.Process(server).children():
         with suppress(psutil.NoSuchProcess):
@@ -103,7 +107,7 @@ def _processor_times(server: int | None) -> dict[int, float]:
 
 
 def table_of(rows: int, taken: Mapping[Strategy, Sequence[Spent]]) -> Rows:
-    """Medians, and what each way takes beyond one plain transaction of the same turn."""
+    """Return rows of medians, with the time of each way beyond one plain transaction in the same turn."""
     return [_row(rows, way, spent, taken[PLAIN]) for way, spent in taken.items()]
 
 
@@ -126,5 +130,5 @@ def _row(rows: int, way: Strategy, spent: Sequence[Spent], plain: Sequence[Spent
 
 
 def _mean(seconds: Sequence[float]) -> float:
-    """Milliseconds. A server's processor time comes in hundredths of a second, so only a mean says anything."""
+    """Return the mean in milliseconds; a median would be coarse, because a server reports hundredths of a second."""
     return round(1000 * sum(seconds) / len(seconds), 2)

@@ -1,4 +1,4 @@
-"""The measurements by name, and how often each runs. A new measurement is one module and one line here."""
+"""List the measurements by name, with their number of rounds. A new measurement is one module and one line here."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ from labkit.core.words import nearest
 
 
 class Measurement(NamedTuple):
-    """One measurement, and the number of its rounds where nobody chooses another."""
+    """A measurement: the function, and its default number of rounds."""
 
     measure: Callable[[int], Rows]
     rounds: int
 
     @property
     def title(self) -> str:
-        """What is measured: the first line of the docstring of its module."""
+        """The title of the measurement: the first line of its module's docstring."""
         module = inspect.getmodule(self.measure)
         return (inspect.getdoc(module) or "").partition("\n")[0]
 
@@ -38,14 +38,15 @@ MEASUREMENTS = {
     "totals": Measurement(totals.measure, 3),
     "grade": Measurement(grade.measure, 5),
 }
-"""By the name that --only takes."""
+"""The measurements by the name that the option --only takes."""
 
 
 def select(
     only: Sequence[str], stores: Sequence[str] = (), words: int | None = None, states: int | None = None
 ) -> dict[str, Measurement]:
-    """The named measurements, or all; `stores` and `words` are for totals, `states` for spark. Raises
-    `InvalidInput`.
+    """Return the named measurements, or all. Raises `InvalidInput`.
+
+    `stores` and `words` are options of totals, `states` of spark.
     """
     _refuse_unknown("--only", only, list(MEASUREMENTS))
     _refuse_unknown("--store", stores, list(totals.STORES))

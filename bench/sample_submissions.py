@@ -1,4 +1,4 @@
-"""Submissions for measuring: notebooks of the lab with the right answers in them."""
+"""Provide submissions for measurements: notebooks of the lab with right answers."""
 
 import json
 import socket
@@ -21,25 +21,25 @@ from labkit.grading.sandbox.sandbox import Sandbox
 
 @dataclass(frozen=True)
 class Specimen:
-    """A submission and a sandbox to run it in."""
+    """A prepared submission, and a sandbox in which to run it."""
 
     prepared: PreparedNotebook
     sandbox: Sandbox
 
     @property
     def notebook(self) -> str:
-        """What is executed of it, without the cell that answers."""
+        """The JSON of the cells to execute, without the last cell, which answers questions."""
         return as_notebook([cell.source for cell in self.prepared.cells])
 
     def execute(self) -> float:
-        """Runs it once in a sandbox and meets every answer; the seconds until nothing is left of the sandbox."""
+        """Run the submission once and contact every answer; return the seconds until the sandbox has ended."""
         begun = time.perf_counter()
         deadline = time.monotonic() + self.sandbox.limits.total_seconds
         names = [exercise.answer for exercise in self.prepared.attempted]
         with self.sandbox.run(self.prepared.notebook(), names, deadline) as run:
             ended = run.until_cell(len(self.prepared.cells))
             if ended is not None or not all(self._met(connection, deadline) for connection in run.answers):
-                raise GradingError(f"The reference did not run in its sandbox ({ended}).")
+                raise GradingError(f"The reference solution did not run in its sandbox ({ended}).")
             run.executed()
         return time.perf_counter() - begun
 
@@ -52,7 +52,7 @@ class Specimen:
 
 @contextmanager
 def specimen(work: Path) -> Iterator[Specimen]:
-    """The notebook with the most exercises that need no Spark, and a warm sandbox."""
+    """Provide the notebook with the most exercises without Spark, and a started sandbox, within a `with` block."""
     course = load(None)
     name, text = _text(course)
     released = read(course.released(name).read_bytes())
@@ -66,7 +66,7 @@ def specimen(work: Path) -> Iterator[Specimen]:
 
 
 def hand_in(folder: Path, count: int) -> None:
-    """So many submissions, each a little different so that none is the same file."""
+    """Write `count` submissions into a folder, each slightly different so that no two files are the same."""
     name, text = _text(load(None))
     for number in range(count):
         path = folder / f"student-{number:03}" / f"{name}.ipynb"

@@ -1,6 +1,6 @@
-"""The servers that a measurement writes to: the user's own where one is named, else fresh ones that end with it.
+"""Provide the servers that a measurement writes to: the user's own if one is named, otherwise new temporary ones.
 
-Fresh servers keep their promises: PostgreSQL waits for the disk.
+New servers keep their guarantees: PostgreSQL waits for the disk.
 """
 
 import os
@@ -16,7 +16,9 @@ from labkit.host.servers.tethered import tethered_postgres
 
 @contextmanager
 def postgres() -> Iterator[int | None]:
-    """A PostgreSQL for every store of the block; gives its first process, or None for the user's own."""
+    """Provide a PostgreSQL for every store of the block; yield the id of its first process, or None for the
+    user's own.
+    """
     if os.environ.get(addresses.POSTGRES, "").strip():
         yield None
         return
@@ -26,7 +28,7 @@ def postgres() -> Iterator[int | None]:
 
 @contextmanager
 def kafka() -> Iterator[str]:
-    """A broker for every store of the block; gives its address."""
+    """Provide a Kafka broker for every store of the block; yield its address."""
     if given := os.environ.get(addresses.KAFKA, "").strip():
         yield given
         return

@@ -1,8 +1,8 @@
-"""A search as Spark's tasks beside one core: what a state costs, and the memory of all processes.
+"""A search in Spark's tasks compared with one core: the processor time of a state, and the memory of all processes.
 
-Both stop at so many states of one model. A step is one that was generated; a search that stops early has steps of
-fewer states, so costs of a step are what to compare. Processor time is that of all processes, since another job on a
-core would count otherwise.
+Both stop at a given number of states of one model. A step is a generated state; a search that stops early reaches fewer
+unique states per step, so compare the costs of a step. Processor time is that of all processes, since the clock would
+also count other jobs.
 """
 
 import os
@@ -23,16 +23,16 @@ from labkit.sim.explore import Exploration, explore
 from labkit.sim.trace import make
 
 GIVEN: dict[str, object] = {"participants": 5, "crashes": 2}
-"""Of `two_phase_commit`: tens of millions of states."""
+"""The parameters of the model `two_phase_commit`, which then has tens of millions of states."""
 STATES = 1_000_000
 ALONE = 1_000_000
-"""States after which one core stops in any case: it has all of them in memory."""
+"""The states after which the search on one core stops in any case, because it has all of them in memory."""
 EVERY = 0.5
-"""Seconds between two looks at the processes."""
+"""The seconds between two observations of the processes."""
 
 
 class Spent(NamedTuple):
-    """What one search found, and took."""
+    """The result of one search, with seconds, processor seconds, and megabytes at the peak."""
 
     found: Exploration
     seconds: float
@@ -41,17 +41,17 @@ class Spent(NamedTuple):
 
     @property
     def a_state(self) -> float:
-        """Microseconds of processor time."""
+        """Microseconds of processor time for each unique state."""
         return self.processor / self.found.unique_states * 1e6
 
     @property
     def a_step(self) -> float:
-        """Microseconds of processor time."""
+        """Microseconds of processor time for each generated state."""
         return self.processor / self.found.generated_states * 1e6
 
 
 class Watch:
-    """What this process and those below it have used since this began, as far as somebody looked."""
+    """Observes the processor time and memory of this process and its descendants since it was created."""
 
     def __init__(self) -> None:
         self._me = psutil.Process()
@@ -61,9 +61,7 @@ class Watch:
         self._before = sum(self._by_process.values())
 
     def look(self) -> None:
-        """Notes the processor time of each process, also of one that may soon have ended, and how much memory
-        is used.
-        """
+        """Record the processor time of each process, which may soon end, and the largest memory."""
         used = 0
         for process in (self._me, *self._me.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -73,12 +71,12 @@ class Watch:
 
     @property
     def processor(self) -> float:
-        """Seconds of all processes."""
+        """The processor seconds of all processes together, as far as observed."""
         return sum(self._by_process.values()) - self._before
 
 
 def measure(rounds: int, states: int = STATES) -> Rows:
-    """One row: a search of so many states on two cores of Spark, and on one core without."""
+    """Return one row: a search of `states` states on two cores of Spark, and a search on one core without Spark."""
     model = make("two_phase_commit", GIVEN)
     on_spark, alone = [], []
     for _ in range(rounds):
@@ -99,7 +97,7 @@ def _spent(found: Exploration, begun: float, watch: Watch) -> Spent:
 
 
 def row(on_spark: Sequence[Spent], alone: Sequence[Spent]) -> dict[str, Any]:
-    """Medians of both searches, side by side."""
+    """Return the row with the medians of both searches."""
     a_step = [each.a_step for each in on_spark], [each.a_step for each in alone]
     return {
         "searched": " ".join(f"{name}={value}" for name, value in GIVEN.items()),
@@ -118,7 +116,7 @@ def row(on_spark: Sequence[Spent], alone: Sequence[Spent]) -> dict[str, Any]:
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """Looks at all processes again and again, in a folder that goes behind the block."""
+    """Observe all processes during a `with` block, which runs in a temporary folder."""
     watch, over = Watch(), threading.Event()
 
     def look() -> None:

@@ -14,11 +14,11 @@ import labkit
 print(time.perf_counter() - begun, *sorted(name for name in sys.modules if name in ("pyspark", "pandas", "typer")))
 """
 LIMITS = {"import labkit": 0.15, "labkit --help": 0.5}
-"""Seconds that each may take."""
+"""The seconds that each command may take."""
 
 
 def measure(rounds: int) -> Rows:
-    """Seconds of `import labkit` within a fresh Python, and of a whole `labkit --help`."""
+    """Return rows with the seconds of `import labkit` in a fresh Python, and of a whole `labkit --help`."""
     loaded: set[str] = set()
     times: dict[str, list[float]] = {name: [] for name in LIMITS}
     for _ in range(rounds):

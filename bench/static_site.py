@@ -1,4 +1,4 @@
-"""A plain static web server for a folder, as any host of pages is: for a browser that looks at a site."""
+"""Serve a folder by a plain static web server, like any web host."""
 
 import functools
 import http.server
@@ -9,20 +9,20 @@ from pathlib import Path
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and prints nothing."""
+    """An HTTP handler that serves files and prints nothing."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Print no line for a request."""
 
     def handle(self) -> None:
-        """Answer requests until the browser goes, also in the middle of a file."""
+        """Answer requests until the browser disconnects, even in the middle of a file."""
         with suppress(ConnectionError):
             super().handle()
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Serves a folder on a free port of this machine, and gives the address."""
+    """Serve a folder on a free local port within a `with` block; yield the address."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

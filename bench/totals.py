@@ -1,7 +1,7 @@
 """The job `totals` on five million words: words a second with every sink, and what each phase of a commit costs.
 
-All runs share one driver with Spark's own settings, one after the other, round after round, behind a run that only
-warms it and is thrown away. A figure counts only if the table that the sink left is right.
+All runs share one driver with Spark's own settings, one after the other, round after round, after one run that only
+warms up the driver. A run counts only if the table that the sink wrote is right.
 """
 
 import os
@@ -31,10 +31,12 @@ from labkit.spark.checkpoint import Checkpoint
 
 WORDS, VOCABULARY, LINE, BATCHES, SEED = 5_000_000, 10_000, 10, 10, 1
 AT_MOST = 10.0
-"""Milliseconds a batch that two_phase's pre-commit and commit may take beyond append's write, without a server."""
+"""The milliseconds per batch that two_phase's pre-commit and commit may take beyond append's write, without a
+server.
+"""
 
 AT_LEAST = 0.97
-"""Of the words a second of one plain transaction in a server (batch_marker) that two_phase must reach there."""
+"""The share of batch_marker's words per second (one plain transaction) that two_phase must reach in a server."""
 
 STORES = ("sqlite", "files", "postgres")
 SERVERS = ("postgres",)
@@ -44,14 +46,14 @@ ItemT = TypeVar("ItemT")
 
 
 class Taken(NamedTuple):
-    """One run: seconds from its first plan to its last commit, and seconds by phase of every batch."""
+    """One run: seconds from its first plan to its last commit, and for every batch the seconds of each phase."""
 
     seconds: float
     phases: Sequence[Mapping[str, float]]
 
 
 def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> Rows:
-    """A row for every strategy, order and store."""
+    """Return a row for every strategy, order and store, and one for PyFlink if it is installed."""
     with ExitStack() as until_then:
         base = Path(until_then.enter_context(tempfile.TemporaryDirectory(prefix="labkit-bench-")))
         if "postgres" in stores:
@@ -80,12 +82,12 @@ def measure(rounds: int, words: int = WORDS, stores: Sequence[str] = STORES) -> 
 
 
 def _in_turn(these: Iterable[ItemT], round_: int) -> Sequence[ItemT]:
-    """The same in every round, in turn from either end."""
+    """Return the items in their order in even rounds, and reversed in odd ones."""
     return list(these) if round_ % 2 == 0 else list(these)[::-1]
 
 
 def write_words(path: Path, words: int) -> Counter[str]:
-    """Seeded words by Zipf's law, ten a line; returns how often each of them was written."""
+    """Write seeded random words by Zipf's law, ten a line; return the number of times that each was written."""
     choose, written = random.Random(SEED), Counter[str]()
     vocabulary = [f"w{number}" for number in range(VOCABULARY)]
     bounds = list(accumulate(1 / rank for rank in range(1, VOCABULARY + 1)))
@@ -98,7 +100,7 @@ def write_words(path: Path, words: int) -> Counter[str]:
 
 
 def every(path: Path, words: int, stores: Sequence[str] = STORES) -> Iterator[Scenario]:
-    """Each strategy in each of its orders on each store that can carry it."""
+    """Yield a scenario for each strategy, in each of its orders, on each store that can carry it."""
     lines = -(-words // LINE)
     for store in stores:
         for strategy in Strategy:
@@ -114,7 +116,7 @@ def every(path: Path, words: int, stores: Sequence[str] = STORES) -> Iterator[Sc
 
 
 def can_carry(strategy: Strategy, store: str) -> bool:
-    """Whether this store can do what the strategy needs."""
+    """Return whether this store can do what the strategy needs."""
     try:
         check_capability(strategy, store)
     except InvalidInput:
@@ -123,19 +125,19 @@ def can_carry(strategy: Strategy, store: str) -> bool:
 
 
 def name(scenario: Scenario) -> str:
-    """Strategy, order where there is a choice, and store."""
+    """Return a scenario's label: strategy, order if there is a choice, and store."""
     order = "" if scenario.order is Order.NONE else f" ({scenario.order})"
     return f"{scenario.strategy}{order} on {scenario.store}"
 
 
 def read(run: Run, expected: Mapping[str, int]) -> Taken:
-    """The times of a run that has ended. Raises its error, or `JobFailed` when its table is wrong."""
+    """Return the times of an ended run. Raises the run's error, or `JobFailed` if its table is wrong."""
     if run.error is not None:
         raise run.error
     with closing(run.open_store()) as store:
         results = {row.key: row.value for row in store.history()}
     if results != expected:
-        raise JobFailed(f"{name(run.scenario)} left a wrong table, so its times count for nothing.")
+        raise JobFailed(f"{name(run.scenario)} wrote a wrong table, so its times are worthless.")
     checkpoint = run.folder.checkpoint
     last = max(Checkpoint(checkpoint).commit_log())
     ended = (checkpoint / "commits" / str(last)).stat().st_ctime
@@ -146,7 +148,7 @@ def read(run: Run, expected: Mapping[str, int]) -> Taken:
 
 
 def table_of(taken: Mapping[str, Sequence[Taken]], words: int) -> Rows:
-    """Medians over all batches of all rounds, and what a commit costs beyond append's write on the same store."""
+    """Return rows of medians over all batches of all rounds, with the cost of a commit beyond append's write."""
     rows: Rows = [_row(label, runs, taken, words) for label, runs in taken.items()]
     rows.sort(key=lambda row: row["totals"].split(" on ")[1], reverse=True)
     append = {store: row for store in STORES if (row := by_key(rows, "totals").get(f"append on {store}"))}
@@ -163,7 +165,7 @@ def table_of(taken: Mapping[str, Sequence[Taken]], words: int) -> Rows:
 
 
 def _beside_plain(runs: Sequence[Taken], plain: Sequence[Taken]) -> dict[str, object]:
-    """The speed of the whole job, of that with one plain transaction a batch."""
+    """Return two_phase's speed for the whole job as a share of batch_marker's, and whether it reaches `AT_LEAST`."""
     of_plain = ratio([run.seconds for run in plain], [run.seconds for run in runs], 3)
     return {"speed of batch_marker's": of_plain, f"at least {AT_LEAST:g}": of_plain >= AT_LEAST}
 

@@ -71,7 +71,7 @@ def test_a_notebook_that_fails_is_shown_as_its_source_claims(tree: Path, capsys:
 
 def test_an_unknown_name_gets_a_sentence(tree: Path, capsys: pytest.CaptureFixture[str]):
     assert build_site.main(["--root", str(tree), "--stored", "09_none"]) == 64
-    assert "--stored 09_none: there are 00_tiny, 01_verdict." in capsys.readouterr().err
+    assert "--stored 09_none: unknown; choose from 00_tiny, 01_verdict." in capsys.readouterr().err
 
 
 def test_a_stored_page_asks_before_it_answers(

@@ -1,8 +1,8 @@
-"""Every design of the order of writes by two enumerators: `python tools/all_designs.py`, in a quarter of an hour.
+"""Compares two searches of all designs (orders of writes): `python tools/all_designs.py`, about 15 minutes.
 
-The golden figures are those of `docs/order_of_writes.md`. The tests compare every design of at most three writes, and
-one in fifty of the others; this compares all of them, and what each reader saw. Exits 1 where the two differ. The
-second enumerator is `tests/support/plain_orders.py`.
+The expected counts are those in `docs/order_of_writes.md`. The tests compare every design of at most three writes, and
+one in fifty of the others; this script compares all, and what each reader saw. It exits 1 if the searches differ, or if
+a count is not as expected. The second search is `tests/support/plain_orders.py`.
 """
 
 import sys
@@ -16,18 +16,18 @@ from labkit.sim.orders.designs import every
 from labkit.sim.orders.merging import merged, searched
 
 GOLDEN = {1: (3, 3), 2: (50, 30), 3: (481, 140), 4: (2_756, 354)}
-"""Of all designs of at most so many writes: how many there are, and how many a reader can tell apart."""
+"""By the largest number of writes: the number of designs, and the number of classes that a reader can tell apart."""
 ALL = 7
 DESIGNS, CLASSES = 17_380, 568
-"""Of all designs: how many there are, and how many a reader can tell apart."""
+"""The number of all designs, and of the classes that a reader can tell apart."""
 EXACTLY_ONCE = (2_457, 23)
-"""Designs that are exactly-once in both worlds, and how many of them a reader can tell apart."""
+"""The number of designs that are exactly-once, with equal and with other rows at a repetition, and of their classes."""
 QUIET = (445, 1)
-"""Those of which no reader sees anything odd on the way either."""
+"""The number of exactly-once designs that also show no reader anything wrong on the way, and of their classes."""
 
 
 def figures(found: Mapping[Any, Any]) -> dict[str, object]:
-    """The golden figures, from what a search found of each design."""
+    """Return the counts to compare with `WANTED`, by title; `found` maps each design to the result of its search."""
     classes = merged(found.items())
     once = [each for each in classes if set(each.verdicts.guarantees) == {"exactly-once"}]
     quiet = [each for each in once if not any(each.verdicts.broken)]
@@ -55,7 +55,7 @@ def _designs(classes: list[merging.Class]) -> int:
 
 
 def main() -> int:
-    """Searches all designs twice, and prints what differs."""
+    """Search all designs twice and print the differences; return 1 if there are any, otherwise 0."""
     sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
     plain = import_module("plain_orders")
     results = dict(searched(every(ALL)))
@@ -66,10 +66,10 @@ def main() -> int:
         for text in plain.designs(ALL)
     }
     differing = [text for text in {**once, **again} if once.get(text) != again.get(text)]
-    print(*(f"the two differ: {text}" for text in differing), sep="\n")
+    print(*(f"the two searches differ: {text}" for text in differing), sep="\n")
     counts = figures(results)
     for name, figure in counts.items():
-        print(f"{name}: {figure}, and should be {WANTED[name]}")
+        print(f"{name}: {figure}, expected {WANTED[name]}")
     return 1 if differing or counts != WANTED else 0
 
 

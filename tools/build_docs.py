@@ -1,7 +1,7 @@
-"""The documentation as a site: `make docs` writes build/docs, which works without a network, and fails on a warning.
+"""Build the documentation as a site: `make docs` writes build/docs, which works offline, and fails on a warning.
 
-Sphinx reads docs/, the pages at the root and the learners' notebooks. Where `make site` ran before, its pages with
-outputs are copied into the site and each notebook's page links to them.
+Sphinx reads docs/, the pages at the root and the learners' notebooks. If `make site` ran before, its pages with outputs
+are copied into the site and each notebook's page links to them.
 """
 
 import argparse
@@ -18,7 +18,7 @@ FRONT = '<!doctype html><meta charset="utf-8"><title>labkit</title><meta http-eq
 
 
 def build(folder: Path = SITE) -> int:
-    """Build the site into a folder; returns Sphinx's exit code, which is not 0 if there was a warning."""
+    """Build the site into a folder; return Sphinx's exit code, which is not 0 if there was a warning."""
     shutil.rmtree(folder, ignore_errors=True)
     trees = folder.parent / f"{folder.name}-trees"
     paths = ["-c", str(ROOT / "docs"), "-d", str(trees), str(ROOT), str(folder)]
@@ -32,7 +32,7 @@ def build(folder: Path = SITE) -> int:
 
 
 def main() -> int:
-    """Build the site that the command line names."""
+    """Build the site into the folder of the option --out, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=SITE, help="the folder of the site, which is made anew")
     return build(parser.parse_args().out.resolve())

@@ -81,13 +81,13 @@ NAMED = re.compile(r"# exercise (\d\d[a-z]?-[a-z][a-z-]*)\n")
 STUBS = Path("labkit") / "teach" / "exercises" / "stubs.json"
 SOLUTIONS = STUBS.with_name("solutions.json")
 OTHERS = Path("notebooks") / "src" / "other_solutions.toml"
-"""Other good solutions, by exercise and title."""
+"""The file with further good solutions, by exercise and title."""
 TEXTS = "labkit/teach/exercises/texts/NN.toml"
 ANSWERED = re.compile(r'lab\.answer\(\s*"([^"]+)"')
 BEHIND = "What happened, and why"
-"""The line of a fold that hides the text behind an answer."""
+"""The title of the folded section that hides the text after an answer."""
 HEAD = "{head}"
-"""The line of a source in whose place stand the minutes and the needs."""
+"""The line of a source that is replaced by the minutes and the notebooks to read before."""
 GLOSSARY = Path("docs") / "glossary.md"
 COURSE = Path("docs") / "course.md"
 TABLE = Path("docs") / "reference" / "exercises.md"
@@ -113,20 +113,24 @@ RULES = """\
   variants of the same questions are used.
 - **Hand in this notebook**, saved, as `{name}.ipynb`. `labkit check {name}.ipynb` says beforehand what `lab.check` would
   say."""  # noqa: E501
-"""What every notebook with exercises says before the first of them."""
+"""The Markdown of the cell before the first exercise of a notebook; `format` inserts the notebook's name."""
 
 
 class NotebookError(Exception):
-    """A source that cannot be built; the message names the cell and the remedy."""
+    """The error that a source cannot be built; the message names the cell and the remedy."""
 
 
 def tags(cell: NotebookNode) -> set[str]:
-    """The tags of a cell."""
+    """Return the tags of a cell."""
     return set(cell.metadata.get("tags", []))
 
 
 def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, Any]]:
-    """The cells of a source without the expected texts; those texts by the number of their cell; the lab's metadata."""
+    """Return the cells of a source without the expected texts, these texts by number of the cell, and labkit's
+    metadata.
+
+    Raises `NotebookError`.
+    """
     notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
     cells: list[NotebookNode] = []
     expected: dict[int, str] = {}
@@ -136,7 +140,7 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
         place = f"{source}, cell {len(cells)} ({cell.source.strip().partition(chr(10))[0][:50]!r})"
         if unknown := tags(cell) - TAGS:
             raise NotebookError(
-                f"{place}: unknown tag {', '.join(sorted(unknown))}: known are {', '.join(sorted(TAGS))}"
+                f"{place}: unknown tag {', '.join(sorted(unknown))}; choose from {', '.join(sorted(TAGS))}"
             )
         if "NBVAL_" in cell.source:
             raise NotebookError(f"{place}: use a tag instead of a comment for nbval")
@@ -146,7 +150,7 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
         if not cells or CHECK not in tags(cells[-1]) or len(cells) - 1 in expected:
             raise NotebookError(f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each")
         if cell.cell_type != "raw" or not cell.source.strip():
-            raise NotebookError(f"{place}: what is expected must be a raw cell that is not empty")
+            raise NotebookError(f"{place}: the expected text must be in a raw cell that is not empty")
         expected[len(cells) - 1] = cell.source.rstrip("\n") + "\n"
     for number, cell in enumerate(cells):
         if CHECK in tags(cell) and (number not in expected or cell.cell_type != "code"):
@@ -157,7 +161,7 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
 
 
 def fold_answers(cells: list[NotebookNode]) -> list[NotebookNode]:
-    """The cells, with a fold around the text that comes next after the answers of questions."""
+    """Return the cells, with a folded section around the text that follows the answers of questions."""
     answered: list[str] = []
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -169,7 +173,7 @@ def fold_answers(cells: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def folded(text: str, answered: Sequence[str]) -> str:
-    """A text with a fold around its part up to the first heading, if it comes next after these questions' answers.
+    """Return a Markdown text, folded up to its first heading if it follows the answers to the questions `answered`.
 
     JupyterLab, VS Code, GitHub and the pages of `make site` show a `<details>` closed, before anything has run. The
     question's script opens it when the answer has been shown (`labkit/view/static/question.js` finds it by its class).
@@ -191,12 +195,14 @@ def folded(text: str, answered: Sequence[str]) -> str:
 
 
 def _is_heading(line: str, fences: int) -> bool:
-    """Whether a line is a heading, with so many fences of code up to it."""
+    """Return whether a line is a heading; `fences` is the number of code fences (three backticks) up to this line."""
     return line.startswith("#") and fences % 2 == 0
 
 
 def task(stub: NotebookNode, source: Path) -> NotebookNode:
-    """The cell that says what the exercise of a stub asks. Raises `NotebookError` where no such text is there."""
+    """Return the Markdown cell with the task of a stub's exercise. Raises `NotebookError` if the exercise has
+    no text.
+    """
     asked = assignments().get(named(stub, source))
     if asked is None:
         raise NotebookError(f"{source}: {named(stub, source)} has no text; write it into {TEXTS}.")
@@ -205,7 +211,7 @@ def task(stub: NotebookNode, source: Path) -> NotebookNode:
 
 
 def named(cell: NotebookNode, source: Path) -> str:
-    """The exercise that a stub or a solution belongs to."""
+    """Return the name of the exercise of a stub or solution. Raises `NotebookError` if its first line names none."""
     match = NAMED.match(cell.source)
     if match is None:
         raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'")
@@ -213,7 +219,7 @@ def named(cell: NotebookNode, source: Path) -> str:
 
 
 def exercises(source: Path) -> dict[str, tuple[str, str]]:
-    """Stub and solution of every exercise of a source, by its name."""
+    """Return stub and solution of every exercise of a source, by name. Raises `NotebookError`."""
     cells, _, _ = read(source)
     results: dict[str, tuple[str, str]] = {}
     stub: tuple[str, str] | None = None
@@ -229,7 +235,7 @@ def exercises(source: Path) -> dict[str, tuple[str, str]]:
 
 
 def headed(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> list[NotebookNode]:
-    """The cells with minutes and needs where the first of them asks for those."""
+    """Return the cells, after replacing the line `HEAD` of the first one by minutes and needs."""
     lines = cells[0].source.splitlines() if cells else []
     if HEAD in lines:
         place = lines.index(HEAD)
@@ -239,7 +245,7 @@ def headed(cells: list[NotebookNode], source: Path, lab: Mapping[str, Any]) -> l
 
 
 def head(source: Path, lab: Mapping[str, Any]) -> str:
-    """How long a notebook takes, and what it needs, in a line."""
+    """Return a line about a notebook: how long it takes, and which notebooks to read before."""
     cells, expected, _ = read(source)
     reading, exercising = minutes(cells, expected)
     more = f", and {exercising} for the exercises" if exercising else ""
@@ -249,19 +255,21 @@ def head(source: Path, lab: Mapping[str, Any]) -> str:
 
 
 def needed(source: Path, lab: Mapping[str, Any]) -> list[str]:
-    """The notebooks that one builds on. Raises `NotebookError` where one of them is none, or comes later."""
+    """Return the names of the notebooks to read before this one. Raises `NotebookError` if one is missing or comes
+    later.
+    """
     names = list(lab.get("needs", []))
     for name in names:
         is_there = (source.parent / f"{name}.py").exists()
         if not STEM.fullmatch(str(name)) or not is_there or name >= source.stem:
             raise NotebookError(
-                f"{source}: it needs {name}, which is no notebook before it; name one as 01_guarantees."
+                f"{source}: it needs {name}, which is not an earlier notebook; name one such as 01_guarantees."
             )
     return names
 
 
 def course_map(root: Path) -> str:
-    """Every notebook with its question, minutes and needs, and a picture of what builds on what."""
+    """Return the Markdown of the course map: a table of all notebooks, and a diagram of which notebook needs which."""
     rows = ["| notebook | question | read before | minutes | exercises |"]
     rows.append("|---|---|---|---|---|")
     built_on: dict[str, list[str]] = {}
@@ -283,7 +291,7 @@ def course_map(root: Path) -> str:
 
 
 def exercise_table() -> str:
-    """Every exercise with its task, kind, level and points, a row each, in Markdown."""
+    """Return the Markdown table of all exercises with task, kind, level and points."""
     rows = ["| exercise | what is asked | kind | level | points |", "|---|---|---|---|---|"]
     for name, exercise in assignments().items():
         notes = {", by hand": exercise.by_hand, ", on Spark": exercise.needs_spark, ", by axis": bool(exercise.axes)}
@@ -299,25 +307,25 @@ def _number(name: str) -> str:
 
 
 def _all_needs(name: str, built_on: Mapping[str, list[str]]) -> set[str]:
-    """Everything that must be read before a notebook, those that its needs need, too."""
+    """Return the names of all notebooks to read before a notebook, including the needs of its needs."""
     direct = built_on[name]
     return {*direct, *(each for other in direct for each in _all_needs(other, built_on))}
 
 
 def rules(source: Path, number: int) -> NotebookNode:
-    """The cell that says what counts."""
+    """Return the cell `RULES`, with the cell id `number`."""
     text_of_it = RULES.format(name=source.stem)
     result: NotebookNode = v4.new_markdown_cell(text_of_it, id=str(number), metadata={"tags": ["rules"]})
     return result
 
 
 def is_first_task(cell: NotebookNode, before: Iterable[NotebookNode]) -> bool:
-    """Whether an exercise begins here, and none has begun before."""
+    """Return whether a cell is the first task of a notebook; `before` are the cells before it."""
     return "task" in tags(cell) and not any("task" in tags(each) for each in before)
 
 
 def instructor(source: Path) -> str:
-    """The instructor's copy: every stub is replaced by its solution; no outputs."""
+    """Return the JSON of the instructor's copy, in which a solution replaces every stub; it has no outputs."""
     cells, _, lab = read(source)
     solved = exercises(source)
     kept: list[NotebookNode] = []
@@ -333,13 +341,13 @@ def instructor(source: Path) -> str:
 
 
 def stubs(root: Path) -> str:
-    """The stub of every exercise, as the text of a JSON file."""
+    """Return the text of the JSON file with the stub of every exercise."""
     results = {name: stub for source in sources(root) for name, (stub, _) in exercises(source).items()}
     return json.dumps(results, indent=1, ensure_ascii=False) + "\n"
 
 
 def solutions(root: Path) -> str:
-    """The solutions of every exercise, packed, as the text of a JSON file; beside a source's own those of `OTHERS`."""
+    """Return the text of the JSON file with the solutions of every exercise, compressed; those of `OTHERS` included."""
     others = tomllib.loads((root / OTHERS).read_text(encoding="utf-8")) if (root / OTHERS).exists() else {}
     results: dict[str, dict[str, str]] = {}
     for source in sources(root):
@@ -352,8 +360,8 @@ def solutions(root: Path) -> str:
 
 
 def build(source: Path) -> tuple[str, str]:
-    """The learner's copy and the checked copy, as the text of their files; neither has a solution."""
-    exercises(source)  # for its complaints
+    """Return the JSON of the learner's copy and of the checked copy; neither has a solution. Raises `NotebookError`."""
+    exercises(source)  # raises the errors of exercises
     cells, expected, lab = read(source)
     learner: list[NotebookNode] = []
     checked: list[NotebookNode] = []
@@ -379,7 +387,9 @@ def build(source: Path) -> tuple[str, str]:
 
 
 def copy(cell: NotebookNode, number: int) -> NotebookNode:
-    """A cell as it is written to a file: numbered, since jupytext's ids are random, and without jupytext's notes."""
+    """Return a cell as it is written to a file: with a number as id, since jupytext's are random, and cleaned
+    metadata.
+    """
     new: Callable[..., NotebookNode] = {
         "code": v4.new_code_cell,
         "markdown": v4.new_markdown_cell,
@@ -391,19 +401,21 @@ def copy(cell: NotebookNode, number: int) -> NotebookNode:
 
 
 def text(cells: list[NotebookNode], metadata: Mapping[str, Any]) -> str:
-    """The bytes of a notebook, the same for the same cells on every machine."""
+    """Return a notebook's JSON, which is the same for equal cells on every machine."""
     notebook = v4.new_notebook(cells=cells, metadata=dict(metadata), nbformat_minor=5)
     nbformat.validate(notebook)
     return str(nbformat.writes(notebook)).rstrip("\n") + "\n"
 
 
 def sources(root: Path) -> list[Path]:
-    """Every source, in order."""
+    """Return the paths of all notebook sources, in the order of the course."""
     return of_course(root / "notebooks" / "src", ".py")
 
 
 def write(root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: bool) -> None:
-    """Write what was built, and remove what no source stands behind."""
+    """Write the built copies, and delete notebooks that have no source; with `only_checked` touch only the checked
+    copies.
+    """
     for folder, which in (("notebooks", 0), ("checked", 1)):
         if only_checked and which == 0:
             continue
@@ -415,25 +427,28 @@ def write(root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: boo
 
 
 def stale_copies(folder: Path, built: Iterable[str]) -> list[Path]:
-    """Notebooks in a folder that no source stands behind."""
+    """Return the notebooks in a folder that have no source."""
     return [path for path in sorted(folder.glob("*.ipynb")) if path.stem not in set(built)]
 
 
 def differences(root: Path, built: Mapping[str, tuple[str, str]]) -> list[str]:
-    """What is wrong with the learners' copies that are there."""
-    results = [f"{path}: no source stands behind it" for path in stale_copies(root / "notebooks", built)]
+    """Return a text for each difference between the learners' copies on disk and the built ones."""
+    results = [f"{path}: it has no source; delete it" for path in stale_copies(root / "notebooks", built)]
     for name, (learner, _) in built.items():
         path = root / "notebooks" / f"{name}.ipynb"
         if not path.exists():
             results.append(f"{path}: not built")
         elif (there := path.read_text(encoding="utf-8")) != learner:
             lines = difflib.unified_diff(there.splitlines(), learner.splitlines(), "is", "should be", lineterm="", n=0)
-            results.append("\n".join([f"{path}: not what its source gives", *list(lines)[:10]]))
+            results.append("\n".join([f"{path}: differs from its source", *list(lines)[:10]]))
     return results
 
 
 def out_of_step(root: Path, *, write_it: bool) -> list[str]:
-    """What is wrong with stubs, glossary and map, unless they are to be written; nothing without their folders."""
+    """Return a sentence for each derived file (stubs, solutions, glossary, map, table) that differs from its sources.
+
+    With `write_it` the files are written first. A file whose folder does not exist is skipped.
+    """
     wrong = []
     pages = [(STUBS, stubs(root)), (SOLUTIONS, solutions(root)), (GLOSSARY, glossary.page())]
     if (root / COURSE).exists():
@@ -449,12 +464,12 @@ def out_of_step(root: Path, *, write_it: bool) -> list[str]:
         if write_it:
             path.write_text(wanted, encoding="utf-8")
         there = path.read_text(encoding="utf-8") if path.exists() else ""
-        wrong += [] if there == wanted else [f"{path}: not what the sources give"]
+        wrong += [] if there == wanted else [f"{path}: differs from its sources"]
     return wrong
 
 
 def hard_to_read(root: Path) -> list[str]:
-    """Prints how every notebook reads; what is beyond the limits."""
+    """Print the estimated minutes of every notebook, and return a sentence for each that is too long."""
     readings, wrong = {}, []
     for source in sources(root):
         cells, expected, _ = read(source)
@@ -466,7 +481,7 @@ def hard_to_read(root: Path) -> list[str]:
 
 
 def printed(source: Path, folder: Path) -> list[str]:
-    """Run a notebook; what each of its checked cells printed, in order."""
+    """Run a notebook, and return the output of each of its checked cells, in order."""
     from nbclient import NotebookClient
 
     # Not through `build`: a cell that is to be accepted for the first time has no expected text yet.
@@ -481,7 +496,7 @@ def printed(source: Path, folder: Path) -> list[str]:
 
 
 def accept(source: Path, texts: list[str]) -> None:
-    """Replace the expected texts of a source, line by line, so that nothing else in it moves."""
+    """Replace the expected texts of a source file, and leave every other line unchanged."""
     kept: list[str] = []
     waiting = list(texts)
     replacing = False
@@ -499,7 +514,9 @@ def accept(source: Path, texts: list[str]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build, check or accept; 1 if the copies that are there are not what their sources give."""
+    """Build, check or accept; return 1 if a copy on disk differs from its source or a notebook is too long, otherwise
+    0.
+    """
     parser = argparse.ArgumentParser(description="Build the notebooks from notebooks/src.")
     parser.add_argument(
         "--check",

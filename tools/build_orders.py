@@ -1,6 +1,4 @@
-"""The tables of `docs/order_of_writes.md`: `python tools/build_orders.py` searches and writes them, `--check`
-compares.
-"""
+"""Search all orders of writes, and write the tables of `docs/order_of_writes.md`; `--check` only compares."""
 
 import argparse
 import sys
@@ -24,7 +22,7 @@ END = "<!-- end -->"
 
 
 def grid() -> str:
-    """The table of orders, a table a block."""
+    """Return the Markdown of the table of orders, one table for each block."""
     squares = orders().grid.squares
     lines = []
     for block in BLOCKS:
@@ -42,7 +40,7 @@ def _word(guarantee: str) -> str:
 
 
 def kills() -> str:
-    """Every square that is not exactly-once and quiet, with the crash that shows it."""
+    """Return a Markdown table of the designs that are ever broken, each with the crash that shows it."""
     lines = ["| design | left | crash |", "|---|---|---|"]
     lines += [
         f"| `{order.design}` | {order.guarantee} | {order.killing} |"
@@ -53,7 +51,7 @@ def kills() -> str:
 
 
 def built() -> str:
-    """Every design that somebody built, with its verdicts, what a reader may see, and its source."""
+    """Return a Markdown table of known engines' designs, with verdicts, what a reader may see, and source."""
     lines = [
         *wrap(GRANTED, 120),
         "",
@@ -72,7 +70,7 @@ def built() -> str:
 
 
 def rules() -> str:
-    """What a design must fulfil to be searched."""
+    """Return a numbered list of the rules that a design must satisfy to be searched."""
     return "".join(f"{number}. {rule}\n" for number, rule in enumerate(RULES, 1))
 
 
@@ -80,14 +78,14 @@ PARTS = {"grid": grid, "rules": rules, "built": built, "seen": seen, "kills": ki
 
 
 def page(text: str) -> str:
-    """The page with its tables as they are now."""
+    """Return the text of the page with its tables replaced by new ones."""
     for name, part in PARTS.items():
         text = between(text, f"<!-- {name}: {WHO} -->\n", part(), END)
     return text
 
 
 def main() -> int:
-    """Writes the page, or compares it."""
+    """Write the page, or with --check compare it; return 1 if it differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="only compare")
     known = PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Pictures that are kept in git: `python tools/build_pictures.py` draws them; `--check` says which are out of step.
+"""Draw the pictures that are in git: `python tools/build_pictures.py`; `--check` lists those that differ.
 
 Golden pictures for the tests: a frame of every model, the space-time diagrams of a simulated and of a real run, with
 their text as description. Stills for the README: the stepper, the jump back and the strip of one batch; `--stills`
@@ -45,16 +45,16 @@ FRAMES = {
     "kafka_log": ("kafka_log.half_visible", 9),
     "orders": ("orders.decided_then_finished", 7),
 }
-"""Of every model a run and the step that is drawn."""
+"""For each golden picture, a run (scenario or trace) and the step that is drawn."""
 
 
 def player(text: str) -> Player:
-    """A run by name or by trace."""
+    """Return the player of a run, given as a scenario's name or as a trace."""
     return Player(parse(text)) if "~" in text else Player(find(text).trace, find(text).watch_for)
 
 
 def a_real_run() -> spacetime.Diagram:
-    """What a run folder says of a run that was killed once."""
+    """Return the space-time diagram of a real run that was killed once."""
     crash = {"point": "sink.after_pre_commit", "batch": 0, "signal": 9, "offset_log": [0], "commit_log": []}
     rows = [Observation(offset, word, value, 0, 1) for offset, word, value in ((0, "hello", 1), (2, "hello", 2))]
     again = [row._replace(incarnation=2) for row in rows]
@@ -63,11 +63,11 @@ def a_real_run() -> spacetime.Diagram:
 
 STYLE = f"<style>{asset('scene.css')}</style>"
 IMPORTED = '<style>@import "../../../labkit/view/static/scene.css";</style>'
-"""What stands in a golden picture in place of `STYLE`: a browser shows it all the same."""
+"""The style in a golden picture in place of `STYLE`, which a browser loads from the style sheet."""
 
 
 def pictures() -> dict[str, str]:
-    """Every golden file by its name."""
+    """Return the content of every golden file, by name."""
     results = {f"{name}.svg": still(player(text).story, step) for name, (text, step) in FRAMES.items()}
     walk = player("barriers.alignment").story.diagram()
     for name, diagram in (("walk", walk), ("run", a_real_run())):
@@ -77,7 +77,10 @@ def pictures() -> dict[str, str]:
 
 
 def seen(strategy: Strategy, order: Order, store: str) -> tuple[Seen, list[Step]]:
-    """What a reader saw of hello when this sink was killed between pre-commit and commit, in the simulator."""
+    """Return what a reader saw of the key *hello* when this simulated sink was killed between pre-commit and commit.
+
+    The result has the caption with the verdict, and the steps of the value.
+    """
     walk = crashed(strategy, order, store, [Crash(FailPoint.AFTER_PRE_COMMIT)])
     assert isinstance(walk.model, Pipeline)
     judge = Judge(walk.model.settings)
@@ -88,7 +91,7 @@ def seen(strategy: Strategy, order: Order, store: str) -> tuple[Seen, list[Step]
 
 
 def stills() -> dict[str, str]:
-    """The README's pictures by name."""
+    """Return the SVG of the README's pictures, by file name."""
     sinks = [
         (Strategy.APPEND, Order.NONE, "files"),
         (Strategy.IDEMPOTENT, Order.NONE, "sqlite"),
@@ -102,7 +105,7 @@ def stills() -> dict[str, str]:
 
 
 def main() -> int:
-    """Writes or compares."""
+    """Write the pictures, or with --check compare them; return 1 if one differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a picture is out of step")
     parser.add_argument("--stills", action="store_true", help="only the pictures of the README")

@@ -1,6 +1,4 @@
-"""The tables of sinks and pipelines in docs: `python tools/build_sinks.py` writes them from data, `--check`
-compares.
-"""
+"""Write the tables of sample sinks and pipelines in the documentation from `data`; `--check` only compares."""
 
 import argparse
 import sys
@@ -20,13 +18,13 @@ END_PIPELINES = "<!-- end of pipelines -->"
 
 
 def expected(folder: Path = SINKS) -> dict[str, dict[str, Any]]:
-    """What is expected of each sample of a folder, by the name of its file."""
+    """Return what is expected of each sample in a folder, by file name without suffix."""
     result: dict[str, dict[str, Any]] = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
     return result
 
 
 def table() -> str:
-    """A row a sink, in Markdown."""
+    """Return a Markdown table with a row for each sample sink."""
     rows = ["| sink | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
     for name, each in expected().items():
         link = f"[{name}](../../data/sinks/{name}.py)"
@@ -37,7 +35,7 @@ def table() -> str:
 
 
 def pipelines() -> str:
-    """A row a pipeline, in Markdown."""
+    """Return a Markdown table with a row for each sample pipeline."""
     files = {path.stem: path.name for path in PIPELINES.iterdir() if path.is_file()}
     rows = ["| pipeline | what it does | guarantee | violated | pattern |", "|---|---|---|---|---|"]
     for name, each in expected(PIPELINES).items():
@@ -49,20 +47,20 @@ def pipelines() -> str:
 
 
 def between(text: str, begin: str, content: str, end: str) -> str:
-    """The text with other content between two marks."""
+    """Return a text with the part between two marks replaced by `content`."""
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
     return f"{before}{begin}\n{content}\n{end}{after}"
 
 
 def page(text: str) -> str:
-    """The page with the tables as they should be."""
+    """Return the text of the page with new tables."""
     text = between(text, BEGIN, table(), END)
     return between(text, BEGIN_PIPELINES, pipelines(), END_PIPELINES)
 
 
 def main() -> int:
-    """Writes the page, or only looks at it."""
+    """Write the page, or with --check compare it; return 1 if it differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     text = PAGE.read_text(encoding="utf-8")

@@ -1,10 +1,10 @@
-"""The notebooks as pages: `make site` runs every notebook and writes build/site, to be stepped through offline.
+"""Build the notebooks as pages: `make site` runs every notebook and writes build/site, to be stepped through offline.
 
 A page asks no other host for anything: nbconvert's scripts for mathematics, widgets and diagrams are left out, pictures
 and players are inside the page. Served by any web server, every player is live: the reader chooses what happens next,
-and Python in the page answers (`live_pages`). From a file it shows the run that it began with. Notebooks that start
+and Python in the page answers (`live_pages`). Opened from a file, it shows only its first run. Notebooks that start
 Spark take about four minutes together; `--stored NN_topic` takes such a one from its checked copy instead, with the
-outputs that its source says and without its players. The folder is made anew each time.
+outputs that its source states and without its players. The folder is made anew each time.
 """
 
 import argparse
@@ -43,13 +43,13 @@ STORED = "The outputs on this page are the ones that the notebook claims; run it
 FRONT = (
     '<!doctype html><meta charset="utf-8"><title>labkit</title><meta http-equiv="refresh" content="0; url=simulators/">'
 )
-"""The first page where the notebooks are not pages yet."""
+"""The index page of a site without the notebooks' pages."""
 ASKING = re.compile(r'lab\.(ask|answer)\("([^"]+)"')
 LINK = re.compile(r'(href="(?:\./)?\d\d[a-z]?_\w+)\.ipynb')
 
 
 def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """The notebook with its outputs. Raises `CellExecutionError` where a cell fails."""
+    """Execute a notebook, and return it with its outputs. Raises `CellExecutionError` if a cell fails."""
     done: NotebookNode = NotebookClient(
         notebook, timeout=CELL_SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     ).execute()
@@ -57,7 +57,7 @@ def run(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 
 def without_widgets(notebook: NotebookNode) -> NotebookNode:
-    """Leaves of every output what a page can show by itself; a widget alone would be an empty frame."""
+    """Remove widgets from a notebook's outputs, because a page cannot show them, and return the notebook."""
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -69,7 +69,7 @@ def without_widgets(notebook: NotebookNode) -> NotebookNode:
 
 @contextmanager
 def unattended() -> Iterator[None]:
-    """Whatever the builder has predicted in this folder stays out of the pages."""
+    """Within a `with` block, keep the predictions stored on this machine out of the notebooks' outputs."""
     before = os.environ.get(UNATTENDED)
     os.environ[UNATTENDED] = "1"
     try:
@@ -81,9 +81,7 @@ def unattended() -> Iterator[None]:
 
 
 def asking(notebook: NotebookNode) -> NotebookNode:
-    """A stored notebook with the forms of its questions, and their answers as the data have them: they cover each
-    other.
-    """
+    """Return a stored notebook with the forms of its questions and their answers added as outputs."""
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -98,7 +96,7 @@ def asking(notebook: NotebookNode) -> NotebookNode:
 
 
 def exporter() -> HTMLExporter:
-    """nbconvert's page of JupyterLab, by the template beside this script."""
+    """Return nbconvert's HTML exporter with the template in `tools/site`."""
     config = Config()
     config.HTMLExporter.template_name = "offline"
     config.HTMLExporter.extra_template_basedirs = [str(TEMPLATES)]
@@ -108,9 +106,9 @@ def exporter() -> HTMLExporter:
 
 
 def page(notebook: NotebookNode, name: str, note: str = "", live: str = "", run_here: str = "") -> str:
-    """One page; links to other notebooks lead to their pages.
+    """Return a notebook as an HTML page, whose links to other notebooks lead to their pages.
 
-    `live` is the address of what makes its players live, `run_here` that of the notebook in JupyterLite.
+    `live` is the address of the module that makes its players live, `run_here` that of the notebook in JupyterLite.
     """
     resources = {"metadata": {"name": name}, "note": note, "live": live, "run_here": run_here}
     notebook.metadata["title"] = title(notebook)
@@ -120,18 +118,18 @@ def page(notebook: NotebookNode, name: str, note: str = "", live: str = "", run_
 
 
 def title(notebook: NotebookNode) -> str:
-    """The heading of the first cell."""
+    """Return the heading of a notebook's first cell, as plain text."""
     return str(notebook.cells[0].source).partition("\n")[0].removeprefix("#").strip()
 
 
 def lead(notebook: NotebookNode) -> str:
-    """The first paragraph below the heading, as plain text."""
+    """Return the first paragraph below a notebook's heading, as plain text."""
     paragraphs = [part.strip() for part in str(notebook.cells[0].source).split("\n\n")[1:]]
     return re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`_]", r"\1", " ".join(paragraphs[0].split())) if paragraphs else ""
 
 
 def index(notebooks: dict[str, NotebookNode], *, can_run: bool) -> str:
-    """The list of all pages, with the address at which each notebook runs in the browser."""
+    """Return the index page: a list of all pages, with a link to each notebook in the browser if `can_run`."""
     entries = "".join(
         f'<li><a href="{name}.html">{escape(title(each))}</a>{_run_link(name) if can_run else ""}'
         f"<p>{escape(lead(each))}</p></li>"
@@ -145,7 +143,7 @@ def _run_link(name: str) -> str:
 
 
 def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: lite_site.Fetched | None) -> list[str]:
-    """Writes all pages; gives a sentence for each notebook that could not be run and is shown as it is stored.
+    """Write all pages; return a sentence for each notebook that failed and is shown with its stored outputs.
 
     `archive` is Pyodide; without it no player is live. `lite` are the parts of JupyterLite; without them no notebook
     can be run in the browser.
@@ -179,7 +177,7 @@ def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: l
 
 
 def simulators(out: Path, archive: Path | None) -> str:
-    """Writes the simulators' pages, and no other; returns the address of what makes players live, if there is any."""
+    """Write only the simulators' pages; return the address of the module that makes players live, or an empty text."""
     for each in ("live", "simulators"):
         shutil.rmtree(out / each, ignore_errors=True)
     live = live_pages.write_assets(out, archive) if archive else ""
@@ -189,7 +187,7 @@ def simulators(out: Path, archive: Path | None) -> str:
 
 @unattended()
 def main(arguments: list[str] | None = None) -> int:
-    """1 where a notebook could not be run, 69 where the players are not live."""
+    """Build the site; return 1 if a notebook could not be run, 69 if the players are not live, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--stored", metavar="NN_topic", action="append", default=[], help="do not run this one; may be repeated"
@@ -210,7 +208,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     known = {source.stem for source in build_notebooks.sources(options.root)}
     if unknown := set(options.stored) - known:
-        print(f"--stored {', '.join(sorted(unknown))}: there are {', '.join(sorted(known))}.", file=sys.stderr)
+        names, others = ", ".join(sorted(unknown)), ", ".join(sorted(known))
+        print(f"--stored {names}: unknown; choose from {others}.", file=sys.stderr)
         return 64
     out = options.out or options.root / "build" / "site"
     archive, lite, missing = None, None, ""

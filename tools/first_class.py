@@ -1,11 +1,11 @@
-"""How long the first class takes on an empty machine: a fresh clone, an empty home, every step with its seconds.
+"""Measure how long the first class takes on an empty machine: a fresh clone, an empty home, the seconds of every step.
 
     python3 tools/first_class.py [--java] [--keep]
 
 Clones this checkout, sets it up as the README says, writes the course and opens its first notebook, has a class hand in
-by Moodle, grades that, and looks at what would be uploaded again. Exit 1 where a step fails, somebody has other points
-than their answers deserve, something is left running, or everything takes longer than `MOST`. Uncommitted changes are
-no part of it. Standard library only: it runs before anything is installed.
+by Moodle, grades that, and checks the files for Moodle. Exit 1 if a step fails, a student has other points than the
+answers deserve, a process is left running, or everything takes longer than `MOST`. Uncommitted changes are left out.
+Standard library only: it runs before anything is installed.
 """
 
 import argparse
@@ -25,27 +25,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST = 600.0
-"""Seconds, which is what docs/first_class.md promises."""
+"""The seconds that docs/first_class.md promises."""
 LEARNERS = 25
 NOTEBOOK = "05_two_phase_commit"
 EXERCISE = "05-recovery"
 WRONG = "tests/grading/wrong/05-recovery/yes_means_commit.py"
 DESERVED = {"right": 8, "wrong": 4, "as released": 0}
-"""Points of the notebook by what is handed in; `wrong` is one answer of 4 points."""
+"""By kind of submission, the points that the notebook deserves; `wrong` is one right and one wrong answer of 4
+points.
+"""
 MARK = "LABKIT_FIRST_CLASS"
 KEPT = ("PATH", "LANG", "TERM", "USER", "PIP_*", "SSL_*", "*_proxy", "*_PROXY")
-"""What of the environment an empty machine has, too: how it reaches packages, and nothing of this user's settings."""
+"""The environment variables that an empty machine also has: how to reach packages, but no settings of this user."""
 
 
 class Wrong(Exception):
-    """A step failed; the message says how."""
+    """The error that a step failed; the message gives the reason."""
 
 
 def main() -> int:
-    """Prints a line for each step; the exit code."""
+    """Run all steps, print a line for each, and return the exit code."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--java", action="store_true", help="as on a machine that has no Java")
-    options.add_argument("--keep", action="store_true", help="leave everything for a look")
+    options.add_argument("--keep", action="store_true", help="keep all files")
     asked = options.parse_args()
     place = Path(tempfile.mkdtemp(prefix="labkit-first-class-"))
     for name in ("home", "tmp"):
@@ -77,18 +79,18 @@ def main() -> int:
 
 
 def line(seconds: float, used: float, title: str) -> None:
-    """What a step took: by the clock, and of all processors together, which depends on no other program."""
+    """Print how long a step took: by the clock, and in processor seconds, which do not depend on other programs."""
     print(f"{seconds:7.1f} s {used:7.1f} s of processors  {title}", flush=True)
 
 
 def processor() -> float:
-    """Processor seconds of everything that was started here and has ended."""
+    """Return the processor seconds of all ended child processes."""
     used = os.times()
     return used.children_user + used.children_system
 
 
 def steps(place: Path, there: Mapping[str, str]) -> Sequence[tuple[str, Callable[[], None]]]:
-    """What is done, in order, each with its title."""
+    """Return the steps in order, each a title and a function that raises `Wrong` on failure."""
     clone, labkit = place / "clone", ".venv/bin/labkit"
     course, notes = place / "course", place / "notes"
 
@@ -111,7 +113,7 @@ def steps(place: Path, there: Mapping[str, str]) -> Sequence[tuple[str, Callable
 
 
 def environment(place: Path, *, without_java: bool) -> dict[str, str]:
-    """The environment of an empty machine. `without_java` leaves out the folders of PATH that have one."""
+    """Return the environment of an empty machine; `without_java` leaves out the folders of PATH that contain Java."""
     kept = {name: value for name, value in os.environ.items() if any(Path(name).match(pattern) for pattern in KEPT)}
     if without_java:
         folders = kept["PATH"].split(os.pathsep)
@@ -121,7 +123,7 @@ def environment(place: Path, *, without_java: bool) -> dict[str, str]:
 
 
 def _without_java(folders: Sequence[str], links: Path) -> list[str]:
-    """The same programs but for Java's, where a folder has both as links in another folder."""
+    """Return PATH folders without Java: for a folder that has it, `links` with links to its other programs."""
     links.mkdir()
     results = []
     for folder in map(Path, folders):
@@ -137,7 +139,7 @@ def _without_java(folders: Sequence[str], links: Path) -> list[str]:
 
 
 def run(command: Sequence[str], at: Path, there: Mapping[str, str]) -> None:
-    """Runs a command to its end. Raises `Wrong` with its last lines."""
+    """Run a command to its end in the folder `at`. Raises `Wrong` with its last lines if it fails."""
     done = subprocess.run(
         command,
         cwd=at,
@@ -154,12 +156,12 @@ def run(command: Sequence[str], at: Path, there: Mapping[str, str]) -> None:
 
 
 def kind_of(number: int) -> str:
-    """What the learner with this number hands in."""
+    """Return the kind of submission of the learner with this number, a key of `DESERVED`."""
     return list(DESERVED)[number % len(DESERVED)]
 
 
 def hand_in(place: Path) -> None:
-    """Moodle's download of the class; every two learners have one name."""
+    """Write the class's submissions as a ZIP download of Moodle; every two learners have the same name."""
     texts = {
         "right": _text(place / "notes"),
         "wrong": _with(place / "notes", (place / "clone" / WRONG).read_text("utf-8")),
@@ -179,7 +181,7 @@ def _text(folder: Path) -> str:
 
 
 def _with(folder: Path, answer: str) -> str:
-    """The notebook with another answer to the exercise."""
+    """Return the JSON of the instructor's notebook with another answer to `EXERCISE`."""
     notebook, mark = json.loads(_text(folder)), f"# exercise {EXERCISE}\n"
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code" and "".join(cell["source"]).startswith(mark):
@@ -188,21 +190,23 @@ def _with(folder: Path, answer: str) -> str:
 
 
 def exported(place: Path) -> None:
-    """Raises `Wrong` where what Moodle would take is not what was handed in deserves."""
+    """Raise `Wrong` if the points exported for Moodle are not those that the submissions deserve, or a page is
+    missing.
+    """
     folder = place / "grades" / "exports"
     with (folder / "moodle.csv").open(encoding="utf-8-sig", newline="") as file:
         given = {row["Identifier"]: float(row["Grade"]) for row in csv.DictReader(file)}
     deserved = {f"Participant {1001 + number}": float(DESERVED[kind_of(number)]) for number in range(LEARNERS)}
     if given != deserved:
-        raise Wrong(f"moodle.csv gives {given}, and deserved is {deserved}")
+        raise Wrong(f"moodle.csv has the points {given}, but {deserved} are deserved")
     with zipfile.ZipFile(folder / "moodle-feedback.zip") as archive:
         pages = [name for name in archive.namelist() if name.endswith("feedback.html")]
     if len(pages) != LEARNERS:
-        raise Wrong(f"moodle-feedback.zip holds {len(pages)} pages")
+        raise Wrong(f"moodle-feedback.zip has {len(pages)} pages, but there are {LEARNERS} learners")
 
 
 def survivors(mark: str) -> list[str]:
-    """Processes that were started here and are there five seconds later; known on Linux only."""
+    """Return the processes started by this script that still run after five seconds; empty except on Linux."""
     deadline = time.monotonic() + 5
     while (result := list(_marked(mark.encode()))) and time.monotonic() < deadline:
         time.sleep(0.2)

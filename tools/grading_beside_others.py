@@ -1,10 +1,10 @@
-"""Grades one small class with labkit, nbgrader and otter-grader, for `docs/reference/grading_beside_others.md`.
+"""Grade one small class with labkit, nbgrader and otter-grader, for `docs/reference/grading_beside_others.md`.
 
     python tools/grading_beside_others.py FOLDER
     python tools/grading_beside_others.py FOLDER --nbgrader ENVIRONMENT/bin --otter ENVIRONMENT/bin
 
-Without environments of the others only labkit grades. Each tool gets the same twelve notebooks with two exercises of
-two points, one visible check for each and hidden ones. Run this only where hostile notebooks may run: nbgrader and
+Without environments of the other tools only labkit grades. Each tool gets the same twelve notebooks with two exercises
+of two points, one visible check for each and hidden ones. Run this only where hostile notebooks may run: nbgrader and
 `otter run` do not isolate them.
 """
 
@@ -29,14 +29,14 @@ EVERYTHING = """class Everything(int):
     def __eq__(self, other): return True
     __hash__ = int.__hash__"""
 MARK = "escaped.txt"
-"""The file that the submission `escape` tries to write into the home folder of whoever grades."""
+"""The file that the submission `escape` tries to write into the grading user's home folder."""
 SECONDS = 60
-"""The time that one submission gets from each tool that has such a limit."""
+"""The seconds that one submission gets in each tool that has such a limit."""
 
 Cell = tuple[str, str, Mapping[str, object]]
 """A cell of a notebook: its kind, source and metadata."""
 Points: TypeAlias = tuple[float, float] | None
-"""The points for double and seen, or None if a person has to decide."""
+"""The points for the exercises `double` and `seen`, or None if a person has to decide."""
 
 CLASS: Mapping[str, tuple[Points, Sequence[str]]] = {
     "right": ((2, 2), [DOUBLE, SEEN]),
@@ -61,7 +61,7 @@ CLASS: Mapping[str, tuple[Points, Sequence[str]]] = {
         ],
     ),
 }
-"""By folder: what the answers deserve, and the cells that answer."""
+"""By folder of the submission: the points that its answers deserve, and the source of the cells with answers."""
 
 
 def notebook(cells: Sequence[Cell]) -> str:
@@ -76,13 +76,13 @@ def notebook(cells: Sequence[Cell]) -> str:
 
 
 def hand_in(path: Path, name: str, text: str) -> None:
-    """Write one hand-in: the notebook, or what the student uploaded in place of it."""
+    """Write one submission: the notebook `text`, or for the names `empty` and `page` another file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text({"empty": "", "page": "<!doctype html><title>Log in</title>"}.get(name, text), encoding="utf-8")
 
 
 def run(*words: object, cwd: Path, home: Path) -> int:
-    """Run one command with a home folder and a limit of memory of its own; return its exit code."""
+    """Run one command with its own home folder and memory limit; return its exit code."""
     environment = os.environ | {"HOME": str(home), "PATH": f"{Path(str(words[0])).parent}:{os.environ['PATH']}"}
     with (cwd / "output.txt").open("ab") as output:
         return subprocess.run(
@@ -99,7 +99,7 @@ def run(*words: object, cwd: Path, home: Path) -> int:
 
 
 def labkit(folder: Path, _programs: Path | None) -> dict[str, Points]:
-    """Grade with labkit, by its command line."""
+    """Grade with labkit's command line; return the points by submission."""
     for name, (_, answers) in CLASS.items():
         cells = [(f"# exercise {exercise}\n{source}") for exercise, source in zip(EXERCISES, answers, strict=False)]
         hand_in(folder / "in" / name / f"{NAME}.ipynb", name, notebook([("code", each, {}) for each in cells]))
@@ -120,7 +120,7 @@ HIDDEN = ("assert [double(n) for n in (5, 123, 99_999)] == [10, 246, 199_998]", 
 
 
 def nbgrader(folder: Path, programs: Path | None) -> dict[str, Points]:
-    """Grade with nbgrader: generate the assignment, autograde, export."""
+    """Grade with nbgrader: generate the assignment, autograde, and read the points by submission."""
     assert programs is not None
     stub = {"grade": False, "locked": False, "schema_version": 3, "solution": True, "cell_type": "code"}
     test = {"grade": True, "locked": True, "schema_version": 3, "solution": False, "cell_type": "code", "points": 2}
@@ -162,7 +162,7 @@ def nbgrader(folder: Path, programs: Path | None) -> dict[str, Points]:
 
 
 def otter(folder: Path, programs: Path | None) -> dict[str, Points]:
-    """Grade with otter-grader: assign, then `otter run` for each submission, which needs no container."""
+    """Grade with otter-grader: assign, then `otter run` for each submission without a container; return the points."""
     assert programs is not None
     blocks: list[Cell] = [("raw", "# ASSIGNMENT CONFIG\ngenerate: true\nexport_cell: false\nrun_tests: false", {})]
     for name, answer, (visible, hidden) in zip(("double", "seen"), (DOUBLE, SEEN), _checks(), strict=True):
@@ -211,7 +211,7 @@ TOOLS: Mapping[str, Callable[[Path, Path | None], dict[str, Points]]] = {
 
 
 def main() -> None:
-    """Grade the class with each tool, and print a table of points, times and surprises."""
+    """Grade the class with each tool, and print a table of points, with times and escaped files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="A new folder for the class and all results.")
     parser.add_argument("--nbgrader", type=Path, help="The folder bin of an environment with nbgrader.")
@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[*TOOLS], help="Grade with this tool alone.")
     given = parser.parse_args()
     if given.folder.exists() and not (given.folder.is_dir() and not any(given.folder.iterdir())):
-        print(f"{given.folder}: there is something already; name a new folder.", file=sys.stderr)
+        print(f"{given.folder}: this folder is not empty; name a new one.", file=sys.stderr)
         sys.exit(64)
     graded, times = {}, {}
     for name, grade in TOOLS.items():

@@ -1,7 +1,7 @@
-"""Make `.venv` from the locks: the project, its tools and, where there is none, a Java runtime. `make` runs it.
+"""Make `.venv` from the lock files: the project, its tools and, if Java is missing, a Java runtime. `make` runs it.
 
-Standard library only, since it runs before anything is installed; run from the checkout's root folder. It installs
-what the locks name and nothing else, and it says every few seconds how far it is.
+Standard library only, since it runs before anything is installed; run it from the checkout's root folder. It installs
+only what the lock files name, and prints its progress every few seconds.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ def say(line: str) -> None:
 
 
 def entries(lock: Path) -> list[Entry]:
-    """The packages of a lock file, each with its marker and its hashes."""
+    """Return the packages of a lock file, each as its name and its lines with marker and hashes."""
     results: list[list[str]] = []
     for line in lock.read_text().splitlines(keepends=True):
         if line.startswith("#"):
@@ -55,11 +55,11 @@ def entries(lock: Path) -> list[Entry]:
 
 
 class StepFailed(Exception):
-    """A child process ended with an error; the message holds its last lines."""
+    """The error that a child process failed; the message holds its last lines."""
 
 
 class Step:
-    """One child process, whose output is kept and shown only when it fails."""
+    """A child process whose output goes to a file and is shown only if it fails."""
 
     def __init__(self, title: str, command: Sequence[str | Path], folder: Path) -> None:
         """Start the command; its output goes to a file in the given folder."""
@@ -71,14 +71,14 @@ class Step:
             )
 
     def finish(self) -> None:
-        """Wait for the end; raise StepFailed if it was none."""
+        """Wait for the process to end. Raises `StepFailed` if its exit code is not 0."""
         if self.process.wait() != 0:
             lines = self.output.read_text(errors="replace").splitlines()
             raise StepFailed("\n".join([f"{self.title} failed; its last lines:", *lines[-15:]]))
 
 
 def wait_for(steps: Sequence[Step], progress: Callable[[], str]) -> None:
-    """Wait for all steps, with a line of progress every few seconds."""
+    """Wait for all steps, and print `progress()` every few seconds. Raises `StepFailed`."""
     last_report = time.monotonic()
     while any(step.process.poll() is None for step in steps):
         time.sleep(0.1)
@@ -90,7 +90,7 @@ def wait_for(steps: Sequence[Step], progress: Callable[[], str]) -> None:
 
 
 def runs(command: Sequence[str | Path]) -> bool:
-    """Whether a command can be started and ends well."""
+    """Return whether a command can be started and ends with exit code 0."""
     try:
         return subprocess.run(command, check=False, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
     except OSError:
@@ -98,7 +98,7 @@ def runs(command: Sequence[str | Path]) -> bool:
 
 
 def make_environment(logs: Path) -> None:
-    """Make the environment, unless one of the same Python is there: then the locks are brought up to date in it."""
+    """Create `.venv`, unless it exists with the same version of Python; then its packages are updated later."""
     if runs([PYTHON, "-c", f"import pip, sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"]):
         return
     say(f"making {VENV} with Python {sys.version.split()[0]}")
@@ -109,7 +109,7 @@ def make_environment(logs: Path) -> None:
 
 
 def installers() -> Iterator[tuple[str, list[str | Path]]]:
-    """The commands that can install: uv where it is on PATH, then the environment's own pip."""
+    """Yield the name and command of each available installer: uv if it is on PATH, then the environment's own pip."""
     if uv := shutil.which("uv"):
         yield ("uv", [uv, "pip", "install", "--python", PYTHON, "--no-deps", "--no-build-isolation"])
     pip = ["--disable-pip-version-check", "install", "--no-deps", "--no-build-isolation"]
@@ -118,13 +118,13 @@ def installers() -> Iterator[tuple[str, list[str | Path]]]:
 
 
 def site_packages() -> Path:
-    """Where the environment keeps its packages."""
+    """Return the environment's folder of packages."""
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
     return Path(subprocess.run([PYTHON, "-c", code], check=True, capture_output=True, text=True).stdout.strip())
 
 
 def install(installer: Sequence[str | Path], parts: Mapping[str, Sequence[Entry]], logs: Path) -> None:
-    """Install parts of a lock at the same time, each by an installer of its own."""
+    """Install several parts of a lock file at the same time, each with its own installer process."""
     steps = []
     for number, (title, chosen) in enumerate(parts.items()):
         part = logs / f"part-{number}.txt"
@@ -142,7 +142,7 @@ def install(installer: Sequence[str | Path], parts: Mapping[str, Sequence[Entry]
 
 
 def install_lock(logs: Path) -> None:
-    """Install the whole lock: PySpark, which comes as a source archive and is built here, beside the rest."""
+    """Install the whole lock file; PySpark, which is built here from a source archive, at the same time as the rest."""
     packages = entries(LOCK)
     tools = [entry for entry in packages if entry[0] in BUILD_TOOLS]
     spark = [entry for entry in packages if entry[0] in {"pyspark", "py4j"}]
@@ -168,7 +168,9 @@ def install_project(logs: Path) -> None:
 
 
 def compile_packages(logs: Path) -> None:
-    """Byte-compile what is not yet, whatever PYTHONDONTWRITEBYTECODE says: else every Spark worker does it again."""
+    """Byte-compile all packages even if PYTHONDONTWRITEBYTECODE is set, because every Spark worker would do it
+    again.
+    """
     site = site_packages()
     total = sum(1 for _ in site.rglob("*.py"))
     say(f"byte-compiling {total} modules on all cores, where that is not done yet")
@@ -179,7 +181,7 @@ def compile_packages(logs: Path) -> None:
 
 
 def install_java(logs: Path) -> None:
-    """Install a Java runtime into the environment, only where no Java 17 or newer is found."""
+    """Install a Java runtime into the environment, unless a Java 17 or newer is found."""
     if runs([PYTHON, "-c", "from labkit.host.java import find_java; find_java()"]):
         return
     say(f"no Java 17 or newer found: installing the runtime of {JAVA_LOCK} into {VENV} (34 MB to fetch)")
@@ -190,7 +192,7 @@ def install_java(logs: Path) -> None:
 
 
 def main() -> None:
-    """Bring the environment in line with the locks; with `--java`, only see to it that there is a Java."""
+    """Install everything that the lock files name; with `--java`, only a Java runtime if it is missing."""
     with tempfile.TemporaryDirectory() as folder:
         logs = Path(folder)
         try:

@@ -1,14 +1,14 @@
-"""How many wrong answers fail, exercise by exercise: the checks of the exercises are checked themselves, in two ways.
+"""Measure how many wrong answers the checks of the exercises detect, for each exercise and in two ways.
 
-*Wrong solutions* are what people really believe: `tests/grading/wrong/NN-word/name.py`, with the misconception in the
-first line and in the second a part of the message that only it gets. One is killed when the public variants fail it,
-and the hidden ones of every seed. *Mutants* are the reference solutions with one thing changed (`tools/mutants.py`).
-One is killed when the hidden variants of every seed fail it, or when it replies otherwise after a restart. What is no
-mistake, although it was changed, is named with
-its reason in `tests/grading/equivalents.toml`, and nothing else may survive.
+*Wrong solutions* are misconceptions of people: `tests/grading/wrong/NN-word/name.py`, with the misconception in the
+first line and in the second a part of the message that only this solution gets. One is detected ("killed") if the
+public variants fail it, and so do the hidden ones of every seed. *Mutants* are the reference solutions with one thing
+changed (`tools/mutants.py`). One is killed if the hidden variants of every seed fail it, or if it replies otherwise
+after a restart. Changes that are no mistake are listed with their reason in `tests/grading/equivalents.toml`; no other
+mutant may survive.
 
-`python tools/kill_rate.py` prints both rates and exits 1 where one is not complete; `--seeds 2` tries fewer seeds,
-`--only 05-recovery` one exercise.
+`python tools/kill_rate.py` prints both rates and exits 1 if one is not complete; `--seeds 2` tries fewer seeds, `--only
+05-recovery` one exercise.
 """
 
 import argparse
@@ -37,11 +37,11 @@ ROOT = Path(__file__).parent.parent
 WRONG = ROOT / "tests" / "grading" / "wrong"
 EQUIVALENTS = ROOT / "tests" / "grading" / "equivalents.toml"
 SEEDS = range(1, 6)
-"""The seeds that are tried where nobody names a number."""
+"""The seeds that are tried by default."""
 
 
 def run(code: str) -> dict[str, Any]:
-    """The names that a cell leaves, in a namespace of its own; what it prints is not shown."""
+    """Execute a cell in a new namespace and return the namespace; the cell's output is discarded."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(code, "<cell>", "exec"), namespace)  # noqa: S102  # files of this project
@@ -49,12 +49,12 @@ def run(code: str) -> dict[str, Any]:
 
 
 def wrong_files() -> list[Path]:
-    """Every wrong solution."""
+    """Return the paths of all wrong solutions."""
     return sorted(WRONG.glob("*/*.py"))
 
 
 def code_items() -> list[str]:
-    """The exercises whose answer is a function."""
+    """Return the names of the exercises whose answer is a function."""
     return [
         name
         for name, exercise in EXERCISES.items()
@@ -63,7 +63,7 @@ def code_items() -> list[str]:
 
 
 def public(path: Path) -> Finding:
-    """What the visible check finds last. Raises `ValueError` for a solution that counts as not attempted."""
+    """Return the last finding of the visible check. Raises `ValueError` for a solution that counts as not attempted."""
     with contextlib.redirect_stdout(io.StringIO()):
         findings = judged(find(path.parent.name), run(path.read_text(encoding="utf-8")))
     if findings is None:
@@ -72,7 +72,7 @@ def public(path: Path) -> Finding:
 
 
 def hidden(path: Path, seed: int) -> Finding | None:
-    """The first finding of the hidden variants of a seed that does not pass; None where all do."""
+    """Return the first failed finding of the hidden variants of a seed; None if all pass."""
     exercise, namespace = find(path.parent.name), run(path.read_text(encoding="utf-8"))
     answer = InNotebook(exercise.answer, namespace)
     with contextlib.redirect_stdout(io.StringIO()):
@@ -84,13 +84,13 @@ def hidden(path: Path, seed: int) -> Finding | None:
 
 
 def is_killed(path: Path, seeds: Sequence[int] = SEEDS) -> bool:
-    """Whether a wrong solution fails publicly and by the hidden variants of every seed."""
+    """Return whether a wrong solution fails the public variants and the hidden ones of every seed."""
     return not public(path).passed and all(hidden(path, seed) for seed in seeds)
 
 
 @cache
 def solutions() -> dict[str, str]:
-    """The reference solution of every exercise, from the notebooks' sources."""
+    """Return the reference solution of every exercise by name, from the notebooks' sources."""
     return {
         name: solution
         for source in build_notebooks.sources(ROOT)
@@ -99,7 +99,7 @@ def solutions() -> dict[str, str]:
 
 
 class Equivalents:
-    """The mutants that are no mistake, each with its reason, as the file has them."""
+    """The mutants that are no mistake, by exercise and name with the reason, as the file lists them."""
 
     def __init__(self, path: Path = EQUIVALENTS) -> None:
         read = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -110,16 +110,18 @@ class Equivalents:
         return changed.name in self.reasons.get(name, {})
 
     def unknown(self, name: str, made: Sequence[Mutant]) -> list[str]:
-        """Those of an exercise that name no mutant; whoever changes a solution must look at them again."""
+        """Return the listed names of an exercise that no mutant in `made` has, because the solution has
+        changed since.
+        """
         names = {mutant.name for mutant in made}
         return [each for each in self.reasons.get(name, {}) if each not in names]
 
 
 class MutantJudge:
-    """Judges the mutants of one exercise by its hidden variants, the likely killers first.
+    """Judges the mutants of one exercise by its hidden variants, with those first that are likely to kill.
 
-    A variant that a mutant passes costs a whole search, and one that kills it costs little. So the variant that killed
-    the mutant before it comes first, and after that those that have killed most.
+    A variant that a mutant passes costs a whole search, and one that kills it costs little. So the variants that have
+    killed most mutants so far come first.
     """
 
     def __init__(self, name: str) -> None:
@@ -127,7 +129,7 @@ class MutantJudge:
         self._kills: Counter[str] = Counter()
 
     def is_killed(self, mutant: Mutant, seed: int) -> bool:
-        """Whether one of the variants of a seed fails it, or another process."""
+        """Return whether a variant of a seed fails the mutant, or a restart in another process changes its replies."""
         try:
             answer = InNotebook(self.exercise.answer, run(mutant.source))
         except Exception:  # noqa: BLE001 - whatever a mutant raises is its end
@@ -147,7 +149,7 @@ class MutantJudge:
 
 
 def surviving(name: str, made: Sequence[Mutant], seeds: Sequence[int]) -> Iterator[tuple[Mutant, list[int]]]:
-    """The mutants of an exercise that pass, each with the seeds by which they do."""
+    """Yield the mutants of an exercise that pass, each with the seeds by which it does."""
     judge = MutantJudge(name)
     for mutant in made:
         alive = [seed for seed in seeds if not judge.is_killed(mutant, seed)]
@@ -156,7 +158,7 @@ def surviving(name: str, made: Sequence[Mutant], seeds: Sequence[int]) -> Iterat
 
 
 def wrong_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
-    """Prints how many wrong solutions fail; whether all do."""
+    """Print how many wrong solutions fail; return whether all do."""
     files = [path for path in wrong_files() if path.parent.name in names]
     survivors = [path for path in files if not is_killed(path, seeds)]
     alive = Counter(path.parent.name for path in survivors)
@@ -170,9 +172,9 @@ def wrong_rate(names: Sequence[str], seeds: Sequence[int]) -> bool:
 
 
 def mutant_rate(names: Sequence[str], seeds: Sequence[int], every: int = 1) -> bool:
-    """Prints how many mutants fail that are mistakes; whether all do, and every equivalent one is still there.
+    """Print how many mutants fail that are mistakes; return whether all do, and every listed equivalent mutant exists.
 
-    With `every` it tries only one in so many mutants of each exercise, and says so.
+    With `every`, only one in `every` mutants of each exercise is tried, which the output states.
     """
     equivalents, judged_mutants, killed, is_whole = Equivalents(), 0, 0, True
     for name in names:
@@ -184,7 +186,7 @@ def mutant_rate(names: Sequence[str], seeds: Sequence[int], every: int = 1) -> b
         for mutant, alive in survivors:
             print(f"SURVIVES {name} with seed {', '.join(map(str, alive))}: {mutant.name}")
         for gone in equivalents.unknown(name, candidates):
-            print(f"UNKNOWN  {name}: there is no mutant {gone!r}; mend {EQUIVALENTS.name}.")
+            print(f"UNKNOWN  {name}: there is no mutant {gone!r}; correct {EQUIVALENTS.name}.")
             is_whole = False
         judged_mutants += len(wrong)
         killed += len(wrong) - len(survivors)
@@ -200,7 +202,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print both rates, exercise by exercise; 1 where something survives that must not."""
+    """Print both rates for each exercise; return 1 if a wrong solution or a mutant survives, otherwise 0."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=len(SEEDS), metavar="N")
     parser.add_argument("--only", action="append", metavar="NN-word")

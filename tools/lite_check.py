@@ -1,7 +1,7 @@
-"""Runs every notebook of `make lite` or `make site` in a real browser with all other hosts cut off: `make lite-check`.
+"""Run every notebook of `make lite` or `make site` in a real browser, offline: `make lite-check`.
 
-What its cells say is compared with what its source claims, as nbval does; a recorded cell must say what it said when it
-was recorded. A campaign by hand: it takes half a minute for each notebook.
+The output of its cells is compared with the source's expected texts, as nbval does; a recorded cell must show what it
+showed when it was recorded. This is a campaign to start by hand: it takes half a minute for each notebook.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from labkit.host.doctor import find_chromium
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 300
-"""Seconds for a notebook, at most."""
+"""The most seconds that a notebook may take."""
 OURS = re.compile(r"http://127\.0\.0\.1[:/]|data:|blob:")
 READY = "() => window.jupyterapp?.shell.currentWidget?.context?.isReady"
 IDLE = "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
@@ -36,23 +36,23 @@ REFUSED = "This cell needs real processes"
 
 
 def open_notebook(page: Page, address: str, name: str) -> None:
-    """Opens a notebook of the site at this address, and waits until its kernel is idle."""
+    """Open a notebook of the site at this address, and wait until its kernel is idle."""
     page.goto(address + lite_site.address(name))
     page.wait_for_function(READY)
     page.wait_for_function(IDLE)
 
 
 def checked(name: str) -> NotebookNode:
-    """A notebook with the outputs that its source claims."""
+    """Return the checked copy of a notebook, with the outputs that its source states."""
     _, text = build_notebooks.build(ROOT / "notebooks" / "src" / f"{name}.py")
     notebook: NotebookNode = nbformat.reads(text, as_version=4)
     return notebook
 
 
 def compared(page: Page, name: str) -> list[tuple[str, str, str]]:
-    """For each cell whose output is claimed: its source, what it says, and what it should say.
+    """Return the source, the actual and the expected output of each cell whose output the source states.
 
-    What `lab.check` answers a person is a card, and not the text that nbval sees.
+    Cells with `lab.check` are left out, because a person sees a card there and not the text that nbval sees.
     """
     claimed = {
         str(cell.source): said(cell.outputs)
@@ -64,7 +64,7 @@ def compared(page: Page, name: str) -> list[tuple[str, str, str]]:
 
 
 def _spoken(outputs: list[Any]) -> str:
-    """What a cell says; of a recorded one, what it said then."""
+    """Return the text of a cell's outputs; of a recorded cell, that of the recording."""
     text = said(outputs)
     if not PLAYED.match(text):
         return text
@@ -74,13 +74,13 @@ def _spoken(outputs: list[Any]) -> str:
 
 
 def outputs_of(page: Page) -> list[Any]:
-    """The outputs of every cell."""
+    """Return the outputs of every cell; a text cell has none."""
     results: list[Any] = page.evaluate(OUTPUTS)
     return results
 
 
 def check(page: Page, address: str, name: str) -> list[str]:
-    """Runs a notebook from top to bottom; what is wrong, a sentence each."""
+    """Run a notebook from top to bottom, and return a sentence for each problem."""
     began = time.monotonic()
     open_notebook(page, address, name)
     opened = time.monotonic() - began
@@ -100,7 +100,7 @@ def check(page: Page, address: str, name: str) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """1 where a notebook does not say what it should, 69 without a browser or a site."""
+    """Check the notebooks; return 1 if an output is wrong, 69 without a browser or a site, otherwise 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NN_topic", help="default: all")
     parser.add_argument("--site", type=Path, default=ROOT / "build" / "site")

@@ -1,9 +1,9 @@
-"""The notebooks in JupyterLite: static files in which a browser runs the course without an installation.
+"""Build the notebooks in JupyterLite: static files with which a browser runs the course without an installation.
 
 JupyterLite is JupyterLab without a server; its kernel is Pyodide in a worker of the browser. `tools/site/lite` names
-what is fetched from the package index, in pinned versions with checksums: `site.lock` for the environment that builds
-the site, `kernel.lock` for the wheels of the kernel. Both are kept in labkit's cache folder. Pyodide itself is the one
-of the live pages.
+what is downloaded from the package index, in pinned versions with checksums: `site.lock` for the environment that
+builds the site, `kernel.lock` for the wheels of the kernel. Both are kept in labkit's cache folder. Pyodide itself is
+that of the live pages.
 """
 
 import hashlib
@@ -33,25 +33,25 @@ FOLDER = "lite"
 """The folder of JupyterLite in the site."""
 PYTHON = "314"
 PLATFORM = "pyemscripten_2026_0_wasm32"
-"""Pyodide's version of Python, and the name that the package index has for its platform (PEP 783)."""
+"""Pyodide's version of Python, and the platform's name in the package index (PEP 783)."""
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 EXTENSIONS = "share/jupyter/labextensions"
 MOCKS = f"{EXTENSIONS}/@jupyterlite/pyodide-kernel-extension/static/pypi"
-"""The kernel's own wheels, which come with its extension of JupyterLab."""
+"""The folder of the kernel's own wheels, which its extension of JupyterLab contains."""
 UNUSED = "widgetsnbextension-3"
-"""The kernel's mock for ipywidgets 7."""
+"""The beginning of the name of a wheel that is left out: the kernel's mock for ipywidgets 7."""
 OTHERWISE = "connect this machine to the network once"
 
 
 class Fetched:
-    """What is fetched once: the environment that builds the site, and the kernel's wheels."""
+    """What is downloaded once: the environment that builds the site, and the folder of the kernel's wheels."""
 
     def __init__(self, environment: Path, wheels: Path) -> None:
         self.environment, self.wheels = environment, wheels
 
 
 def fetched() -> Fetched:
-    """What the site needs, from the cache; fetched where it is missing. Raises `ServiceUnavailable`."""
+    """Return what the site needs from the cache, after downloading it if necessary. Raises `ServiceUnavailable`."""
     cache = cache_folder()
     if cache is None:
         raise ServiceUnavailable("The notebooks need a cache folder for JupyterLite; set XDG_CACHE_HOME.")
@@ -68,7 +68,9 @@ def fetched() -> Fetched:
 
 
 def _download(lock: Path, folder: Path, otherwise: str) -> None:
-    """Fetches the wheels of a lock for Pyodide's platform; the seal comes last. Raises `ServiceUnavailable`."""
+    """Download the wheels of a lock for Pyodide's platform, and then write the seal file. Raises
+    `ServiceUnavailable`.
+    """
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
     target = ["--python-version", PYTHON, "--implementation", "cp", "--abi", f"cp{PYTHON}", "--abi", "none"]
     platforms = ["--platform", PLATFORM, "--platform", "any", "--only-binary=:all:"]
@@ -82,9 +84,9 @@ def _download(lock: Path, folder: Path, otherwise: str) -> None:
 
 
 def write(out: Path, live: str, root: Path, parts: Fetched) -> None:
-    """Writes JupyterLite with the notebooks of a project into `out/lite`.
+    """Write JupyterLite with the notebooks of a project into `out/lite`. Raises `ServiceUnavailable`.
 
-    `live` is the address of the live pages' module, from `out`; Pyodide's loader lies beside it.
+    `live` is the address of the live pages' module, relative to `out`; Pyodide's loader is in the same folder.
     """
     site = out / FOLDER
     shutil.rmtree(site, ignore_errors=True)
@@ -113,20 +115,21 @@ def write(out: Path, live: str, root: Path, parts: Fetched) -> None:
 
 
 def address(name: str) -> str:
-    """Where a notebook runs in the browser, from the site's folder."""
+    """Return the address at which a notebook runs in the browser, relative to the site's folder."""
     return f"{FOLDER}/lab/index.html?path={name}.ipynb"
 
 
 def _packages(out: Path) -> dict[str, object]:
-    """An empty list of packages in Pyodide's format."""
+    """Return Pyodide's list of packages, in its own format and without entries."""
     listed: dict[str, object] = json.loads((out / "live" / live_pages.PYODIDE / "pyodide-lock.json").read_text())
     return listed
 
 
 def _write_kernel(lite: Path, loader: str, listed: dict[str, object], parts: Fetched, played: str) -> Path:
-    """Writes the wheels with their list into a folder named after its content, and returns it.
+    """Write the wheels and their list into a folder named by its content, and return the folder.
 
-    So a browser never mixes two builds from its cache. `played` are the recordings, which labkit's wheel gets.
+    So a browser never mixes two builds from its cache. `played` are the recordings (JSON), which labkit's wheel
+    contains.
     """
     new = lite / "kernel" / "new"
     new.mkdir(parents=True)
@@ -147,9 +150,9 @@ def _write_kernel(lite: Path, loader: str, listed: dict[str, object], parts: Fet
 
 
 def _entry(wheel: Path) -> tuple[str, dict[str, object]]:
-    """A wheel as Pyodide's list of packages describes it: by its name, and without what it depends on.
+    """Return a wheel's entry in Pyodide's list of packages: its name, and a description without dependencies.
 
-    The kernel loads all of them at once.
+    The kernel loads all wheels at once.
     """
     with zipfile.ZipFile(wheel) as opened:
         name = next(each for each in opened.namelist() if each.endswith(".dist-info/METADATA"))
@@ -167,7 +170,7 @@ def _entry(wheel: Path) -> tuple[str, dict[str, object]]:
 
 
 def _write_settings(lite: Path, kernel: Path) -> None:
-    """The settings of a learner's JupyterLab, and where the kernel finds its parts."""
+    """Write the settings of a learner's JupyterLab, and the address of the kernel's files."""
     packages = list(json.loads((kernel / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"])
     page = json.loads((SETTINGS / "config/labconfig/page_config.json").read_text(encoding="utf-8"))
     config = {

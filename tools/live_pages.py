@@ -1,8 +1,8 @@
-"""The simulators as live pages: a page for each, and what makes the players of every page answer a reader's choices.
+"""Build the simulators as live pages, whose players answer a reader's choices.
 
 A page is static files. At a reader's first choice a worker loads Pyodide, which is CPython in WebAssembly, and the part
 of labkit that needs the standard library alone. Pyodide comes from the npm registry in one pinned version with its
-checksum, is kept in labkit's cache folder, and lies beside the pages, so that they ask no other host for anything.
+checksum, is kept in labkit's cache folder, and is copied beside the pages, so that they ask no other host for anything.
 """
 
 import gzip
@@ -30,14 +30,16 @@ VERSION = "314.0.7"
 SHA256 = "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0"
 PYODIDE = f"pyodide-{VERSION}"
 PATIENCE = 300.0
-"""Seconds for the download of 6.5 MB, at most."""
+"""The most seconds for the download of 6.5 MB."""
 
 PACKED = ("core", "sim", "view")
 """The packages of labkit that a page needs: `labkit.view.worker` and whatever it imports."""
 
 
 def pyodide() -> Path:
-    """The archive of Pyodide in the cache, fetched if it is missing. Raises `ServiceUnavailable`."""
+    """Return the path of Pyodide's archive in the cache, after downloading it if necessary. Raises
+    `ServiceUnavailable`.
+    """
     cache = cache_folder()
     if cache is None:
         raise ServiceUnavailable("Live pages need a cache folder for Pyodide, but none is known; set XDG_CACHE_HOME.")
@@ -71,7 +73,7 @@ def _fetch(archive: Path) -> None:
 
 
 def packed() -> bytes:
-    """The part of labkit that a page needs, as a zip archive that is the same in every build."""
+    """Return the part of labkit that a page needs as a ZIP archive, which is the same in every build."""
     package = ROOT / "labkit"
     files = [package / "__init__.py"]
     needed = (".py", ".toml", ".css")
@@ -86,9 +88,9 @@ def packed() -> bytes:
 
 
 def write_assets(out: Path, archive: Path) -> str:
-    """Writes what live pages load; returns the address of their module, from `out`.
+    """Write the files that live pages load; return the address of their module, relative to `out`.
 
-    The folder of what belongs to labkit is named after its content, so a browser never mixes two builds from its cache.
+    labkit's own files are in a folder named by its content, so a browser never mixes two builds from its cache.
     """
     own = {
         "live.js": (TEMPLATES / "live" / "live.js").read_bytes(),
@@ -122,13 +124,13 @@ def _unpack(archive: Path, folder: Path) -> None:
         for name in ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip"):
             (folder / name).write_bytes(content(name))
         (folder / "pyodide.asm.wasm.deflated").write_bytes(gzip.compress(content("pyodide.asm.wasm"), 9, mtime=0))
-        # The packages that its list names are not there, and none is needed.
+        # Pyodide's list of packages is emptied, because none is needed.
         lock = json.loads(content("pyodide-lock.json"))
         (folder / "pyodide-lock.json").write_text(json.dumps({**lock, "packages": {}}), encoding="utf-8")
 
 
 def write_pages(out: Path, live: str) -> None:
-    """Writes a page for each simulator, and their index. Without the address `live` their players only step."""
+    """Write a page for each simulator, and their index. Without the address `live` their players only step."""
     folder = out / "simulators"
     folder.mkdir(parents=True)
     template = (TEMPLATES / "simulator.html").read_text(encoding="utf-8")

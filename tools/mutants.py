@@ -1,12 +1,11 @@
-"""Wrong variations of a reference solution, made by changing one thing in its syntax tree at a time.
+"""Make wrong variations (mutants) of a reference solution, by changing one thing in its syntax tree at a time.
 
-The wrong solutions in `tests/grading/wrong` are those that somebody thought of; these are those that nobody thought of.
-Every change stands for a slip that a learner makes: a set for a list, a term that is left out, a loop that looks at the
-first few or the last few only, one too many or too few, a condition that is turned around, operands in the wrong order,
-an answer that is always the same. It also stands for values that are taken for equal although they are not: cut,
-folded, trimmed, brought into a normal form, divided with a remainder, glued together, added up, or replaced by a hash
-or checksum. Others are the same object only by chance, or count as missing because they are 0. A change in a text, such
-as a doc string, is none.
+The wrong solutions in `tests/grading/wrong` are mistakes that somebody thought of; mutants are those that nobody
+thought of. Every change corresponds to a slip of a learner: a set for a list, a missing term, a loop over only the
+first or the last few elements, one too many or too few, a negated condition, swapped operands, an answer that is always
+the same. Others treat different values as equal: cut, case-folded, trimmed, normalized, divided with a remainder, glued
+together, added up, or replaced by a hash or checksum; or they compare identity, or treat 0 as missing. A change in a
+docstring is no mutant.
 """
 
 import ast
@@ -15,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 CAPS = (1, 2, 8)
-"""After how many elements a capped loop stops."""
+"""The numbers of elements after which a capped loop stops."""
 WINDOW = 8
-"""How many elements at the end a loop or a value is cut to."""
+"""The number of elements to which a loop or a value is cut."""
 _LOSSY = {
     "a cut value": (f"_[:{WINDOW}]", f"_[-{WINDOW}:]"),
     "a folded value": ("_.lower()",),
@@ -26,13 +25,13 @@ _LOSSY = {
     "a remainder": ("_ % 10", "_ % 100"),
     "a salted hash": ("hash(str(_))",),
 }
-"""Expressions that are the same for different values of `_`, by the name of the change."""
+"""By the name of the change, expressions that have the same result for different values of `_`."""
 _DIGESTS = {
     "a salted hash": ("hash(str(_))", "str(hash(str(_)))"),
     "a short digest": ("__import__('hashlib').md5(str(_).encode()).hexdigest()[:4]",),
     "a checksum": ("str(__import__('zlib').crc32(str(_).encode()))",),
 }
-"""The same for a whole result, such as a key."""
+"""By the name of the change, such expressions for a whole result, such as a key."""
 _COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
     ast.LtE: (ast.Lt, ast.GtE, ast.Eq),
@@ -63,16 +62,16 @@ class Mutant(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What tells it from the other mutants of a solution."""
+        """The mutant's name, which is unique among the mutants of a solution."""
         return f"{self.change}: {self.line}"
 
 
 Edit = tuple[str, ast.AST]
-"""The name of a change, and what stands in place of a node then."""
+"""The name of a change, and the node that replaces another one."""
 
 
 def mutants(source: str) -> list[Mutant]:
-    """Every mutant of a solution, each different from it and from the others, in the order of the source."""
+    """Return every mutant of a solution, without repetitions, in the order of the source."""
     tree = ast.parse(source)
     texts = sorted(
         {
@@ -101,7 +100,7 @@ def _compiles(text: str) -> bool:
 
 
 def _replaced(tree: ast.Module, number: int, new: ast.AST) -> ast.Module:
-    """A copy of the tree with something else in place of the node of that number in `ast.walk`."""
+    """Return a copy of the tree in which `new` replaces the node of this number in `ast.walk`."""
     changed = copy.deepcopy(tree)
     target = list(ast.walk(changed))[number]
 
@@ -115,7 +114,7 @@ def _replaced(tree: ast.Module, number: int, new: ast.AST) -> ast.Module:
 
 
 def _changed_line(original: str, text: str) -> str:
-    """The first line that differs; where one is gone, that one."""
+    """Return the first line that differs; if the mutant has fewer lines, the original's line."""
     before, after = original.splitlines(), text.splitlines()
     for old, new in zip(before, after, strict=False):
         if old != new:
@@ -124,7 +123,7 @@ def _changed_line(original: str, text: str) -> str:
 
 
 def _is_text(node: ast.AST, tree: ast.Module) -> bool:
-    """Whether a node is a text that is no doc string."""
+    """Return whether a node is a text constant that is not a docstring."""
     return (
         isinstance(node, ast.Constant)
         and isinstance(node.value, str)
@@ -133,7 +132,7 @@ def _is_text(node: ast.AST, tree: ast.Module) -> bool:
 
 
 def _edits(node: ast.AST, texts: Sequence[str], tree: ast.Module) -> Iterator[Edit]:
-    """What may stand in place of a node."""
+    """Yield every change of a node; `texts` are all text constants of the tree."""
     for kind, change in _CHANGES.items():
         if isinstance(node, kind):
             yield from change(node)
@@ -150,7 +149,9 @@ def _edits(node: ast.AST, texts: Sequence[str], tree: ast.Module) -> Iterator[Ed
 
 
 def _is_value(node: ast.AST, tree: ast.Module) -> bool:
-    """Whether a node reads a field by its name, or a variable that is an argument or is assigned in the solution."""
+    """Return whether a node reads a field by its name, or a variable that is an argument or is assigned in the
+    solution.
+    """
     if isinstance(node, ast.Subscript):
         return isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Constant)
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
@@ -166,14 +167,16 @@ def _is_value(node: ast.AST, tree: ast.Module) -> bool:
 
 
 def _is_vocabulary(parent: ast.AST) -> bool:
-    """Whether a value below this node is one of a few: it is compared with a constant, or it is a condition."""
+    """Return whether a value directly below this node has few possible values: it is compared with a constant, or is a
+    condition.
+    """
     if isinstance(parent, ast.Compare):
         return any(not any(isinstance(each, ast.Name) for each in ast.walk(one)) for one in parent.comparators)
     return isinstance(parent, ast.If | ast.IfExp | ast.BoolOp | ast.UnaryOp)
 
 
 def _is_pair(parent: ast.AST, node: ast.AST) -> bool:
-    """Whether a value has as many elements as the code says, or is cut as a capped loop already."""
+    """Return whether the code states the number of the value's elements, or the value is the iterable of a loop."""
     if isinstance(parent, ast.Subscript):
         return isinstance(parent.slice, ast.Constant)
     if isinstance(parent, ast.Assign):
@@ -182,7 +185,7 @@ def _is_pair(parent: ast.AST, node: ast.AST) -> bool:
 
 
 def _put_into(expressions: Mapping[str, Sequence[str]], *values: ast.AST) -> Iterator[Edit]:
-    """Each expression with the values in place of `_` and `__`."""
+    """Yield each expression with the values in place of `_` and `__`, by the name of the change."""
     places = dict(zip(("_", "__"), values, strict=False))
 
     class Fill(ast.NodeTransformer):
@@ -318,7 +321,7 @@ def _constant(node: ast.Constant) -> Iterator[Edit]:
 
 
 def _is_truth(value: ast.expr | None, constant: str) -> bool:
-    """Whether an answer is False or True, and the constant is the number that counts as that."""
+    """Return whether a value is False or True, and `constant` is the number 0 or 1 that equals it."""
     return isinstance(value, ast.Constant) and type(value.value) is bool and constant == str(int(value.value))
 
 
@@ -339,7 +342,7 @@ def _assign(node: ast.Assign) -> Iterator[Edit]:
 
 
 def _function(node: ast.FunctionDef) -> Iterator[Edit]:
-    """The first answer for everything, and each of its texts for everything."""
+    """Yield the function with a constant result, once for each text that it contains."""
     texts = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
     for text in sorted(texts - {ast.get_docstring(node, clean=False) or ""}):
         body: list[ast.stmt] = [ast.Return(ast.Constant(text))]
@@ -370,4 +373,4 @@ _CHANGES: dict[type[ast.AST], Callable[..., Iterator[Edit]]] = {
     ast.Assign: _assign,
     ast.FunctionDef: _function,
 }
-"""How a node of each kind may be changed."""
+"""For each kind of node, the function that yields its changes."""

@@ -1,7 +1,7 @@
-"""What a cell has said, as text: what it printed, and below it the text of its result.
+"""Extract the text of a cell's outputs: what the cell printed, then the text of its result.
 
-The build tool takes it over into a source, and the comparison of checked notebooks (conftest.py) asks the same.
-Pictures, widgets and errors are not said.
+The build tool copies this text into a source, and the comparison of checked notebooks (conftest.py) uses the same.
+Pictures, widgets and errors are left out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def said(outputs: Iterable[Mapping[str, Any]]) -> str:
-    """What was printed, then the text form of the result, without blanks at the ends of that one's lines."""
+    """Return the printed text, then the text form of the result, whose lines lose trailing blanks."""
     printed, result = "", ""
     for output in outputs:
         if output.get("name") == "stdout":

@@ -1,7 +1,7 @@
-"""Where the pipelines of real engines get their interpreter and their jars from; none of it enters `.venv`.
+"""Provide interpreters and jars for the pipelines of real engines; none of them enters `.venv`.
 
 An environment is a virtual environment in the user's cache, named by its lock (`data/pipelines/engines/environments`),
-so that a changed lock makes a new one. Jars come from the central Maven repository and are believed only by their sums.
+so that a changed lock makes a new one. Jars come from the central Maven repository and are verified by their sums.
 """
 
 import hashlib
@@ -25,22 +25,22 @@ ENVIRONMENTS = ENGINES / "environments"
 OTHERWISE = "connect this machine to the network once, or take a pipeline that needs none"
 
 SEAL = "installed"
-"""The file that says that an environment is whole."""
+"""The file that marks an environment as complete."""
 
 
 @dataclass(frozen=True)
 class PipelineJars(JarSet):
-    """Jars whose sums lie beside the pipelines and not in the package."""
+    """Jars whose sums are stored with the pipelines, not in the package."""
 
     def sums(self) -> dict[str, str]:
-        """The SHA-256 of every jar, by file name."""
+        """Return the SHA-256 of every jar, by file name."""
         text = (ENVIRONMENTS / self.sums_file).read_text(encoding="ascii")
         pairs = (line.split() for line in text.splitlines())
         return {name: digest for digest, name in pairs}
 
 
 def jar_sets() -> dict[str, JarSet]:
-    """Every set of jars that a pipeline may name."""
+    """Return every set of jars that a pipeline may name, by name."""
     text = (ENVIRONMENTS / "jars.toml").read_text(encoding="utf-8")
     sets: dict[str, JarSet] = {"spark_kafka": CONNECTOR}
     for name, fields in tomllib.loads(text).items():
@@ -59,13 +59,13 @@ def jar_sets() -> dict[str, JarSet]:
 
 
 def jars(names: tuple[str, ...]) -> list[Path]:
-    """The jars of these sets, fetched where they are not there. Raises `ServiceUnavailable`."""
+    """Return the paths of the jars of these sets, after downloading missing ones. Raises `ServiceUnavailable`."""
     sets, java = jar_sets(), find_java()
     return [jar for name in names for jar in sorted(sets[name].find(java).glob("*.jar"))]
 
 
 def interpreter(environment: str) -> Path:
-    """The Python of an environment, made where it is not there. Raises `ServiceUnavailable`."""
+    """Return the Python of an environment, after creating the environment if necessary. Raises `ServiceUnavailable`."""
     if environment == PROJECT:
         return Path(sys.executable)
     folder = environment_folder(environment)
@@ -77,11 +77,13 @@ def interpreter(environment: str) -> Path:
 
 
 def environment_folder(environment: str) -> Path:
-    """Where an environment lies, there or not. Raises `InvalidInput` for one that has no lock."""
+    """Return the folder of an environment, whether or not it exists. Raises `InvalidInput` if the environment has no
+    lock.
+    """
     lock, cache = _lock(environment), cache_folder()
     if not lock.exists():
         there = sorted(path.stem for path in ENVIRONMENTS.glob("*.lock"))
-        raise InvalidInput(f"There is no environment {environment}; there are {', '.join(there)}.")
+        raise InvalidInput(f"There is no environment {environment}; choose from {', '.join(there)}.")
     if cache is None:
         raise ServiceUnavailable("This user has no home folder for environments; set XDG_CACHE_HOME.")
     durable.make_folder(cache / "pipelines")
@@ -90,7 +92,7 @@ def environment_folder(environment: str) -> Path:
 
 
 def make(lock: Path, folder: Path, otherwise: str) -> None:
-    """Makes an environment anew in its place, since it cannot be moved; the seal comes last.
+    """Create an environment in its final folder, since it cannot be moved, and write the seal file last.
 
     Raises `ServiceUnavailable`, with `otherwise` as the remedy.
     """
@@ -105,7 +107,7 @@ def make(lock: Path, folder: Path, otherwise: str) -> None:
 
 
 def run(steps: list[list[str]], folder: Path, failed: str, otherwise: str) -> None:
-    """Runs the commands that fill a folder. If one fails, the folder goes, and it raises `ServiceUnavailable`."""
+    """Run the commands that fill a folder. If one fails, delete the folder and raise `ServiceUnavailable`."""
     for command in steps:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

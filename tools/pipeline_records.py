@@ -1,6 +1,6 @@
-"""Which durable effects each pipeline of a real engine was seen to have, kept in data/pipelines/engines/records.
+"""Record the observed durable effects of each pipeline of a real engine in data/pipelines/engines/records.
 
-A record holds names alone: `<kafka>` and `<postgres>` stand for servers, whose addresses differ from run to run. A test
+A record has only names: `<kafka>` and `<postgres>` replace servers, whose addresses differ between runs. A test
 compares the order of its writes with the table of orders.
 """
 
@@ -25,18 +25,18 @@ _ENGINE = re.compile(r"^(pyspark|apache-flink)==(\S+)", re.MULTILINE)
 
 
 def masked(name: str) -> str:
-    """The name of an effect without a server's address."""
+    """Return the name of an effect with `<kafka>` or `<postgres>` in place of a server's address."""
     for pattern, instead in _SERVERS:
         name = pattern.sub(instead, name)
     return name
 
 
 MOST_WRITES = 2
-"""Writes of one file that a record keeps: how often a buffer was full tells nothing of an order."""
+"""The number of writes of one file that a record keeps; how often a buffer was full says nothing about the order."""
 
 
 def names_of(folder: Path) -> list[str]:
-    """The names of the effects that `labkit effects --out` has kept in a folder, without a server's address."""
+    """Return the names of the effects that `labkit effects --out` stored in a folder, without servers' addresses."""
     record: dict[str, Any] = json.loads((folder / "effects.json").read_bytes())
     writes: Counter[str] = Counter()
     names = []
@@ -48,7 +48,7 @@ def names_of(folder: Path) -> list[str]:
 
 
 def keep(pipeline: Pipeline, folder: Path) -> Path:
-    """Puts the effects in a folder of `labkit effects --out` among the records; gives the file."""
+    """Write the effects in a folder of `labkit effects --out` to the pipeline's record; return the file."""
     record = Kept(f"python tools/pipelines.py {pipeline.name} --record", versions(pipeline), names_of(folder))
     RECORDS.mkdir(exist_ok=True)
     path = RECORDS / f"{pipeline.name}.json"
@@ -58,7 +58,7 @@ def keep(pipeline: Pipeline, folder: Path) -> Path:
 
 
 def versions(pipeline: Pipeline) -> list[str]:
-    """The engine, client, broker and jars that a pipeline runs with."""
+    """Return the versions of engine, client, broker and jars with which a pipeline runs."""
     results = []
     if pipeline.environment != PROJECT:
         lock = (ENVIRONMENTS / f"{pipeline.environment}.lock").read_text("utf-8")

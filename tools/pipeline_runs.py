@@ -1,7 +1,7 @@
-"""A pipeline of a real engine with all that it needs: interpreter, jars, settings, servers, and a folder to run in.
+"""Provide a pipeline of a real engine with all that it needs: interpreter, jars, settings, servers, and a folder.
 
-What each needs is said in data/pipelines/engines/engines.toml; servers and folder end with the block that asked for
-them.
+The file data/pipelines/engines/engines.toml states what each needs; servers and folder are removed after the `with`
+block that requested them.
 """
 
 import json
@@ -28,50 +28,54 @@ from labkit.host.syscalls.calls import Answer
 from labkit.host.syscalls.watching import watch
 
 HEALTHY_SECONDS = 600
-"""How long a run without a crash may take; the slowest needs half a minute on an idle machine of two cores."""
+"""The seconds that a run without a crash may take; the slowest needs 30 on an idle machine of two cores."""
 
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
-"""A JVM with these starts sooner and uses one core; nine rows need no more."""
+"""JVM options for a faster start on one core, which suffices for nine rows."""
 LIMIT_SECONDS = 300
-"""How long a pipeline may do nothing: on a very busy machine Spark needs minutes to start."""
+"""The seconds without activity after which a pipeline is killed; on a very busy machine Spark needs minutes to
+start.
+"""
 
 Report = dict[str, Any]
-"""What `labkit crashtest --json` prints, and `--out` keeps."""
+"""The report that `labkit crashtest --json` prints, and `--out` stores."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A pipeline with all that it needs, in the folder and with the variables of this process while a block lasts."""
+    """A pipeline with all that it needs; the `with` block sets the working folder and environment variables for it."""
 
     pipeline: Pipeline
     command: str
     read_command: str
-    """Prints the rows as JSON Lines; empty where the reader is a function for the lab's own interpreter."""
+    """The command that prints the rows as JSON Lines; empty if the reader is a function for labkit's own
+    interpreter.
+    """
     scratch: Path
 
     def crash_test(self, options: Sequence[str]) -> int:
-        """Calls `labkit crashtest` for it; gives the exit code."""
+        """Run `labkit crashtest` for this pipeline; return the exit code."""
         expected = ["--expected", str(ENGINES / "expected.jsonl")]
         words = ["crashtest", "--command", self.command, *self._reading(), *expected]
         patient = ["--limit", str(LIMIT_SECONDS), *self.pipeline.options]
         return execute([*words, *patient, *map(self.named, options)])
 
     def named(self, point: str) -> str:
-        """A point's name in this run: the broker's address, which every run has another of, stands for `<kafka>`."""
+        """Return a crash point's name in this run, with the broker's address in place of `<kafka>`."""
         return point.replace("<kafka>", os.environ.get("KAFKA", "<kafka>"))
 
     def telling(self) -> list[str]:
-        """Options that ask for the places in `shown_by` alone. Raises `InvalidInput` if there is none."""
+        """Return options that select the crash points in `shown_by`. Raises `InvalidInput` if there are none."""
         if self.pipeline.shown_by:
             return [f"--only={point}" for point in self.pipeline.shown_by]
-        raise InvalidInput(f"{self.pipeline.name}: engines.toml names no place in shown_by.")
+        raise InvalidInput(f"{self.pipeline.name}: engines.toml names no crash point in shown_by; add one.")
 
     def report(self, options: Sequence[str]) -> Report:
-        """What `labkit crashtest` keeps of a test for a program. Raises `JobFailed` where it keeps nothing."""
+        """Return the report of `labkit crashtest`. Raises `JobFailed` if there is none."""
         out = self.scratch / "out"
         code = self.crash_test([*options, "--out", str(out)])
         if not (out / "report.json").exists():
-            raise JobFailed(f"{self.pipeline.name}: labkit crashtest ended with exit code {code}; it says why above.")
+            raise JobFailed(f"{self.pipeline.name}: labkit crashtest ended with {code}; see its message above.")
         text = (out / "report.json").read_text(encoding="utf-8")
         report: Report = json.loads(text)
         return report
@@ -83,7 +87,7 @@ class Prepared:
         return ["--reader", f"{ENGINES / self.pipeline.reader}:read"]
 
     def healthy(self) -> list[dict[str, object]]:
-        """Empties everything, runs the pipeline once, and gives the rows that came out."""
+        """Reset the pipeline's store, run the pipeline once, and return the rows that it wrote. Raises `JobFailed`."""
         if self.read_command:
             self._run(self.command)
             text = self._run(self.read_command)
@@ -94,9 +98,7 @@ class Prepared:
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
     def effects(self, out: Path) -> int:
-        """Empties everything, runs the pipeline once below `labkit effects`, and keeps its record in the
-        folder `out`.
-        """
+        """Reset the pipeline's store, and run the pipeline once under `labkit effects --out`; return the exit code."""
         if not self.read_command:
             self._run(self._in_reader("reset()"))
         words = ["effects", "--command", self.command, "--out", str(out)]
@@ -109,7 +111,9 @@ class Prepared:
         return shlex.join([sys.executable, "-c", code])
 
     def _run(self, command: str) -> str:
-        """What a command prints; it ends with this process. Raises `JobFailed` if it fails or does not end."""
+        """Run a command, which ends with this process, and return its output. Raises `JobFailed` if it fails or takes
+        too long.
+        """
         end = time.monotonic() + HEALTHY_SECONDS
         output = self.scratch / f"{time.monotonic_ns()}.log"
         done = watch(
@@ -130,9 +134,9 @@ class Prepared:
 
 @contextmanager
 def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
-    """Fetches, installs and starts what the pipeline needs; in the end its servers and its folder are gone."""
+    """Download, install and start what the pipeline needs; servers and folder are removed after the `with` block."""
     with ExitStack() as stack:
-        # Names of points mask folders that are named like this.
+        # Names of crash points leave out the varying part of such a folder's name.
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tmp")))
         work, scratch, settings = (place / name for name in ("work", "tmp", "conf"))
         for folder in (work, scratch, settings):
@@ -147,7 +151,7 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
             "TMPDIR": str(scratch),
             "SPARK_CONF_DIR": str(settings),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            # Python functions, of which there are none, would run in processes: else PyFlink needs Beam to start.
+            # Otherwise PyFlink needs Beam to start, although no pipeline has Python functions.
             "_python_worker_execution_mode": "process",
             "FLINK_JARS": ";".join(f"file://{jar}" for jar in jar_files),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -161,7 +165,7 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """These variables, for a block: whatever the test starts inherits them."""
+    """Set environment variables within a `with` block; processes started there inherit them."""
     before = dict(os.environ)
     os.environ.update(variables)
     try:
@@ -180,8 +184,8 @@ def _commands(pipeline: Pipeline) -> tuple[str, str]:
 
 
 def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:
-    """Spark's defaults for nine rows on a small machine, the jars, and the catalogs of Delta and Iceberg with
-    theirs.
+    """Return the text of spark-defaults.conf: settings for nine rows on a small machine, jars, and catalogs of Delta,
+    Iceberg.
     """
     settings = {
         "spark.ui.enabled": "false",
@@ -210,9 +214,10 @@ def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:
 
 
 def _postgres(stack: ExitStack, place: Path) -> dict[str, str]:
-    """A server on a private Unix socket: psycopg takes PGHOST by itself, JDBC a socket factory.
+    """Start a PostgreSQL server on a private Unix socket; return the variables with its address for psycopg and JDBC.
 
-    It is reached through a link, so that its address differs from test to test only by what names of points mask.
+    It is reached through a symbolic link, so that its address differs between tests only in the part that names of
+    crash points leave out.
     """
     address = stack.enter_context(tethered_postgres()).address
     parts = {name: str(value) for name, value in conninfo_to_dict(address).items()}
@@ -233,10 +238,12 @@ def _kafka(stack: ExitStack, _place: Path) -> dict[str, str]:
 
 
 SERVERS = {"postgres": _postgres, "kafka": _kafka}
-"""What a pipeline may need: starts one for as long as the stack lasts, and gives variables that name it."""
+"""For each kind of server, a function that starts one until the stack closes, and returns variables with its
+address.
+"""
 
 
 def expected_rows() -> list[dict[str, object]]:
-    """What should come out of each pipeline."""
+    """Return the rows that each pipeline should write."""
     text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]

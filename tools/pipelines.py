@@ -1,15 +1,15 @@
 """Crash pipelines of real engines: `python tools/pipelines.py NAME`, or `make pipelines ONLY=NAME,NAME`.
 
-    python tools/pipelines.py                     says which there are, and what is expected of each
+    python tools/pipelines.py                     lists all, with what is expected of each
     python tools/pipelines.py NAME [OPTIONS]      labkit crashtest --command for it; OPTIONS go to labkit crashtest
-    python tools/pipelines.py NAME --healthy      runs it once, without a crash, and compares what came out
-    python tools/pipelines.py NAME --record       keeps the names of its effects in data/pipelines/engines/records
-    python tools/pipelines.py NAME --effects DIR  keeps its durable effects in DIR/NAME, as labkit effects --out does
+    python tools/pipelines.py NAME --healthy      runs it once, without a crash, and compares the rows
+    python tools/pipelines.py NAME --record       stores the names of its effects in data/pipelines/engines/records
+    python tools/pipelines.py NAME --effects DIR  stores its durable effects in DIR/NAME, as labkit effects --out does
     python tools/pipelines.py A,B --compare       tests them (or `all`) and compares with what is expected
-    python tools/pipelines.py A,B --telling       the same, killed only where a kill tells most (`shown_by`)
+    python tools/pipelines.py A,B --telling       the same, killed only where a kill shows most (`shown_by`)
 
-Each needs an interpreter, jars and servers of its own (`pipeline_runs`); they are made where they are missing, and
-servers end with this process. What must come out of a test is written down in data/pipelines/engines/engines.toml.
+Each needs its own interpreter, jars and servers (`pipeline_runs`); they are made if they are missing, and servers end
+with this process. The file data/pipelines/engines/engines.toml states the expected result of each test.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from labkit.crashtest.engines import Pipeline, named, pipelines
 
 
 def check_healthy(chosen: Prepared) -> int:
-    """Runs it once; exits 0 if each row came out once."""
+    """Run the pipeline once without a crash; return 0 if it wrote each row once, otherwise 1."""
     rows = sorted(chosen.healthy(), key=str)
     if rows == sorted(expected_rows(), key=str):
         print(f"{chosen.pipeline.name}: every row came out once")
@@ -37,7 +37,7 @@ def check_healthy(chosen: Prepared) -> int:
 
 
 def listing() -> str:
-    """A line for each pipeline."""
+    """Return a text with a line for each pipeline."""
     lines = []
     for each in pipelines().values():
         where = "" if each.is_ours else "; installs an environment of its own"
@@ -48,7 +48,7 @@ def listing() -> str:
 def one(
     pipeline: Pipeline, options: Sequence[str], *, healthy: bool, effects: Path | None = None, record: bool = False
 ) -> int:
-    """Tests a pipeline, or only runs it; gives the exit code."""
+    """Test a pipeline, or only run it as the options say; return the exit code."""
     with prepared(pipeline) as chosen:
         if effects is not None:
             return chosen.effects(effects / pipeline.name)
@@ -58,7 +58,7 @@ def one(
 
 
 def keep_record(chosen: Prepared) -> int:
-    """Runs a pipeline once, and keeps the names of its effects for the table of orders; gives the exit code."""
+    """Run a pipeline once, and store the names of its effects for the table of orders; return the exit code."""
     seen = chosen.scratch / "seen"
     code = chosen.effects(seen)
     if not code:
@@ -67,7 +67,9 @@ def keep_record(chosen: Prepared) -> int:
 
 
 def compare(chosen: Sequence[Pipeline], options: Sequence[str], *, telling: bool) -> int:
-    """Tests these pipelines, with a line of a Markdown table for each; exits 1 where one is not what was expected."""
+    """Test these pipelines, and print a line of a Markdown table for each; return 1 if one differs from what is
+    expected.
+    """
     print("| pipeline | expected | measured | violated | weakest at | runs | seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
     differing = 0
@@ -83,7 +85,7 @@ def compare(chosen: Sequence[Pipeline], options: Sequence[str], *, telling: bool
 
 
 def measured(pipeline: Pipeline, report: Report, seconds: float) -> tuple[str, ...]:
-    """The cells of a row of the table."""
+    """Return the cells of a pipeline's row in the table."""
     weakest = report["weakest"]
     return (
         pipeline.name,
@@ -97,25 +99,25 @@ def measured(pipeline: Pipeline, report: Report, seconds: float) -> tuple[str, .
 
 
 def guarantee_of(report: Report) -> str:
-    """What holds if nothing is wrong beyond what was seen; a test whose claim is unknown says nothing."""
+    """Return the guarantee that the report allows at best, or `unknown` if its claim is unknown."""
     claim = report["claim"]
     return "unknown" if claim["strength"] == "unknown" else str(claim["at_best"])
 
 
 def fits(pipeline: Pipeline, report: Report) -> bool:
-    """Whether a report says what was expected."""
+    """Return whether a report has the expected guarantee and violations."""
     counted = {"lost", "duplicate", "unexpected", "stuck"}
     violated = {axis for axis, held in report["axes"].items() if held == "violated"}
     return guarantee_of(report) == pipeline.guarantee and violated & counted == set(pipeline.axes)
 
 
 def _stop(number: int, _frame: object) -> None:
-    """SIGTERM as an exception: servers and folders are tidied up on the way out."""
+    """Turn SIGTERM into an exception, so that servers and folders are removed."""
     sys.exit(128 + number)
 
 
 def main() -> int:
-    """Reads the command line."""
+    """Carry out the command line, and return the exit code."""
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(
         usage="%(prog)s [NAME[,NAME...]] [--healthy | --effects DIR | --record | --compare | --telling] [OPTIONS]",

@@ -1,12 +1,12 @@
-"""Whether the course works where its files say that it does: their own commands, in an empty home, without a container.
+"""Test the course's files for devcontainer, Binder and GitHub, by running their commands in an empty home.
 
     .venv/bin/python tools/places.py [--python python3.12] [--keep]
 
 Writes the course with a wheel of this checkout in it. Then, with a Python of the version that the files name and no
 Java, runs `postCreateCommand` of the devcontainer, which is what Binder does with `requirements.txt`, and every step of
-the workflow; a solved notebook must pass, released ones must not, and a real Spark job must die and come back. No image
-is built and nothing of GitHub, Binder or an editor is started: what these add remains unknown. Uncommitted changes are
-no part of it.
+the workflow; a solved notebook must pass, released ones must not, and a real Spark job must be killed and recover. No
+image is built and nothing of GitHub, Binder or an editor is started, so their own part remains untested. Uncommitted
+changes are left out.
 """
 
 import argparse
@@ -28,10 +28,10 @@ LABKIT = ROOT / ".venv" / "bin" / "labkit"
 
 
 def main() -> int:
-    """Prints a line for each step; the exit code."""
+    """Run all steps, print a line for each, and return the exit code."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--python", help="default: the one that the course names")
-    options.add_argument("--keep", action="store_true", help="leave everything")
+    options.add_argument("--keep", action="store_true", help="keep all files")
     asked = options.parse_args()
     place = Path(tempfile.mkdtemp(prefix="labkit-places-"))
     for name in ("home", "tmp"):
@@ -53,14 +53,14 @@ def main() -> int:
 
 @contextmanager
 def step(title: str) -> Iterator[None]:
-    """Prints what a block took."""
+    """Print the title of a step and how long its `with` block took."""
     begun, used = time.monotonic(), processor()
     yield
     line(time.monotonic() - begun, processor() - used, title)
 
 
 def try_all(place: Path, there: dict[str, str], python: str | None) -> None:
-    """Every step. Raises `Wrong`."""
+    """Run every step. Raises `Wrong` if one fails."""
     course = place / "course"
     with step("the course, with a wheel in it"):
         wheel = build(place, there)
@@ -99,7 +99,7 @@ def try_all(place: Path, there: dict[str, str], python: str | None) -> None:
 
 
 def build(place: Path, there: Mapping[str, str]) -> Path:
-    """A wheel of what is committed."""
+    """Build a wheel of the committed state, and return its path."""
     run(["git", "clone", "-q", str(ROOT), "clone"], place, there)
     command = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(place / "wheel")]
     run([sys.executable, *command], place / "clone", there)
@@ -108,13 +108,13 @@ def build(place: Path, there: Mapping[str, str]) -> Path:
 
 
 def nobody_passes(command: str, course: Path, there: Mapping[str, str]) -> None:
-    """Raises `Wrong` unless the command ends with 1 and says that no exercise passes."""
+    """Raise `Wrong` unless the command ends with exit code 1 and its last line says that no exercise passes."""
     done = subprocess.run(
         ["sh", "-c", command], cwd=course, env=dict(there), capture_output=True, text=True, check=False
     )
     last_line = done.stdout.splitlines()[-1:] or done.stderr.splitlines()[-1:]
     if done.returncode != 1 or not "".join(last_line).startswith("0 of "):
-        raise Wrong(f"{command} ended with {done.returncode} and said {last_line}")
+        raise Wrong(f"{command} should end with 1 and '0 of', but ended with {done.returncode} and {last_line}")
 
 
 if __name__ == "__main__":

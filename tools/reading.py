@@ -1,6 +1,6 @@
-"""Estimate how many minutes a notebook takes, so that the map of the course and each first cell can say so.
+"""Estimate how many minutes a notebook takes, for the map of the course and the first cell of each notebook.
 
-Nobody was timed: the estimate counts words, lines of code and of output, questions, pictures and crashes, and treats
+No reader was timed: the estimate counts words, lines of code and of output, questions, pictures and crashes, and treats
 all notebooks alike.
 """
 
@@ -17,14 +17,15 @@ from labkit.teach.exercises.cells import marked, python
 from labkit.teach.exercises.registry import assignments
 
 WORDS_A_MINUTE = 130
-"""Half of what is read of a novel: the sentences explain, and many readers' first language is another one."""
+"""Half of the reading speed of a novel, because the text explains, and English is not every reader's first language."""
 CODE_LINE = 4
-"""Seconds for a line of code in sight; blank lines are free."""
+"""The seconds for a visible line of code; blank lines are free."""
 OUTPUT_LINE = 3
-"""Seconds for a line that a cell prints, as far as the source states what it prints."""
+"""The seconds for a line that a cell prints, as far as the source states what it prints."""
 SECONDS = {"ask": 35, "picture": 90, "crash": 25, "measurement": 20, "crash test": 100, "short crash test": 15}
-"""A question is read, thought about and answered; a picture or player is gone through; a real crash is waited for.
-So is a measurement, or a whole test on Spark, or a short one, which kills at some places only."""
+"""The seconds for a question, for a picture or player, and for waiting: for a real crash, a measurement, a whole crash
+test on Spark, and a short one, which kills at some points only.
+"""
 CALLS = {
     "ask": "ask",
     "show": "picture",
@@ -42,18 +43,22 @@ CALLS = {
     "try_sink": "measurement",
     "crash_test": "crash test",
 }
-"""What takes time besides reading, by the name of `lab` that is called. `crash_each` runs as many jobs side by side."""
+"""By function of `lab`, the key in `SECONDS` of the time that a call takes. `crash_each` runs its jobs in parallel."""
 EXERCISE_MINUTES = {"easy": 5, "medium": 12, "hard": 25}
-"""By its level. What the levels mean is defined by these minutes as much as the other way round."""
+"""The minutes for an exercise, by level; they also define what the levels mean."""
 NOT_READ = {"task", "exercise", "solution", "check", "rules", "checked", "expected"}
-"""Tags of cells that belong to the exercises or that no learner gets."""
+"""The tags of cells that belong to the exercises or that no learner gets."""
 MOST_MINUTES = 25
-"""Without exercises. Who is tired predicts nothing; what takes longer is two notebooks."""
+"""The most minutes of a notebook without exercises; a longer one should be two, because tired learners stop
+predicting.
+"""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:]*")
 
 
 def minutes(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> tuple[int, int]:
-    """Minutes without exercises, and minutes for the exercises; `expected` is what cells print, by their number."""
+    """Return the minutes without exercises, and those for the exercises; `expected` is what cells print, by their
+    number.
+    """
     shown = [cell for cell in cells if not NOT_READ & _tags(cell)]
     seconds = words(shown) * 60 / WORDS_A_MINUTE
     seconds += sum(SECONDS[what] for cell in shown for what in _taken(cell))
@@ -65,24 +70,24 @@ def minutes(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = 
 
 
 def _lines(texts: Iterable[str]) -> int:
-    """Lines that are not blank."""
+    """Return the number of lines that are not blank."""
     return sum(bool(line.strip()) for text in texts for line in text.splitlines())
 
 
 def words(cells: Iterable[NotebookNode]) -> int:
-    """Words of the text, without code."""
+    """Return the number of words in text cells, without code."""
     return sum(len(_WORD.findall(plain(cell.source))) for cell in cells if cell.cell_type == "markdown")
 
 
 def plain(markdown: str) -> str:
-    """Text as it is read: without addresses, pictures and marks."""
+    """Return a Markdown text without addresses, pictures and markup."""
     markdown = re.sub(r"!\[[^]]*\]\([^)]*\)", "", markdown)
     markdown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", markdown)
     return re.sub(r"[`#|>]+|https?://\S+|<[^>]*>|:?-{3,}:?", " ", markdown.replace("*", ""))
 
 
 def _taken(cell: NotebookNode) -> Iterator[str]:
-    """What a cell takes time for besides reading."""
+    """Yield the key in `SECONDS` of each call in a cell that takes time besides reading."""
     if cell.cell_type != "code":
         return
     for node in ast.walk(ast.parse(python(cell.source))):

@@ -1,8 +1,7 @@
-"""Recordings of the cells that need real processes, for the notebooks in a browser (`labkit/teach/recordings.py`).
+"""Record the cells that need real processes, for the notebooks in a browser (`labkit/teach/recordings.py`).
 
-`make site` runs every notebook and keeps it, with its outputs, in `build/recorded`. Which cells need real processes is
-found in their code: they call such a function of `lab`, import a client or an engine, or use what such a cell has
-defined.
+`make site` runs every notebook and stores it, with its outputs, in `build/recorded`. The code shows which cells need
+real processes: they call such a function of `lab`, import a client or an engine, or use what such a cell has defined.
 """
 
 import json
@@ -23,7 +22,7 @@ from labkit.host.servers.kafka_jars import VERSION as KAFKA
 from labkit.teach.exercises.cells import SET_UP, bound, normal, used
 
 FOLDER = Path("build", "recorded")
-"""Where the notebooks that were run lie, below the project's folder."""
+"""The folder of the executed notebooks, below the project's folder."""
 REAL = {
     *("copy_topic", "count_effects", "crash", "crash_each", "crash_test", "doctor", "engines", "expected_wait"),
     *("kafka", "kill_engines", "matrix", "measure_rows", "measure_waits", "panel", "postgres", "save_sink"),
@@ -41,7 +40,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def keep(root: Path, name: str, notebook: NotebookNode) -> None:
-    """Keeps a notebook that has just been run, with the date and the versions."""
+    """Store a notebook that has just been run, with the date and the versions."""
     versions = [f"Spark {version('pyspark')}", f"Kafka {KAFKA}", f"Python {platform.python_version()}"]
     made = f"on {datetime.now(UTC):%Y-%m-%d} with labkit {__version__}, {', '.join(versions)}, {platform.system()}"
     kept = nbformat.from_dict({**notebook, "metadata": {**notebook.metadata, "recorded": made}})
@@ -50,8 +49,10 @@ def keep(root: Path, name: str, notebook: NotebookNode) -> None:
 
 
 def recordings(root: Path, notebooks: Iterable[Path]) -> dict[str, tuple[str, list[Any], list[str]]]:
-    """Every cell of the learners' notebooks that needs real processes: when it was recorded, its outputs, and the
-    questions that it answers. Without a recording the date is empty.
+    """Return the recording of every cell that needs real processes, by source: a description, outputs and questions.
+
+    The description has date and versions, and is empty if the cell was not recorded or raised an error. The questions
+    are those that the cell answers.
     """
     found = {}
     for path in notebooks:
@@ -68,7 +69,7 @@ def recordings(root: Path, notebooks: Iterable[Path]) -> dict[str, tuple[str, li
 
 
 def real(notebook: NotebookNode) -> Iterator[str]:
-    """The code cells that need real processes, as `normal` gives them."""
+    """Yield the sources of the code cells that need real processes, as `normal` returns them."""
     results: set[str] = set()
     plain: set[str] = set()
     for cell in notebook.cells:
@@ -86,7 +87,9 @@ def real(notebook: NotebookNode) -> Iterator[str]:
 
 
 def _plain(output: NotebookNode) -> dict[str, Any] | None:
-    """An output that needs no kernel: without the widget, whose HTML is beside it. None if nothing is left."""
+    """Return an output that needs no kernel: without the widget, whose HTML is stored as well. None if nothing
+    is left.
+    """
     if output["output_type"] == "stream":
         return {"output_type": "stream", "text": output["text"]} if output["name"] == "stdout" else None
     data = {kind: content for kind, content in output["data"].items() if kind != WIDGET}

@@ -1,4 +1,4 @@
-"""What must agree before a release: the tag, the package's version, CITATION.cff, and a dated section of the changelog.
+"""Check a release before it is published: the tag, the package's version, CITATION.cff, and the changelog must agree.
 
 `python tools/release.py v0.2.0` exits 1 and names each disagreement; `--notes FILE` writes the changelog's section.
 """
@@ -17,13 +17,13 @@ SECTION = r"^## {version} \((\d{{4}}-\d\d-\d\d)\)\n(.*?)(?=^## |\Z)"
 
 
 def notes(version: str, changelog: str) -> str | None:
-    """The changelog's section of a version, without its heading; None if there is none with a date."""
+    """Return the changelog's section of a version, without its heading; None if there is none with a date."""
     match = re.search(SECTION.format(version=re.escape(version)), changelog, re.MULTILINE | re.DOTALL)
     return match[2].strip() + "\n" if match else None
 
 
 def disagreements(tag: str, root: Path = ROOT) -> list[str]:
-    """What keeps a tag from being released, a sentence each."""
+    """Return a sentence for each reason why a tag cannot be released."""
     version = tag.removeprefix("v")
     problems = []
     if tag != f"v{version}":
@@ -39,7 +39,7 @@ def disagreements(tag: str, root: Path = ROOT) -> list[str]:
 
 
 def main() -> int:
-    """Compare, and write the notes of the release."""
+    """Print the disagreements and return 1, or write the release notes if asked and return 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tag")
     parser.add_argument("--notes", type=Path, help="write the changelog's section to this file")

@@ -1,6 +1,6 @@
-"""Which order of writes each pipeline of a real engine, and each sink of the lab, was seen to have: a table for a page.
+"""Write the table of observed orders of writes: of each pipeline of a real engine, and of each of labkit's sinks.
 
-Where each stands is data/pipelines/cells.toml; tests/pipelines/test_orders.py compares that with runs and real kills.
+The data are in data/pipelines/cells.toml; tests/pipelines/test_orders.py compares them with runs and real kills.
 """
 
 import tomllib
@@ -15,7 +15,7 @@ CELLS = Path(__file__).parent.parent / "data" / "pipelines" / "cells.toml"
 
 
 def seen() -> str:
-    """The table, pipelines of engines first."""
+    """Return the Markdown table, pipelines of engines first."""
     cells: dict[str, Any] = tomllib.loads(CELLS.read_text(encoding="utf-8"))
     lines = [
         "| who | writes of a step, as they were seen | output, and what a restart reads | left |",

@@ -1,15 +1,15 @@
-"""Several learners at once on one machine, each a user of the system with a home of their own: does each end right?
+"""Test several learners at once on one machine, each a user of the system with a home of their own.
 
     sudo .venv/bin/python tools/several_learners.py [--learners 8] [--processes 400] [--minutes 45]
         [--turns 2] [--crashes 3]
 
 Linux, as root. Each learner runs one notebook with real crashes of Spark from end to end, the first two with a
-PostgreSQL and a Kafka broker of their own, and nbval compares what every cell says with what the notebook claims. They
-share a temporary folder, the loopback interface and the machine. With `--turns` so many runs are under way at a time
-(LABKIT_TURNS). With `--crashes` each learner has a notebook with so many crashes instead, with a minute between two,
-as a class in a lesson; the seconds from each cell to its verdict are printed, too. Exit 1 where a learner ends
-otherwise, where a process, port, file of the lab or piece of shared memory of a learner is left, or where a port can be
-reached from another machine. Prints memory and processes of each at their peak.
+PostgreSQL and a Kafka broker of their own, and nbval compares the outputs with those that the notebook states. They
+share a temporary folder, the loopback interface and the machine. `--turns` is how many runs may be under way at a time
+(LABKIT_TURNS). With `--crashes` each learner has a notebook with that many crashes instead, a minute apart as in a
+lesson, and the seconds from each cell to its verdict are printed. Exit 1 if a learner's notebook fails, if a process,
+port, file or shared memory of a learner is left, or if a port can be reached from another machine. Prints memory and
+processes of each at their peak.
 
 The accounts exist only in a mount namespace of this script: nothing of the machine is changed.
 """
@@ -36,12 +36,14 @@ from labkit.host.turns import VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_USER = 60_001 + 16 * (os.getpid() % 300)
-"""Ids that nobody has, other ones each time: by them processes, ports and files are known to be a learner's."""
+"""The first of the user ids, which no account has and which differ each time, to recognise a learner's processes and
+files.
+"""
 NOTEBOOKS = ("08_postgres", "09_kafka")
 OTHERWISE = "00_start"
 CRASHES = "crashes"
 SINKS = {"append": [0, 1, 2], "two_phase": []}
-"""The sinks that are crashed in turn, and the rows that are then duplicates."""
+"""The sinks that are crashed in turn, each with the rows that are duplicates afterwards."""
 CRASH = """import time
 from labkit import lab
 time.sleep({pause})
@@ -49,18 +51,18 @@ begun = time.monotonic()
 assert list(lab.crash("sink.after_pre_commit", sink="{sink}").verdict.duplicate) == {rows}
 print(time.monotonic() - begun, file=open("seconds.txt", "a"))"""
 PAUSE = 60.0
-"""The seconds between two crashes of a learner, who reads."""
+"""The seconds between two crashes of a learner, who reads meanwhile."""
 SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108  # looked at, and not written to
 INSIDE = "--inside"
 EVERY = 1.0
 PATIENCE = 20.0
-"""Seconds for what a learner has started to end behind the learner."""
+"""The seconds after a learner's end within which the learner's processes must end."""
 MEGABYTE = 2**20
 
 
 @dataclass
 class Learner:
-    """An account, what it does, and the most that it was seen to use."""
+    """A learner: the account, its notebook, and the largest resources that were observed."""
 
     user: int
     notebook: str
@@ -69,9 +71,9 @@ class Learner:
     begun: float = 0.0
     seconds: float = 0.0
     memory: int = 0
-    """Bytes, proportional set size of all processes together."""
+    """The largest proportional set size of all processes together, in bytes."""
     tasks: int = 0
-    """Processes and threads, as the kernel's limit counts them."""
+    """The largest number of processes and threads, as the kernel's limit counts them."""
     ports: set[int] = field(default_factory=set)
 
     @property
@@ -81,7 +83,7 @@ class Learner:
 
 
 def main() -> int:
-    """Starts itself again in a mount namespace; prints a line a learner; the exit code."""
+    """Start this script again in a mount namespace, test all learners, print the results, and return the exit code."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--learners", type=int, default=8)
     options.add_argument("--processes", type=int, default=400)
@@ -91,7 +93,7 @@ def main() -> int:
     options.add_argument(INSIDE, action="store_true", help=argparse.SUPPRESS)
     asked = options.parse_args()
     if os.geteuid() != 0 or not Path("/proc/self/smaps_rollup").exists():
-        print("This needs Linux and root: each learner is a user of its own.")
+        print("This script needs Linux and root, because each learner is a user of the system; run it with sudo.")
         return 69
     if not asked.inside:
         command = ["unshare", "--mount", "--propagation", "private", sys.executable]
@@ -128,7 +130,7 @@ def _notebooks(count: int, crashes: int | None) -> Sequence[str]:
 
 
 def _turns(place: Path, most: int | None) -> dict[str, str]:
-    """The variable with which so many runs are under way at a time; empty without a number."""
+    """Return the environment variable that allows `most` runs at a time; empty without a number."""
     if most is None:
         return {}
     folder = place / "turns"
@@ -138,7 +140,7 @@ def _turns(place: Path, most: int | None) -> dict[str, str]:
 
 
 def _with_crashes(count: int) -> str:
-    """A notebook with so many crashes."""
+    """Return the JSON of a notebook with this number of crashes."""
     sinks = itertools.islice(itertools.cycle(SINKS), count)
     sources = [CRASH.format(sink=sink, rows=SINKS[sink], pause=PAUSE * bool(n)) for n, sink in enumerate(sinks)]
     cells = [nbformat.v4.new_code_cell(source, metadata={"tags": ["nbval-ignore-output"]}) for source in sources]
@@ -147,7 +149,7 @@ def _with_crashes(count: int) -> str:
 
 
 def furnish(place: Path, learners: Sequence[Learner], crashes: int | None) -> None:
-    """Accounts, homes, and a Python that everybody may run, where the one of this environment is root's alone."""
+    """Create accounts and homes, and make this Python accessible to every user if only root can reach it."""
     for name, line in (
         ("passwd", "{0.name}:x:{0.user}:{0.user}::{0.home}:/bin/sh\n"),
         ("group", "{0.name}:x:{0.user}:\n"),
@@ -173,7 +175,7 @@ def furnish(place: Path, learners: Sequence[Learner], crashes: int | None) -> No
 
 
 def _show_python(beside: Path) -> None:
-    """Puts the installation of this Python, alone, where it was, if a folder above it is closed to others."""
+    """Make this Python's installation visible at its path for all users, if a folder above it is closed to them."""
     python = Path(sys.base_prefix).resolve()
     closed = [each for each in python.parents if not each.stat().st_mode & 0o001]
     if not closed:
@@ -186,7 +188,7 @@ def _show_python(beside: Path) -> None:
 
 
 def work(learners: Sequence[Learner], processes: int, seconds: float, turns: Mapping[str, str]) -> list[str]:
-    """Starts all at once and looks at them until all have ended; what did not end right."""
+    """Start all learners at once, observe them until all have ended, and return a sentence for each failure."""
     complaints: list[str] = []
     deadline = time.monotonic() + seconds
     for learner in learners:
@@ -209,7 +211,7 @@ def work(learners: Sequence[Learner], processes: int, seconds: float, turns: Map
 
 
 def _begin(learner: Learner, processes: int, seconds: float, turns: Mapping[str, str]) -> None:
-    """nbval on the notebook, as the learner, with nothing of this user's environment."""
+    """Start nbval on the notebook as the learner, without this user's environment."""
     cell = f"--nbval-cell-timeout={int(seconds)}"
     command = ["prlimit", f"--nproc={processes}:{processes}", sys.executable]
     command += ["-m", "pytest", "-q", "-c", os.devnull, "-p", "conftest"]
@@ -241,7 +243,7 @@ def _begin(learner: Learner, processes: int, seconds: float, turns: Mapping[str,
 
 
 def _look(learners: Sequence[Learner], complaints: list[str]) -> None:
-    """Notes what each uses at this moment."""
+    """Update each learner's largest memory, tasks and ports, and complain about ports open to other machines."""
     memory: dict[int, int] = defaultdict(int)
     tasks: dict[int, int] = defaultdict(int)
     for process in psutil.process_iter():
@@ -263,11 +265,11 @@ def _look(learners: Sequence[Learner], complaints: list[str]) -> None:
 
 
 together: list[tuple[int, int]] = []
-"""Memory and tasks of all learners at each look."""
+"""Memory in bytes and number of tasks of all learners together, at each observation."""
 
 
 def _memory(pid: int) -> int:
-    """A process's proportional share of what it has in memory, in bytes."""
+    """Return a process's proportional set size in bytes."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):
             return 1024 * int(line.split()[1])
@@ -275,7 +277,7 @@ def _memory(pid: int) -> int:
 
 
 def _listening() -> Iterator[tuple[int, str, int]]:
-    """The user, the address as the kernel writes it, and the port of every listening socket."""
+    """Yield the user id, the address as the kernel writes it, and the port of every listening socket."""
     for table in ("tcp", "tcp6"):
         with suppress(OSError):
             for line in Path("/proc/net", table).read_text().splitlines()[1:]:
@@ -286,14 +288,14 @@ def _listening() -> Iterator[tuple[int, str, int]]:
 
 
 def _is_loopback(address: str) -> bool:
-    """127.0.0.0/8, ::1, or the former as an address of IPv6."""
+    """Return whether an address, as the kernel writes it, is in 127.0.0.0/8 (also in IPv6 form) or is ::1."""
     if len(address) == 8 or address.startswith("0000000000000000FFFF0000"):
         return address.endswith("7F")
     return address == "00000000000000000000000001000000"
 
 
 def left_behind(learners: Sequence[Learner]) -> Iterator[str]:
-    """A sentence for everything of a learner that is there although nobody works any more."""
+    """Yield a sentence for each process, port, file or shared memory of a learner that is left after the end."""
     users = {learner.user: learner for learner in learners}
     deadline = time.monotonic() + PATIENCE
     while (left := list(_processes(users))) and time.monotonic() < deadline:
@@ -314,7 +316,7 @@ def left_behind(learners: Sequence[Learner]) -> Iterator[str]:
 
 
 def _files() -> Iterator[tuple[int, Path]]:
-    """The owner of everything that lies in folders that all share."""
+    """Yield the owner and path of everything in the folders that all users share."""
     for path in itertools.chain.from_iterable(folder.iterdir() for folder in SHARED):
         # nbval ends a kernel by SIGKILL, so what a notebook itself asked `tempfile` for stays.
         with suppress(OSError):
@@ -323,7 +325,7 @@ def _files() -> Iterator[tuple[int, Path]]:
 
 
 def _shared_memory() -> Iterator[int]:
-    """The owner of every segment of System V's shared memory."""
+    """Yield the owner of every segment of System V shared memory."""
     for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]:
         yield int(line.split()[7])
 
@@ -336,7 +338,7 @@ def _processes(users: dict[int, Learner]) -> Iterator[psutil.Process]:
 
 
 def _end(learner: Learner) -> None:
-    """Ends what is left of a learner's."""
+    """Kill the remaining processes of a learner."""
     for process in _processes({learner.user: learner}):
         with suppress(psutil.Error):
             process.kill()
@@ -345,7 +347,7 @@ def _end(learner: Learner) -> None:
 
 
 def tell(learners: Sequence[Learner], processes: int) -> None:
-    """A line a learner, and one for all."""
+    """Print a line for each learner, and one for all together."""
     for one in learners:
         print(
             f"{one.name}  {one.notebook:11}  {one.seconds:6.0f} s  {one.memory / MEGABYTE:6.0f} MB  "

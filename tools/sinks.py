@@ -1,11 +1,10 @@
 """Crash the sample sinks: `python tools/sinks.py NAME,NAME`, or `make sinks ONLY=NAME,NAME`.
 
-    python tools/sinks.py                    says which there are, and what is expected of each
-    python tools/sinks.py A,B                tests them (or `all`), killed where a kill tells most (`shown_by`)
+    python tools/sinks.py                    lists all, with what is expected of each
+    python tools/sinks.py A,B                tests them (or `all`), killed where a kill shows most (`shown_by`)
     python tools/sinks.py A,B --whole        the same, as `labkit crashtest --quick` does it
 
-What must come out is written down in data/sinks/expected.toml. Servers and folders end with this process. This module
-must not judge.
+The file data/sinks/expected.toml states the expected results. Servers and folders are removed with this process.
 """
 
 import argparse
@@ -29,11 +28,11 @@ from labkit.crashtest.report import Report
 from labkit.host.servers.tethered import tethered_kafka, tethered_postgres
 
 BUDGET_SECONDS = 900
-"""How long one test may take on a busy machine."""
+"""The seconds that one test may take on a busy machine."""
 
 
 def new_topic(address: str) -> str:
-    """The name of a new topic with one partition: the broker makes none by itself."""
+    """Create a topic with one partition, since the broker creates none by itself, and return its name."""
     from kafka.admin import KafkaAdminClient, NewTopic
 
     name = f"crashtest-{os.getpid()}-{time.time_ns()}"
@@ -44,14 +43,14 @@ def new_topic(address: str) -> str:
 
 
 def written(count: int, path: Path) -> Path:
-    """A file with so many rows, as `--rows` takes it."""
+    """Write a file with `count` rows for the option `--rows`, and return its path."""
     rows = ({"id": one, "key": f"k{one}", "amount": one} for one in range(count))
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
 def report_on(name: str, folder: Path, *, whole: bool = False) -> Report:
-    """The report on a sample; SINK_STORE and the server that it needs are in the environment."""
+    """Test a sample sink and return the report; SINK_STORE and the server that it needs are in the environment."""
     wanted = expected()[name]
     rows = written(wanted["rows"], folder / "rows.jsonl") if "rows" in wanted else None
     return crash_test(
@@ -66,7 +65,7 @@ def report_on(name: str, folder: Path, *, whole: bool = False) -> Report:
 
 
 def differences(name: str, report: Report) -> list[str]:
-    """Where a report says something else than was expected of the sample; empty where it does not."""
+    """Return a sentence for each difference between a report and what is expected of the sample."""
     wanted, summary = expected()[name], report.summary
     unknown = {each.id: each.unknown for each in summary.unknown()}
     violated = {axis for axis, held in summary.axes.items() if held is Outcome.VIOLATED}
@@ -80,7 +79,7 @@ def differences(name: str, report: Report) -> list[str]:
         "points that were hit": (summary.coverage.hit, summary.coverage.planned),
     }
     return [
-        f"{what}: {actual!r}, and not {expectation!r}"
+        f"{what}: {actual!r}, but {expectation!r} was expected"
         for what, (actual, expectation) in compared.items()
         if actual != expectation
     ]
@@ -88,7 +87,7 @@ def differences(name: str, report: Report) -> list[str]:
 
 @contextmanager
 def surroundings() -> Iterator[None]:
-    """A PostgreSQL and a Kafka of this process for a block."""
+    """Provide a PostgreSQL and a Kafka broker within a `with` block, named in SINK_POSTGRES and SINK_KAFKA."""
     with ExitStack() as stack:
         postgres = stack.enter_context(tethered_postgres("--no-sync"))
         kafka = stack.enter_context(tethered_kafka())
@@ -98,7 +97,7 @@ def surroundings() -> Iterator[None]:
 
 
 def compare(names: Sequence[str], *, whole: bool) -> int:
-    """Tests these sinks, a line for each; exits 1 where one is not what was expected."""
+    """Test these sinks and print a line for each; return 1 if one differs from what is expected."""
     differing = 0
     for name in names:
         begun = time.monotonic()
@@ -122,7 +121,7 @@ def compare(names: Sequence[str], *, whole: bool) -> int:
 
 
 def chosen(names: str) -> list[str]:
-    """The samples with these names. Raises `InvalidInput`."""
+    """Return the names of the chosen samples (`all`, or a list with commas). Raises `InvalidInput`."""
     known = expected()
     asked = list(known) if names == "all" else names.split(",")
     for name in asked:
@@ -132,12 +131,12 @@ def chosen(names: str) -> list[str]:
 
 
 def _stop(number: int, _frame: object) -> None:
-    """SIGTERM as an exception: servers and folders are tidied up on the way out."""
+    """Turn SIGTERM into an exception, so that servers and folders are removed."""
     sys.exit(128 + number)
 
 
 def main() -> int:
-    """Reads the command line."""
+    """Carry out the command line, and return the exit code."""
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(description="Crash the sample sinks, and compare with what is expected.")
     parser.add_argument("names", nargs="?", metavar="NAME[,NAME...]", help="or all; default: list them")

@@ -1,5 +1,4 @@
-"""Still pictures for pages that run no script: the stepper at one step, what a reader saw over time, a batch as a
-strip.
+"""Draw still pictures for pages without scripts: the stepper at one step, what a reader saw over time, a batch.
 
 Each is one SVG file that needs nothing else and follows the reader's light or dark scheme.
 """
@@ -24,7 +23,7 @@ SIGNS = {HOLDS: "✓", BROKEN: "✗"}
 
 
 def stepper(story: Story, step: int) -> str:
-    """A player at one step: its sentence, the picture, the space-time diagram, what the properties say."""
+    """Return the SVG of a player at one step: sentence, picture, space-time diagram, and the properties' verdicts."""
     place, diagram = story.layout(), story.diagram()
     wide, high = spacetime.size(diagram)
     across = max(place.width, wide) + 2 * EDGE
@@ -48,7 +47,7 @@ def stepper(story: Story, step: int) -> str:
 
 
 def _settled(story: Story, step: int, most: float) -> Iterable[tuple[str, str]]:
-    """What to watch for, and the properties about which something is known: lines, each with its class."""
+    """Yield lines with their CSS class: what to watch for, and each property that holds or is violated so far."""
     for line in wrap(f"Watch for: {story.watch_for}", TEXT, most) if story.watch_for else ():
         yield line, "s"
     for claim, verdict in zip(story.model.properties(), story.verdicts[step], strict=True):
@@ -66,7 +65,7 @@ def _pieces(story: Story, step: int) -> Iterable[str]:
 
 
 class Seen(NamedTuple):
-    """What is shown of one run beside its track: its name, and what the judge said of it."""
+    """The caption of one run: its name, and the judge's verdict."""
 
     name: str
     said: str
@@ -77,7 +76,10 @@ LEFT, ROW, VALUE, APART = 140.0, 92.0, 22.0, 84.0
 
 
 def seen_over_time(runs: Mapping[Seen, Sequence[Step]], key: str) -> str:
-    """The values of one key that an outside reader could have seen in each run, crash and jump back marked."""
+    """Return the SVG of the values of one key that an outside reader could have seen in each run.
+
+    Crashes and values that jump back are marked.
+    """
     result = tracks({run.name: steps for run, steps in runs.items()})
     last = max(place for track in result.values() for place in _places(track))
     across = LEFT + APART * (last + 1) + 20
@@ -99,7 +101,7 @@ def _places(track: Track) -> list[int]:
 
 
 def _told(track: Track) -> list[str]:
-    """The values and the moments in their order, in words."""
+    """Return the values and the crashes of a track in their order, as words."""
     seen = [(float(point.place), str(point.value)) for point in track.points]
     seen += [(place + 0.5, f"| {label} |") for place, label in track.moments if label != "end"]
     return [text for _, text in sorted(seen)]
@@ -122,7 +124,7 @@ def _row(run: Seen, track: Track, across: float) -> Iterable[str]:
 
 
 def _steps(points: Sequence[Point], base: float, across: float) -> str:
-    """A line in steps: along at the old height to the next point, then up or down to it."""
+    """Return the SVG path of a step line, which keeps the old height until the next point."""
     way = ""
     for point in points:
         x, y = map(number, _place(point, base))
@@ -147,9 +149,7 @@ MOMENT, BAR, PART = 112.0, 5.0, 15.0
 
 
 def strip(shown: Strip) -> str:
-    """The moments of one batch from left to right, with the names of their failpoints, as a page without tooltips
-    needs.
-    """
+    """Return the SVG of the moments of one batch from left to right, with the names of their failpoints."""
     drawn, deepest = [words(EDGE, 24, shown.title, "h")], 0.0
     for place, moment in enumerate(shown.moments):
         x, y = EDGE + MOMENT * place, 54.0
@@ -197,7 +197,7 @@ _PAIR = re.compile(r"(--\w+): (?:var\(--jp-[\w-]+, )?light-dark\(([^,()]+), ([^(
 
 
 def _style() -> str:
-    """The style sheet for a file of its own: plain colours, and others where the reader prefers dark."""
+    """Return the style sheet for a separate file: plain colours, and others if the reader prefers dark."""
     sheet = _COMMENT.sub("", asset("scene.css"))
     dark = "; ".join(f"{name}: {other}" for name, _, other in _PAIR.findall(sheet))
     light = _PAIR.sub(r"\1: \2", sheet)

@@ -1,4 +1,4 @@
-"""Writes what an exercise asks as a cell of its notebook, from the text in `labkit/teach/exercises/texts`."""
+"""Build the Markdown cell with an exercise's task, from the text in `labkit/teach/exercises/texts`."""
 
 import html
 import re
@@ -6,18 +6,18 @@ import re
 from labkit.teach.exercises.contract import Assignment
 
 SHOWN = 2
-"""Hints in the notebook; `lab.hint` gives the others."""
+"""The number of hints in the notebook; `lab.hint` gives the others."""
 
 
 def task_cell(asked: Assignment) -> str:
-    """The Markdown above a learner's cell: title, task, statements to choose from, how it counts, and hints to open."""
+    """Return the Markdown above a learner's cell: title, task, statements to choose from, points, and folded hints."""
     statements = [f"- **{letter}** {statement}" for letter, (statement, _) in asked.statements.items()]
     parts = [f"## Exercise: {asked.title} (`{asked.name}`)", asked.task, "\n".join(statements), f"*{_counts(asked)}*"]
     return "\n\n".join([*filter(None, parts), "\n".join(_hints(asked))])
 
 
 def _counts(asked: Assignment) -> str:
-    """Kind, level, points and length of an exercise."""
+    """Return a sentence with kind, level, points and length of an exercise."""
     points = f"{asked.points} point{'s' * (asked.points > 1)}" if asked.is_graded else "not graded"
     if asked.statements:
         points += "; the check gives a reason for each"
@@ -28,7 +28,7 @@ def _counts(asked: Assignment) -> str:
 
 
 def _hints(asked: Assignment) -> list[str]:
-    """The first hints, closed; the last of them says how to get more where there are more."""
+    """Return the HTML of the first hints, folded; the last one names `lab.hint` if there are more."""
     shown = [_inline(hint) for hint in asked.hints[:SHOWN]]
     if len(asked.hints) > SHOWN:
         shown[-1] += f' More: <code>lab.hint("{asked.name}")</code>.'
@@ -36,5 +36,5 @@ def _hints(asked: Assignment) -> list[str]:
 
 
 def _inline(hint: str) -> str:
-    """A hint as HTML, since a viewer does not read Markdown inside of `<details>`."""
+    """Return a hint as HTML, since viewers do not render Markdown inside of `<details>`."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(hint, quote=False))

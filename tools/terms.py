@@ -1,7 +1,7 @@
-"""Whether the words of the glossary come in order: each bold with its meaning at its first use, and nowhere before.
+"""Check that notebooks explain each word of the glossary, in bold, at its first use.
 
-Read is the text of the notebooks in the course's order: without code, addresses, headings, the box with others' names,
-and the list of aims in the first cell, which name what is yet to come.
+It reads the text of the notebooks in the course's order: without code, addresses, headings, the box with others' names,
+and the list of aims in the first cell, which names words that come later.
 """
 
 import re
@@ -11,11 +11,9 @@ from typing import NamedTuple
 from labkit.teach.glossary import Entry
 
 MEANING_WORDS = 8
-"""Words that a paragraph has at least besides the word that it explains: "That is called **lag**." needs a sentence
-more.
-"""
+"""The least number of other words in a paragraph that explains a word; "That is called **lag**." is too short."""
 NAMES = "## What this is called in"
-"""The heading of the box with others' names, which may be words that come later."""
+"""The heading of the box with other systems' names, which may be words that come later."""
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 _CODE = re.compile(r"`([^`]*)`")
 _END = re.compile(r"[.:?!|](?=\s|$)|\n\s*\n|\n\s*[-*>]\s")
@@ -29,11 +27,13 @@ class Use(NamedTuple):
     is_bold: bool
     sentence: str
     beside: int
-    """Words of its paragraph besides it."""
+    """The number of other words in the paragraph."""
 
 
 def complaints(texts: Mapping[str, Sequence[str]], entries: Mapping[str, Entry]) -> list[str]:
-    """What is wrong, a sentence each. `texts` are the Markdown cells of each notebook, empty where a cell is code."""
+    """Return a sentence for each mistake. `texts` are the Markdown cells of each notebook, empty where a cell
+    is code.
+    """
     readable = {
         name: [_readable(text, is_first=not place) for place, text in enumerate(cells)] for name, cells in texts.items()
     }
@@ -67,7 +67,9 @@ def _of_entry(entry: Entry, uses: Sequence[Use], read: set[str]) -> Iterator[str
 
 
 def _uses(entry: Entry, learned: Sequence[Entry], texts: Mapping[str, Sequence[str]]) -> Iterator[Use]:
-    """Every use of a word, in the course's order; not as a part of another word or of a plain phrase."""
+    """Yield every use of a word, in the course's order, except as part of another glossary word or of an ordinary
+    phrase.
+    """
     forms = _pattern(_forms(entry))
     others = [form for other in learned if other is not entry for form in _forms(other) if forms.search(form)]
     hidden = _pattern([*others, *entry.ordinary]) if others or entry.ordinary else None
@@ -88,7 +90,7 @@ def _forms(entry: Entry) -> list[str]:
 
 
 def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
-    """The forms as whole words, in any case, with whatever blanks; the longest first."""
+    """Return a pattern for the forms as whole words, in any case and with any blanks; it prefers longer forms."""
     escaped = (r"\s+".join(map(re.escape, form.split())) for form in sorted(forms, key=len, reverse=True))
     inside = "|".join(escaped)
     # A phrase may begin with a star: *lag* in italics is not **lag**, which is bold.
@@ -96,7 +98,9 @@ def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
 
 
 def _readable(text: str, *, is_first: bool) -> str:
-    """The text of a cell without what is no sentence; every character that stays keeps its place."""
+    """Return the text of a cell with everything blanked that is not a sentence; other characters keep their
+    position.
+    """
     if NAMES in text:
         return ""
     text = re.sub(r"```.*?```", _blank, text, flags=re.DOTALL)
@@ -117,14 +121,14 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def _sentence(text: str, found: re.Match[str]) -> str:
-    """The sentence around a place."""
+    """Return the sentence around a match."""
     start = max((end.end() for end in _END.finditer(text, 0, found.start())), default=0)
     after = _END.search(text, found.end())
     return " ".join(text[start : after.start() if after else len(text)].split())
 
 
 def _beside(text: str, found: re.Match[str]) -> int:
-    """Words of the paragraph around a place, without that one's own."""
+    """Return the number of words of the paragraph around a match, without the match."""
     start = text.rfind("\n\n", 0, found.start()) + 1
     end = text.find("\n\n", found.end())
     inside = text[start : end if end >= 0 else len(text)]

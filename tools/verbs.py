@@ -1,4 +1,4 @@
-"""The verbs of the command line as data, for the reference pages: usage, arguments, options and their help texts."""
+"""Describe the verbs of the command line as data for the reference pages: usage, arguments, options and help texts."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from labkit.cli.app import command
 
 
 def described(verb: str) -> tuple[str, str, list[tuple[str, str]]]:
-    """The usage line of a verb and its help text, then (name, help) of each argument and option."""
+    """Return the usage line of a verb, its help text, and (name, help) of each argument and option."""
     parsed: Any = command(verb)
     context = click.Context(parsed, info_name=f"labkit {verb}", terminal_width=100)
     usage = " ".join(parsed.get_usage(context).removeprefix("Usage:").split())

@@ -129,7 +129,7 @@ def test_check_sees_a_change_on_either_side_and_a_copy_without_a_source(
     shutil.copy(learner, tree / "notebooks" / "99_stray.ipynb")
     capsys.readouterr()
     assert build_notebooks.main(check) == 1
-    assert "99_stray.ipynb: no source stands behind it" in capsys.readouterr().err
+    assert "99_stray.ipynb: it has no source" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_what_does_not_come_before_cannot_be_needed(
 ) -> None:
     carded.write_text(carded.read_text().replace("[01_verdict]", f"[{name}]"))
     assert build_notebooks.main(["--root", str(tree)]) == 1
-    assert f"it needs {name}, which is no notebook before it" in capsys.readouterr().err
+    assert f"it needs {name}, which is not an earlier notebook" in capsys.readouterr().err
 
 
 @pytest.mark.slow
