@@ -41,9 +41,7 @@ def bench(
         bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
     ] = False,
 ) -> None:
-    """Run the chosen measurements one after the other, and print them. Raises `InvalidInput` before the first one
-    begins.
-    """
+    """Run the chosen measurements and print them. Raises `InvalidInput` before the first one begins."""
     if rounds is not None and not 1 <= rounds <= 100:
         raise InvalidInput(f"--rounds {rounds}: choose 1 to 100.")
     chosen = select(only or [], store or [], words, states)

@@ -10,9 +10,7 @@ from labkit.host.doctor import find_chromium
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Provide a browser of playwright within a `with` block. Raises `ServiceUnavailable` without playwright or
-    Chromium.
-    """
+    """Provide playwright's browser within a `with` block. Raises `ServiceUnavailable` if one is missing."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -59,9 +59,7 @@ STEPS = 200
 
 
 def measure(rounds: int) -> Rows:
-    """Return rows: states per second, compared with a bare search and a search on two cores; memory; the time of a
-    step.
-    """
+    """Return rows: states per second, compared with a bare search and one on two cores; memory; time of a step."""
     models = {name: make(measure.model, measure.given) for name, measure in EXPLORED.items()}
     taken: dict[str, list[Taken]] = {name: [] for name in models}
     for _ in range(rounds):
@@ -145,9 +143,7 @@ def _micro(times: Sequence[float]) -> float:
 
 
 def long_walk() -> Replay:
-    """Return a schedule of `STEPS` steps, in which one participant never votes, and those in doubt ask again
-    and again.
-    """
+    """Return a schedule of `STEPS` steps, in which one participant never votes, and those in doubt ask repeatedly."""
     choose, walked = (random.Random(1), Replay(make("two_phase_commit", {"participants": 8})))
     while len(walked.actions) < STEPS:
         enabled = walked.model.actions(walked.state)

@@ -119,9 +119,7 @@ class Firefox:
 
 @contextmanager
 def firefox() -> Iterator[Firefox]:
-    """Provide a Firefox with an empty profile within a `with` block. Raises `ServiceUnavailable` if it does
-    not start.
-    """
+    """Provide a Firefox with an empty profile in a `with` block. Raises `ServiceUnavailable` if it does not start."""
     program = find_firefox()
     if program is None:
         raise ServiceUnavailable("no firefox on PATH: install the system's firefox-esr package.")

@@ -41,9 +41,7 @@ def interpreter() -> str | None:
 
 
 def seconds(python: str, path: Path, tasks: int) -> float:
-    """Return the job's own seconds, without the start of its cluster. Raises `JobFailed` with its last line of
-    output.
-    """
+    """Return the job's own seconds, without its cluster's start. Raises `JobFailed` with its last line of output."""
     command = [python, "-c", _JOB, path.absolute().as_uri(), str(tasks)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)

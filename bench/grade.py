@@ -19,9 +19,7 @@ _BATCH = 300
 
 
 def measure(rounds: int) -> Rows:
-    """Return rows: seconds for one submission each way, and submissions per minute. Raises `MissingExtra` without a
-    grader.
-    """
+    """Return rows: seconds for one submission each way, and submissions per minute. Raises `MissingExtra`."""
     need_grader("make bench ONLY=grade")
     from bench import plain_grading
     from bench.sample_submissions import specimen

@@ -30,9 +30,7 @@ RESUMES = 10
 
 
 class Written(NamedTuple):
-    """One producer's part of a round: number of records, seconds, and seconds of each commit (empty without
-    transactions).
-    """
+    """One producer's part of a round: records, seconds, and seconds of each commit (empty without transactions)."""
 
     records: int
     seconds: float
@@ -59,9 +57,7 @@ def _topic(folder: Path) -> Iterator[Topic]:
 
 
 def _written(folder: Path, rounds: int) -> dict[int, dict[str, list[Written]]]:
-    """Return the results by transaction size and producer, without each producer's first transaction, which
-    connects.
-    """
+    """Return results by transaction size and producer, without each producer's first transaction, which connects."""
     taken: dict[int, dict[str, list[Written]]] = {size: {IDEMPOTENT: [], TRANSACTIONAL: []} for size in SIZES}
     with _topic(folder) as topic, _writer(topic, None) as idempotent, _writer(topic, "bench") as transactional:
         writers = {IDEMPOTENT: idempotent, TRANSACTIONAL: transactional}
@@ -126,9 +122,7 @@ def _resumed(folder: Path, times: int) -> list[float]:
 
 
 def throughput(taken: Mapping[int, Mapping[str, Sequence[Written]]]) -> Rows:
-    """Return rows with records per second of both producers, their ratio within a round, and the latency of a
-    commit.
-    """
+    """Return rows: records per second of both producers, their ratio within a round, and the latency of a commit."""
     rows: Rows = []
     for size, ways in taken.items():
         speeds = {way: [one.records / one.seconds for one in writes] for way, writes in ways.items()}

@@ -49,9 +49,7 @@ def measure(folder: Path, rounds: int) -> dict[int, Delays]:
 
 
 def _read_along(topic: Topic, sizes: Sequence[int]) -> list[tuple[int, dict[str, list[float]]]]:
-    """Write a block of transactions of each size, each after both readers have read the one before; return the
-    delays.
-    """
+    """Write a block of transactions of each size, each after both readers have the one before; return the delays."""
     results = []
     with ExitStack() as until_then:
         writer = topic.writer(f"{topic.name()}.bench")
@@ -101,9 +99,7 @@ def _delays(reader: "subprocess.Popen[str]", count: int) -> list[float]:
 
 
 def follow(address: str, topic: str, level: str, *blocks: str) -> None:
-    """Run a reader: print `ready`, then the delays of each block of records as JSON; end after `PATIENCE` without a
-    record.
-    """
+    """Run a reader: print `ready`, then each block's delays as JSON; end after `PATIENCE` without a record."""
     print("ready", flush=True)
     delays = (_since(entry.row.offset) for entry in Reader(address, topic, level).follow(PATIENCE))
     for count in map(int, blocks):

@@ -15,9 +15,7 @@ from labkit.view.stepper import Player
 
 CLICKS = 60
 MOST = (1000, 300, 12.0, 40.0)
-"""The limits: kilobytes, milliseconds to appear, median milliseconds from a click to its frame, and their 95th
-percentile.
-"""
+"""The limits: kilobytes, milliseconds to appear, and median and 95th percentile from a click to its frame."""
 
 _APPEAR = """async (html) => {
   const begun = performance.now(), place = document.body;

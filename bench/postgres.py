@@ -29,9 +29,7 @@ SIZES = {3: 20, 100: 20, 10_000: 4}
 
 PLAIN, TWO_PHASE = Strategy.BATCH_MARKER, Strategy.TWO_PHASE
 WAYS = (Strategy.APPEND, PLAIN, TWO_PHASE)
-"""The measured sinks: append has a transaction for each chunk of rows, batch_marker one plain transaction for each
-batch.
-"""
+"""The measured sinks: append has a transaction for each chunk of rows, batch_marker one for each batch."""
 
 PARTICIPANTS = 2
 
@@ -95,9 +93,7 @@ def once(way: Strategy, place: Path, batch: int, rows: int, server: int | None, 
 
 
 def _processor_times(server: int | None) -> dict[int, float]:
-    """Return the processor seconds of each process of the server, by process id; connections stay open between two
-    calls.
-    """
+    """Return the processor seconds of each process of the server, by id; connections stay open between calls."""
     results = {}
     for each in [] if server is None else psutil.Process(server).children():
         with suppress(psutil.NoSuchProcess):

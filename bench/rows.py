@@ -1,6 +1,4 @@
-"""Define the rows that a measurement returns, and the arithmetic of all measurements: medians, and ratios in
-one round.
-"""
+"""Define the rows that a measurement returns, and the arithmetic of all: medians, and ratios in one round."""
 
 import statistics
 from collections.abc import Mapping, Sequence

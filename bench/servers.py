@@ -16,9 +16,7 @@ from labkit.host.servers.tethered import tethered_postgres
 
 @contextmanager
 def postgres() -> Iterator[int | None]:
-    """Provide a PostgreSQL for every store of the block; yield the id of its first process, or None for the
-    user's own.
-    """
+    """Provide a PostgreSQL for every store of the block; yield its first process's id, or None for the user's."""
     if os.environ.get(addresses.POSTGRES, "").strip():
         yield None
         return

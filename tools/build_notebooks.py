@@ -200,9 +200,7 @@ def _is_heading(line: str, fences: int) -> bool:
 
 
 def task(stub: NotebookNode, source: Path) -> NotebookNode:
-    """Return the Markdown cell with the task of a stub's exercise. Raises `NotebookError` if the exercise has
-    no text.
-    """
+    """Return the Markdown cell with the task of a stub's exercise. Raises `NotebookError` if there is no text."""
     asked = assignments().get(named(stub, source))
     if asked is None:
         raise NotebookError(f"{source}: {named(stub, source)} has no text; write it into {TEXTS}.")
@@ -255,9 +253,7 @@ def head(source: Path, lab: Mapping[str, Any]) -> str:
 
 
 def needed(source: Path, lab: Mapping[str, Any]) -> list[str]:
-    """Return the names of the notebooks to read before this one. Raises `NotebookError` if one is missing or comes
-    later.
-    """
+    """Return the names of the notebooks to read before. Raises `NotebookError` if one is missing or comes later."""
     names = list(lab.get("needs", []))
     for name in names:
         is_there = (source.parent / f"{name}.py").exists()
@@ -387,9 +383,7 @@ def build(source: Path) -> tuple[str, str]:
 
 
 def copy(cell: NotebookNode, number: int) -> NotebookNode:
-    """Return a cell as it is written to a file: with a number as id, since jupytext's are random, and cleaned
-    metadata.
-    """
+    """Return a cell as written to a file: with a number as id, since jupytext's are random, and cleaned metadata."""
     new: Callable[..., NotebookNode] = {
         "code": v4.new_code_cell,
         "markdown": v4.new_markdown_cell,
@@ -413,9 +407,7 @@ def sources(root: Path) -> list[Path]:
 
 
 def write(root: Path, built: Mapping[str, tuple[str, str]], *, only_checked: bool) -> None:
-    """Write the built copies, and delete notebooks that have no source; with `only_checked` touch only the checked
-    copies.
-    """
+    """Write the built copies, and delete notebooks without a source; with `only_checked`, only checked copies."""
     for folder, which in (("notebooks", 0), ("checked", 1)):
         if only_checked and which == 0:
             continue
@@ -514,9 +506,7 @@ def accept(source: Path, texts: list[str]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Build, check or accept; return 1 if a copy on disk differs from its source or a notebook is too long, otherwise
-    0.
-    """
+    """Build, check or accept; return 1 if a copy on disk differs from its source or a notebook is too long."""
     parser = argparse.ArgumentParser(description="Build the notebooks from notebooks/src.")
     parser.add_argument(
         "--check",

@@ -31,9 +31,7 @@ NOTEBOOK = "05_two_phase_commit"
 EXERCISE = "05-recovery"
 WRONG = "tests/grading/wrong/05-recovery/yes_means_commit.py"
 DESERVED = {"right": 8, "wrong": 4, "as released": 0}
-"""By kind of submission, the points that the notebook deserves; `wrong` is one right and one wrong answer of 4
-points.
-"""
+"""By kind of submission, the points that it deserves; `wrong` has one right and one wrong answer of 4 points."""
 MARK = "LABKIT_FIRST_CLASS"
 KEPT = ("PATH", "LANG", "TERM", "USER", "PIP_*", "SSL_*", "*_proxy", "*_PROXY")
 """The environment variables that an empty machine also has: how to reach packages, but no settings of this user."""
@@ -190,9 +188,7 @@ def _with(folder: Path, answer: str) -> str:
 
 
 def exported(place: Path) -> None:
-    """Raise `Wrong` if the points exported for Moodle are not those that the submissions deserve, or a page is
-    missing.
-    """
+    """Raise `Wrong` if points or pages exported for Moodle are not those that the submissions deserve."""
     folder = place / "grades" / "exports"
     with (folder / "moodle.csv").open(encoding="utf-8-sig", newline="") as file:
         given = {row["Identifier"]: float(row["Grade"]) for row in csv.DictReader(file)}

@@ -168,9 +168,7 @@ def install_project(logs: Path) -> None:
 
 
 def compile_packages(logs: Path) -> None:
-    """Byte-compile all packages even if PYTHONDONTWRITEBYTECODE is set, because every Spark worker would do it
-    again.
-    """
+    """Byte-compile all packages even if PYTHONDONTWRITEBYTECODE is set, as every Spark worker would do it again."""
     site = site_packages()
     total = sum(1 for _ in site.rglob("*.py"))
     say(f"byte-compiling {total} modules on all cores, where that is not done yet")

@@ -110,9 +110,7 @@ class Equivalents:
         return changed.name in self.reasons.get(name, {})
 
     def unknown(self, name: str, made: Sequence[Mutant]) -> list[str]:
-        """Return the listed names of an exercise that no mutant in `made` has, because the solution has
-        changed since.
-        """
+        """Return the listed names that no mutant in `made` has, because the solution has changed since."""
         names = {mutant.name for mutant in made}
         return [each for each in self.reasons.get(name, {}) if each not in names]
 

@@ -68,9 +68,7 @@ def fetched() -> Fetched:
 
 
 def _download(lock: Path, folder: Path, otherwise: str) -> None:
-    """Download the wheels of a lock for Pyodide's platform, and then write the seal file. Raises
-    `ServiceUnavailable`.
-    """
+    """Download the wheels of a lock for Pyodide's platform, then write the seal file. Raises `ServiceUnavailable`."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
     target = ["--python-version", PYTHON, "--implementation", "cp", "--abi", f"cp{PYTHON}", "--abi", "none"]
     platforms = ["--platform", PLATFORM, "--platform", "any", "--only-binary=:all:"]

@@ -37,9 +37,7 @@ PACKED = ("core", "sim", "view")
 
 
 def pyodide() -> Path:
-    """Return the path of Pyodide's archive in the cache, after downloading it if necessary. Raises
-    `ServiceUnavailable`.
-    """
+    """Return the path of Pyodide's archive in the cache; download it if missing. Raises `ServiceUnavailable`."""
     cache = cache_folder()
     if cache is None:
         raise ServiceUnavailable("Live pages need a cache folder for Pyodide, but none is known; set XDG_CACHE_HOME.")

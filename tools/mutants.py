@@ -149,9 +149,7 @@ def _edits(node: ast.AST, texts: Sequence[str], tree: ast.Module) -> Iterator[Ed
 
 
 def _is_value(node: ast.AST, tree: ast.Module) -> bool:
-    """Return whether a node reads a field by its name, or a variable that is an argument or is assigned in the
-    solution.
-    """
+    """Return whether a node reads a field by its name, or a variable that the solution assigns or gets."""
     if isinstance(node, ast.Subscript):
         return isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Constant)
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):

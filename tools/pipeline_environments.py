@@ -77,9 +77,7 @@ def interpreter(environment: str) -> Path:
 
 
 def environment_folder(environment: str) -> Path:
-    """Return the folder of an environment, whether or not it exists. Raises `InvalidInput` if the environment has no
-    lock.
-    """
+    """Return the folder of an environment, existing or not. Raises `InvalidInput` if the environment has no lock."""
     lock, cache = _lock(environment), cache_folder()
     if not lock.exists():
         there = sorted(path.stem for path in ENVIRONMENTS.glob("*.lock"))

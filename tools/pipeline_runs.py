@@ -33,9 +33,7 @@ HEALTHY_SECONDS = 600
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 """JVM options for a faster start on one core, which suffices for nine rows."""
 LIMIT_SECONDS = 300
-"""The seconds without activity after which a pipeline is killed; on a very busy machine Spark needs minutes to
-start.
-"""
+"""The seconds without activity after which a pipeline is killed; Spark may need minutes to start."""
 
 Report = dict[str, Any]
 """The report that `labkit crashtest --json` prints, and `--out` stores."""
@@ -48,9 +46,7 @@ class Prepared:
     pipeline: Pipeline
     command: str
     read_command: str
-    """The command that prints the rows as JSON Lines; empty if the reader is a function for labkit's own
-    interpreter.
-    """
+    """The command that prints the rows as JSON Lines; empty if the reader is a function for labkit's interpreter."""
     scratch: Path
 
     def crash_test(self, options: Sequence[str]) -> int:
@@ -184,9 +180,7 @@ def _commands(pipeline: Pipeline) -> tuple[str, str]:
 
 
 def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:
-    """Return the text of spark-defaults.conf: settings for nine rows on a small machine, jars, and catalogs of Delta,
-    Iceberg.
-    """
+    """Return the text of spark-defaults.conf for nine rows on a small machine, with jars and catalogs."""
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -238,9 +232,7 @@ def _kafka(stack: ExitStack, _place: Path) -> dict[str, str]:
 
 
 SERVERS = {"postgres": _postgres, "kafka": _kafka}
-"""For each kind of server, a function that starts one until the stack closes, and returns variables with its
-address.
-"""
+"""By kind of server, a function that starts one until the stack closes, and returns variables with its address."""
 
 
 def expected_rows() -> list[dict[str, object]]:

@@ -67,9 +67,7 @@ def keep_record(chosen: Prepared) -> int:
 
 
 def compare(chosen: Sequence[Pipeline], options: Sequence[str], *, telling: bool) -> int:
-    """Test these pipelines, and print a line of a Markdown table for each; return 1 if one differs from what is
-    expected.
-    """
+    """Test these pipelines, and print a Markdown row for each; return 1 if one differs from what is expected."""
     print("| pipeline | expected | measured | violated | weakest at | runs | seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
     differing = 0

@@ -49,16 +49,12 @@ EXERCISE_MINUTES = {"easy": 5, "medium": 12, "hard": 25}
 NOT_READ = {"task", "exercise", "solution", "check", "rules", "checked", "expected"}
 """The tags of cells that belong to the exercises or that no learner gets."""
 MOST_MINUTES = 25
-"""The most minutes of a notebook without exercises; a longer one should be two, because tired learners stop
-predicting.
-"""
+"""The most minutes of a notebook without exercises; make two of a longer one, as tired learners stop predicting."""
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:]*")
 
 
 def minutes(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> tuple[int, int]:
-    """Return the minutes without exercises, and those for the exercises; `expected` is what cells print, by their
-    number.
-    """
+    """Return the minutes without exercises, and those for exercises; `expected` is what cells print, by number."""
     shown = [cell for cell in cells if not NOT_READ & _tags(cell)]
     seconds = words(shown) * 60 / WORDS_A_MINUTE
     seconds += sum(SECONDS[what] for cell in shown for what in _taken(cell))

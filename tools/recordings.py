@@ -87,9 +87,7 @@ def real(notebook: NotebookNode) -> Iterator[str]:
 
 
 def _plain(output: NotebookNode) -> dict[str, Any] | None:
-    """Return an output that needs no kernel: without the widget, whose HTML is stored as well. None if nothing
-    is left.
-    """
+    """Return an output that needs no kernel: without the widget, whose HTML remains. None if nothing is left."""
     if output["output_type"] == "stream":
         return {"output_type": "stream", "text": output["text"]} if output["name"] == "stdout" else None
     data = {kind: content for kind, content in output["data"].items() if kind != WIDGET}

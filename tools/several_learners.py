@@ -36,9 +36,7 @@ from labkit.host.turns import VARIABLE
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_USER = 60_001 + 16 * (os.getpid() % 300)
-"""The first of the user ids, which no account has and which differ each time, to recognise a learner's processes and
-files.
-"""
+"""The first user id, which no account has and which differs each time, to recognise learners' processes and files."""
 NOTEBOOKS = ("08_postgres", "09_kafka")
 OTHERWISE = "00_start"
 CRASHES = "crashes"

@@ -31,9 +31,7 @@ class Use(NamedTuple):
 
 
 def complaints(texts: Mapping[str, Sequence[str]], entries: Mapping[str, Entry]) -> list[str]:
-    """Return a sentence for each mistake. `texts` are the Markdown cells of each notebook, empty where a cell
-    is code.
-    """
+    """Return a sentence for each mistake. `texts` are each notebook's Markdown cells, empty where a cell is code."""
     readable = {
         name: [_readable(text, is_first=not place) for place, text in enumerate(cells)] for name, cells in texts.items()
     }
@@ -67,9 +65,7 @@ def _of_entry(entry: Entry, uses: Sequence[Use], read: set[str]) -> Iterator[str
 
 
 def _uses(entry: Entry, learned: Sequence[Entry], texts: Mapping[str, Sequence[str]]) -> Iterator[Use]:
-    """Yield every use of a word, in the course's order, except as part of another glossary word or of an ordinary
-    phrase.
-    """
+    """Yield every use of a word, in the course's order, except in another glossary word or an ordinary phrase."""
     forms = _pattern(_forms(entry))
     others = [form for other in learned if other is not entry for form in _forms(other) if forms.search(form)]
     hidden = _pattern([*others, *entry.ordinary]) if others or entry.ordinary else None
@@ -98,9 +94,7 @@ def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
 
 
 def _readable(text: str, *, is_first: bool) -> str:
-    """Return the text of a cell with everything blanked that is not a sentence; other characters keep their
-    position.
-    """
+    """Return the text of a cell with all blanked that is not a sentence; other characters keep their position."""
     if NAMES in text:
         return ""
     text = re.sub(r"```.*?```", _blank, text, flags=re.DOTALL)

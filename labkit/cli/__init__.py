@@ -87,9 +87,7 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Report an error of the option parser (which has a `format_message`), or else a fault of labkit's own; return its
-    code.
-    """
+    """Report an error of the option parser (it has a `format_message`), or a fault of labkit's own; return its code."""
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)
     word = getattr(error, "format_message", None)

@@ -35,9 +35,7 @@ VERBS = {
 
 
 class Verb(TyperCommand):
-    """A verb whose module is not imported until somebody calls it; until then only its name and short help are
-    known.
-    """
+    """A verb whose module is not imported until it is called; until then only name and short help are known."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Return typer's context for the verb, after importing its module."""

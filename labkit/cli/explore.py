@@ -236,9 +236,7 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 
 def run_walks(options: Search, *, as_json: bool) -> int:
-    """Run seeded random schedules of a model, and print the violations. Return 1 for a violation, 2 if none
-    was seen.
-    """
+    """Run seeded random schedules of a model, and print violations. Return 1 for a violation, 2 if none was seen."""
     model, walks, steps, seed = options.made(), options.walks, options.steps, options.seed
     first: dict[str, Violation] = {}
     for number in range(walks):

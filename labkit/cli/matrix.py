@@ -158,9 +158,7 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 
 
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
-    """Raise `ServiceUnavailable` if a cell needs a server that is missing or lacks a feature, before folders are
-    created.
-    """
+    """Raise `ServiceUnavailable` if a cell needs a server that is missing or unsuitable, before folders are created."""
     for cell in cells:
         try:
             check_services(Run(scenario(cell), RunFolder(base)))
@@ -181,9 +179,7 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one cell with its results, as printed with --json; `agrees` is None unless all requested results are
-    there.
-    """
+    """Return one cell with its results, as printed with --json; `agrees` is None until all requested results exist."""
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,

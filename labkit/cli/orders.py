@@ -1,6 +1,4 @@
-"""Defines `labkit orders`, which shows the table of orders of writes, one design, and the smallest repair of a
-design.
-"""
+"""Defines `labkit orders`, which shows the table of orders of writes, one design, and its smallest repair."""
 
 import json
 from collections.abc import Collection, Sequence

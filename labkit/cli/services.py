@@ -1,6 +1,4 @@
-"""Defines `labkit services`, which starts, examines and stops labkit's own servers; a user's servers are only
-examined.
-"""
+"""Defines `labkit services`, which starts, examines and stops labkit's own servers, and examines a user's."""
 
 import json
 import time
@@ -93,9 +91,7 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 
 def waiting(transaction: "TransactionDescription") -> str:
-    """Return a sentence about an open transaction, which keeps readers at read_committed from all records after its
-    first.
-    """
+    """Return a sentence about an open transaction; readers at read_committed get nothing after its first record."""
     age = (
         f"{max(time.time() - transaction.started, 0):.0f} s of {transaction.timeout:g} s"
         if transaction.started

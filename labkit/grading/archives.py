@@ -192,9 +192,7 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Return an entry's path, decoded as UTF-8 if possible, because many programs store UTF-8 names without the flag
-    for it.
-    """
+    """Return an entry's path, decoded as UTF-8 if possible, because many programs do not set the flag for UTF-8."""
     name = member.filename
     if not member.flag_bits & _UTF8:
         try:
@@ -209,9 +207,7 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the top-level folder of a file, which holds one student's files, or an empty string for a file in no
-    folder.
-    """
+    """Return the top-level folder of a file, which holds one student's files; empty for a file in no folder."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
@@ -222,9 +218,7 @@ def _inside(path: PurePosixPath) -> PurePosixPath:
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """Return an entry's modification date, read in this machine's time zone because archives name none; 1970 if it
-    is invalid.
-    """
+    """Return an entry's modification date, in this machine's time zone because archives name none; 1970 if invalid."""
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):

@@ -71,9 +71,7 @@ class RemoteAnswer:
         """The reason why no further question can be asked, or None while questions are possible."""
 
     def value(self) -> Plain:
-        """Return the value of the learner's answer if that is a constant. Raises `MissingSolution` or
-        `AnswerFailed`.
-        """
+        """Return the value of the learner's answer, a constant. Raises `MissingSolution` or `AnswerFailed`."""
         return self._answer(VALUE)
 
     def call(self, *arguments: Plain) -> Plain:
@@ -138,9 +136,7 @@ class RemoteAnswer:
             )
 
     def _ask(self, question: bytes) -> bytes:
-        """Send a question to the sandbox and return the reply as canonical JSON. Raises `MissingSolution` or
-        `AnswerFailed`.
-        """
+        """Send a question and return the reply as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
         patience = self._patience
         if self.lost is not None:
             raise Unanswered(self.lost, "ended its process or broke the connection")

@@ -112,9 +112,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade: those that the options --only and --exercise name, or else those without a
-    valid record.
-    """
+    """Return the submissions to grade: those that --only and --exercise name, or else those without a valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -152,9 +150,7 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
 
 
 def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
-    """Return the settings that all workers of a batch share, including the level of isolation that this machine
-    allows.
-    """
+    """Return the settings that all workers of a batch share, including the best available level of isolation."""
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)
@@ -230,9 +226,7 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
 
 
 class _WorkerThread(threading.Thread):
-    """A thread that drives one worker process: sends it a submission, waits for the outcome, and replaces it if it
-    dies.
-    """
+    """A thread that drives one worker process: sends it submissions, waits for outcomes, replaces it if it dies."""
 
     def __init__(
         self,

@@ -183,9 +183,7 @@ class Examination:
         failed(item, reason, kind)
 
     def _ask(self, run: Run, left: Sequence[Exercise]) -> None:
-        """Grade the answers of a running notebook one after the other, until all are graded or the sandbox has
-        ended.
-        """
+        """Grade the answers of a running notebook one by one, until all are graded or the sandbox has ended."""
         for number, (exercise, connection) in enumerate(zip(left, run.answers, strict=True)):
             begun = time.monotonic()
             answer = RemoteAnswer(connection, self.deadline, self.patience)
@@ -205,9 +203,7 @@ class Examination:
         self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Mark an exercise as failed because its answer does not reply: earlier code broke the kernel, or time is
-        up.
-        """
+        """Mark an exercise as failed because its answer does not reply: code broke the kernel, or time is up."""
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)
@@ -246,9 +242,7 @@ def _need_start(ended: RunEnd) -> None:
 
 
 def _question_order(exercise: Exercise) -> int:
-    """Return a number that sorts exercises: 0 for free texts, 1 for constants, 2 for everything that may be a
-    function.
-    """
+    """Return a number that sorts exercises: 0 for free texts, 1 for constants, 2 for possible functions."""
     if exercise.by_hand:
         return 0
     return 1 if exercise.kind in {Kind.PREDICT, Kind.EXPLAIN} else 2

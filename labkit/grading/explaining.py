@@ -28,9 +28,7 @@ _SILENT = (RAISED, NO_VALUE, "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add the error message of the learner's code to the result of each failed exercise, if it reveals nothing
-    hidden.
-    """
+    """Add the error message of the learner's code to each failed exercise, if it reveals nothing hidden."""
     failing = [
         exercise
         for exercise in prepared.attempted
@@ -48,9 +46,7 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """Return the error that is visible in a cell without running it, or an empty string: bad syntax, or no answer
-    defined.
-    """
+    """Return the error that is visible in a cell without running it, such as bad syntax, or an empty string."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

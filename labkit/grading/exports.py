@@ -194,9 +194,7 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
     Platform.CANVAS: lambda upload: f"{PurePath(upload).stem}-feedback.html",
     Platform.BRIGHTSPACE: lambda upload: f"{upload}/feedback.html",
 }
-"""For each platform a function that returns the path of a feedback page in the archive, given the upload's name
-there.
-"""
+"""For each platform, a function of the upload's name that returns the feedback page's path in the archive."""
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:

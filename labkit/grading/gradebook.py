@@ -136,9 +136,7 @@ def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Envi
 
 
 def _to_decide(row: Row, exercises: Sequence[Exercise]) -> Iterator[marks.Wanted]:
-    """Yield the notebooks or exercises of a student that only a person can grade, because of doubts such as unreadable
-    files.
-    """
+    """Yield the notebooks or exercises that only a person can grade, because of doubts such as unreadable files."""
     for notebook in dict.fromkeys(each.notebook for each in row.to_decide):
         left = [each for each in row.to_decide if each.notebook == notebook]
         if left == [each for each in exercises if each.notebook == notebook]:

@@ -42,9 +42,7 @@ MANY_WORDS = (
     *("hello", "Hello", "hell", "world", "word", "stream", "streams", "spark", "Spark", "flink", "table", "tables"),
     *("checkpoint", "checkpointed", "a", "A", "a ", *COMPOSED),
 )
-"""Words that an answer may confuse: equal except for case, the last letter or the Unicode normal form, or with the same
-beginning.
-"""
+"""Words that differ only in case, the last letters or the Unicode normal form, so that an answer may confuse them."""
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
 ORDERS = ("A", "B", "1", "10", "01", "100")
@@ -331,9 +329,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
-    """Yield variants whose counts include 0 and numbers of several digits, so that an answer which ignores either
-    of them fails.
-    """
+    """Yield variants whose counts include 0 and numbers of several digits, which a wrong answer may ignore."""
     words = ("hello", "world", "stream", "x")
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(300, 9_999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
@@ -455,9 +451,7 @@ def _order(c: Chance) -> list[Variant]:
 
 
 def _waits(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `13-wait` (how long records wait), with short and long intervals, and fast and
-    slow commits.
-    """
+    """Yield variants of the exercise `13-wait` (how long records wait), with short and long intervals and commits."""
     yield v("whole seconds", cases=[[(c.randrange(3, 30, 2), c.randrange(1, 9)) for _ in range(2)]])
     slow, fast = (c.pick(1, 3), c.randrange(5, 20)), (c.pick(0.5, 5), 0.25)
     yield v("a slow store behind a fast one", cases=[(fast, slow)])
@@ -549,9 +543,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return the parameters of one variant: random batches of two queries with these names, `size` of them for the
-    first.
-    """
+    """Return the parameters of one variant: random batches of two queries, `size` of them for the first."""
     batches, others = (rows(*map(" ".join, _words(c, each))) for each in (size, 3))
     return {
         "batches": moved(batches, 50 + c.randrange(50)),
@@ -680,6 +672,4 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "14b-folder": lambda c: _handed_over(c, FOLDER),
     "14b-writers": lambda c: _handed_over(c, WRITERS, EPOCHS),
 }
-"""For each exercise, by name, the function that draws its hidden variants; exercises that only count participation
-have none.
-"""
+"""The function that draws an exercise's hidden variants, by name; absent if the exercise only counts participation."""

@@ -252,9 +252,7 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
 
 
 def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
-    """Return the largest points of each part of an exercise, by name; an exercise without parts is one part with an
-    empty name.
-    """
+    """Return the largest points of each part of an exercise, by name; without parts, of one with an empty name."""
     parts = {} if one.answers else rules.rubric.get(one.exercise, {})
     return dict(parts) or {"": one.most}
 

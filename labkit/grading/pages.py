@@ -206,9 +206,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
 
 
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
-    """Return the values of one student's line in the summary, with the paths of the feedback page and executed
-    notebooks.
-    """
+    """Return the values of one student's line in the summary, with paths of feedback page and executed notebooks."""
     return {
         "name": row.name,
         "id": row.id,

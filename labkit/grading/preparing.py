@@ -40,9 +40,7 @@ class PreparedNotebook:
     It may be shown, because it contains nothing hidden.
     """
     texts: dict[str, str] = field(default_factory=dict)
-    """By exercise that a person grades, the source of the learner's cell, if it has a line that the released cell
-    lacks.
-    """
+    """By exercise that a person grades, the learner's cell, if it has a line that the released cell lacks."""
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
@@ -159,9 +157,7 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that is not in the cell marked for it, for example because that cell lost its
-    mark.
-    """
+    """Return a note on each answer that is not in the cell marked for it, such as a cell that lost its mark."""
     notes = []
     for name, place in chosen.counts.items():
         if chosen.names[place] == name:

@@ -58,9 +58,7 @@ class ItemRecord(msgspec.Struct):
     code: str = ""
     """The source of the learner's own cell."""
     structure: str = ""
-    """A digest of the answer's computation that ignores names and layout, for finding copies; empty if the cell is
-    too short.
-    """
+    """A digest of the answer's computation without names and layout, for finding copies; empty for a short cell."""
     error: str = ""
     """The error message of the learner's code, obtained without any hidden question."""
     variants: list[VariantRecord] = msgspec.field(default_factory=list)

@@ -159,9 +159,7 @@ class Matches:
 
 
 def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
-    """Find the student in the roster to whom each submission belongs; a group's submission belongs to all its
-    members.
-    """
+    """Find the students in the roster who own each submission; a group's submission belongs to all its members."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)

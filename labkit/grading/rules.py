@@ -117,9 +117,7 @@ def read(path: Path, course: Course) -> Rules:
 def _assignment(
     sections: Mapping[str, object], name: str, course: Course
 ) -> tuple[str, tuple[str, ...], datetime | None]:
-    """Return title, exercises and deadline from the section `assignment` of the rules file `name`. Raises
-    `InvalidInput`.
-    """
+    """Return title, exercises and deadline in the section `assignment` of the file `name`. Raises `InvalidInput`."""
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
         more = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"

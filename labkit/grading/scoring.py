@@ -141,9 +141,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
-    """Add a note to each student's row on missing notebooks of the assignment; return the names of these students by
-    notebook.
-    """
+    """Note missing notebooks of the assignment in each student's row; return these students' names by notebook."""
     missing: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         there = {record.notebook for record in row.records}
@@ -269,9 +267,7 @@ def _is_settled(row: Row) -> bool:
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
-    """Add an id, account or key to the names of students with equal names, so that every name in the table is
-    unique.
-    """
+    """Add an id, account or key to the names of students with equal names, so that every name is unique."""
     names = Counter(_as_seen(row.name) for row in rows)
     labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:
@@ -452,9 +448,7 @@ def _drop(row: Row, rules: Rules) -> None:
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """Return the score of one exercise: a person's points if given, otherwise the partial credit, otherwise the
-    grader's points.
-    """
+    """Return the score of one exercise: a person's points, otherwise partial credit, otherwise the grader's points."""
     hand = together(marks, rules)
     if hand.excused:
         return Score(exercise, item, hand, None, by_hand=True, left_out="excused")
@@ -471,9 +465,7 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 
 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
-    """Return the share of the points (0 to 1) that a submission loses by lateness, and note in the row whether it
-    is late.
-    """
+    """Return the share of the points (0 to 1) that lateness costs a submission; mark the row if it is late."""
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
     if row.member is not None:

@@ -100,16 +100,12 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
 
 
 def folder_of(out: Path) -> Path:
-    """Return the folder for the shards of a batch, next to the batch's output folder so that Spark's executors see
-    it.
-    """
+    """Return the folder for the shards of a batch, next to its output folder so that Spark's executors see it."""
     return out.absolute().with_name(f"{out.absolute().name}.shards")
 
 
 def _check_ours(parts: Path) -> None:
-    """Raise `InvalidInput` if the folder of the shards contains foreign files, because the grader deletes it at the
-    end.
-    """
+    """Raise `InvalidInput` if the shards' folder has foreign files, because the grader deletes it at the end."""
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(

@@ -154,9 +154,7 @@ class _Reader:
         return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
-        """Read one uploaded file, and add it to the candidates, to the regrade requests or to the files that are no
-        notebooks.
-        """
+        """Read one uploaded file, and add it to the candidates, the regrade requests or the other files."""
         key = upload.origin.key
         if is_request(upload.file) and not upload.problem:
             newest, _ = self._asking.get(key, (upload, ()))

@@ -39,9 +39,7 @@ class Upload:
     Its author may have set it, so it only decides between files of one student with the same `when`.
     """
     named: bool = True
-    """Whether the user named the folder or archive with the file; otherwise it counts only if the student has no other
-    file.
-    """
+    """Whether the user named the folder or archive; otherwise the file counts only if the student has no other."""
     doubt: str = ""
     """A question about the file's owner for the instructor, with the way to settle it; empty if the owner is clear."""
     other: bool = False
@@ -229,9 +227,7 @@ def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether an archive is a platform's download, because a top-level entry has a name in the platform's
-    format.
-    """
+    """Return whether an archive is a platform's download, because a top-level entry has a platform's format."""
     for path in paths:
         parts = path.parts[names.wrapped :]
         if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
@@ -267,9 +263,7 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove the folders that are links from `folders`, so that `os.walk` does not follow them, and return their
-        names.
-        """
+        """Remove folders that are links from `folders`, so that `os.walk` does not follow them; return their names."""
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
         return links
@@ -285,9 +279,7 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The names of the top-level folders that are Git clones; if one folder holds everything, those of the clones
-        in it.
-        """
+        """The names of the top-level folders that are Git clones; if there is only one folder, the clones in it."""
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:

@@ -93,9 +93,7 @@ class Grader:
         return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded())
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """Return, by exercise, the results in the record `before` that stay valid when only some exercises are graded
-        again.
-        """
+        """Return, by exercise, the results in `before` that stay valid when only some exercises are graded again."""
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):

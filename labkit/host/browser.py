@@ -14,7 +14,5 @@ INSTALL = "pip install 'labkit[lab]', then open this notebook with labkit lab"
 
 
 def needs_installation(what: str) -> NeedsInstallation:
-    """Return the error for a function that a browser cannot do; `what` names it, and the message says how to install
-    labkit.
-    """
+    """Return the error that a browser cannot do `what`; its message says how to install labkit."""
     return NeedsInstallation(f"{what} needs real processes, which a browser does not have: {INSTALL}.")

@@ -40,9 +40,7 @@ def archive_path(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the path of a complete archive that nobody but the user can write, so that a JVM may use it; otherwise
-    None.
-    """
+    """Return the path of a complete archive that only the user can write, so that a JVM may use it; otherwise None."""
     path = archive_path(java, jars)
     return path if path is not None and _is_own(path) and _is_sealed(path) else None
 

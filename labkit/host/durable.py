@@ -20,9 +20,7 @@ from labkit.core.errors import InvalidInput, JobFailed, LabError
 
 _TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp")
 _TORN = b" <- torn\n"
-"""The mark that `append_line` adds to a line whose writer died before it was complete; no line of JSON ends
-like this.
-"""
+"""The mark that `append_line` adds to a line whose writer died before the end; no line of JSON ends like this."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)

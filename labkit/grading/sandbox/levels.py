@@ -21,17 +21,13 @@ from labkit.grading.sandbox.sandbox import environment
 from labkit.host.processes.own_python import own_python
 
 _SECONDS = 180.0
-"""The seconds that a test sandbox may take to start: long, so that a busy machine is not taken for one without the
-level.
-"""
+"""The seconds that a test sandbox may take to start: many, so that a busy machine does not seem to lack a level."""
 _FIRST_USER = 64_000
 """The first of the user ids for sandboxes that root starts, one for each worker; normally no account has them."""
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Return the settings of the sandboxes of worker `number` (readable and hidden folders, user id); create its root
-    folder.
-    """
+    """Return the settings of the sandboxes of worker `number`: folders and user id; create their root folder."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)

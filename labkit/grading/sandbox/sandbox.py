@@ -160,9 +160,7 @@ class Run:
         return None
 
     def executed(self, seconds: float = 5.0) -> str | None:
-        """Return the executed notebook that the sandbox sends after the last answer, or None if none arrives
-        within `seconds`.
-        """
+        """Return the executed notebook, which the sandbox sends last, or None if it does not arrive in `seconds`."""
         message = self._receive(time.monotonic() + seconds)
         return message.executed if isinstance(message, SandboxMessage) else None
 

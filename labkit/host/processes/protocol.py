@@ -134,9 +134,7 @@ class Conversation:
         self._lines = wire.Lines()
 
     def take(self, event: AnyEvent) -> None:
-        """Move to the state that follows the event. Raises `ProtocolError` for an event out of order; the state then
-        stays.
-        """
+        """Move to the state after the event. Raises `ProtocolError` for an event out of order; the state then stays."""
         after = DRIVER[self.state].get(type(event))
         if after is None:
             raise _refused(event, f"the driver is {self.state}")

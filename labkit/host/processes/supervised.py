@@ -55,9 +55,7 @@ def serve(run: Callable[[Launch], None]) -> Never:
 
 
 def _die_with_supervisor() -> None:
-    """Kill this driver's session when standard input closes, because the supervisor, which would kill it, is
-    then dead.
-    """
+    """Kill this driver's session when standard input closes, because its supervisor is then dead."""
     until_parent_ends(_take)
     own = os.getpid()
     # This process last, because a dead process cannot kill the rest. Without a time limit, because no other process

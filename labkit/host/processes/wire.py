@@ -55,9 +55,7 @@ class Lines:
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Write all of the content to a file descriptor without a buffer, so that it survives if the process stops
-    at once.
-    """
+    """Write all of the content to a file descriptor without a buffer, so that no byte is lost if the process stops."""
     # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:
         content = content[os.write(descriptor, content) :]

@@ -154,9 +154,7 @@ class KafkaService:
         return [status.pid]
 
     def _read_note(self) -> BrokerNote:
-        """Return the content of `broker.json`; empty if the file is missing or damaged, so that the process is
-        unknown.
-        """
+        """Return the content of `broker.json`; empty if it is missing or damaged, so that the process is unknown."""
         try:
             note: BrokerNote = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
             return note if {"pid", "started", "port"} <= note.keys() else {}

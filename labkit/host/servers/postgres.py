@@ -66,9 +66,7 @@ class PostgresService:
         self._settings = settings
 
     def up(self) -> Status:
-        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` with a reason from its
-        log.
-        """
+        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` with a reason."""
         if self._named:
             return self._yours()
         folder = self.folder
@@ -139,9 +137,7 @@ class PostgresService:
         return [process.pid for process in processes]
 
     def discard(self) -> None:
-        """Stop the server immediately and delete its folder. Call this only for a service that was created with a
-        folder.
-        """
+        """Stop the server immediately and delete its folder, which must be one given at creation."""
         assert self._wanted is not None
         with suppress(LabError):
             self._stop(signal.SIGQUIT, signal.SIGKILL)
@@ -189,9 +185,7 @@ class PostgresService:
         return Status(self.name, "yours", redacted(self._named), version=ask(self._named).version)
 
     def _pid(self) -> int | None:
-        """Return the process id that the server recorded when it started; None if the record is missing or
-        incomplete.
-        """
+        """Return the process id that the server recorded at its start; None if the record is missing or incomplete."""
         try:
             return int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
         except (OSError, ValueError):
@@ -301,9 +295,7 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Write the server's address to the file that stores in other processes read; an empty address means that it is
-        down.
-        """
+        """Write the server's address to the file that stores in other processes read; empty means that it is down."""
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)

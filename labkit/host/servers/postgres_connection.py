@@ -91,9 +91,7 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    """Return the error for an invalid connection string; psycopg's own message is left out, as it may quote the
-    password.
-    """
+    """Return the error for an invalid connection string, without psycopg's message, which may quote the password."""
     example = "postgresql://user:password@host:5432/database"
     return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 
@@ -222,9 +220,7 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return a text that names possible holders of the lock: prepared transactions first, since they never end by
-    themselves.
-    """
+    """Return a text with possible holders of the lock; prepared transactions first, as they never end by themselves."""
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

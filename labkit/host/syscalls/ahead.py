@@ -27,9 +27,7 @@ from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail
 from labkit.host.syscalls.watching import EVERY_KIND, LINGER_SECONDS, Watch, go_on
 
 _SOCKETS = ("connect", "listen")
-"""The system calls that show which sockets lead to external servers and which stay within the command; see
-`sockets`.
-"""
+"""The system calls that show which sockets lead to external servers or stay within the command; see `sockets`."""
 
 
 class Ahead:

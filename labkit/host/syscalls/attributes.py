@@ -89,16 +89,12 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    """Return the effect of an `ioctl` that sets flags, project or version, as `chattr` does; it counts even if nothing
-    changes.
-    """
+    """Return the effect of an `ioctl` that sets flags, project or version, as `chattr` does; always an effect."""
     return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return the effect of setting an extended attribute (`of`: name, value, size, flags), or None if nothing
-    changes.
-    """
+    """Return the effect of setting an attribute (`of`: name, value, size, flags), or None if nothing changes."""
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:

@@ -41,9 +41,7 @@ class Contents:
     """Interprets writes, syncs and sends of one run; its only state is to which server each socket leads."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Prepare to interpret calls; writes to the file `output` do not count, and with `wanted` writes carry their
-        bytes.
-        """
+        """Prepare to interpret calls; writes to `output` do not count, and with `wanted` writes carry their bytes."""
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted
@@ -90,9 +88,7 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Return the effect of a copy of up to `most` bytes within the kernel, which never passes through the process's
-        memory.
-        """
+        """Return the effect of a copy of up to `most` bytes within the kernel, not through the process's memory."""
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:
@@ -211,9 +207,7 @@ def _shares_blocks(path: str) -> bool:
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """Return the present `size` bytes of a regular file from `start`; None for another object, or if they cannot be
-    read.
-    """
+    """Return the `size` bytes of a regular file from `start`; None for another object or if they are unreadable."""
     if not origin.is_file:
         return None
     try:

@@ -1,6 +1,4 @@
-"""Defines the messages between the watcher of a command and its guard process: one line of JSON each, over one
-socket.
-"""
+"""Defines the messages between the watcher of a command and its guard process: lines of JSON over one socket."""
 
 from msgspec import Struct
 
@@ -20,15 +18,11 @@ class Launch(Message, frozen=True, tag="launch"):
 
 
 class Kill(Message, frozen=True, tag="kill"):
-    """The watcher asks the guard to kill the command and to confirm it. Closing the socket kills without
-    confirmation.
-    """
+    """The watcher asks the guard to kill the command and confirm it. Closing the socket kills unconfirmed."""
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The guard is about to start the command; the message carries the file descriptor of the listener for
-    held calls.
-    """
+    """The guard is about to start the command; the message carries the descriptor of the listener for held calls."""
 
     root: int
 
@@ -50,9 +44,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard reports that it is finished, with the ids of the processes killed, and of those still alive after the
-    kill.
-    """
+    """The guard reports that it is finished, with the ids of killed processes, and of those that survived."""
 
     killed: list[int]
     left: list[int]

@@ -77,9 +77,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 @contextmanager
 def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Iterator[None]:
-    """Close the socket to the guard after the `with` block, so that it kills what is left and ends, and wait for its
-    end.
-    """
+    """Close the socket to the guard after the `with` block, so that it kills what is left, and wait for its end."""
     try:
         yield
     finally:

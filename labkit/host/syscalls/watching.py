@@ -95,9 +95,7 @@ class Watch:
         self._paths: dict[str, set[str]] = {}
         self._met: set[int] = {guard.root}
         self._interrupted: tuple[object, ...] = ()
-        """The call (thread, name, arguments) that a signal interrupted after it was allowed; the kernel reports it
-        again.
-        """
+        """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that is repeated."""
         self._status: int | None = None
         self._end_at = math.inf
         self._ended: AllEnded | None = None
@@ -169,9 +167,7 @@ class Watch:
         return None
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the held call if it has an effect of a wanted kind, else None; count it if its effect cannot be
-        followed.
-        """
+        """Return the held call if it has a wanted effect, else None; count it if its effect cannot be followed."""
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)

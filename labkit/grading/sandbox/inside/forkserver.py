@@ -104,9 +104,7 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Reap the orphaned processes of a sandbox; kill any that still run, which happens only without a process
-    namespace.
-    """
+    """Reap a sandbox's orphaned processes; kill any that still run, as happens without a process namespace."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
