@@ -88,7 +88,7 @@ def _wait(server: Server, session: int, log: Path) -> None:
         else:
             return
     last = log.read_text(encoding="utf-8", errors="replace")[-500:]
-    raise ServiceUnavailable(f"JupyterLab did not answer on port {server.port}; it said last: {last}")
+    raise ServiceUnavailable(f"JupyterLab did not answer on port {server.port}; the end of its log is: {last}")
 
 
 def _stop(session: int) -> None:

@@ -212,7 +212,7 @@ def named(cell: NotebookNode, source: Path) -> str:
     """Return the name of the exercise of a stub or solution. Raises `NotebookError` if its first line names none."""
     match = NAMED.match(cell.source)
     if match is None:
-        raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} begins with a line '# exercise NN-word'")
+        raise NotebookError(f"{source}: a cell tagged {STUB} or {SOLUTION} must begin with '# exercise NN-word'")
     return match[1]
 
 
@@ -501,7 +501,9 @@ def accept(source: Path, texts: list[str]) -> None:
         elif not replacing:
             kept.append(line)
     if waiting:
-        raise NotebookError(f"{source}: {len(waiting)} checked cell(s) without a raw cell tagged {EXPECTED} after them")
+        raise NotebookError(
+            f"{source}: {len(waiting)} checked cell(s) without a raw cell tagged {EXPECTED} after them; add one"
+        )
     source.write_text("\n".join(kept).rstrip("\n") + "\n", encoding="utf-8")
 
 

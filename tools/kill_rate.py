@@ -67,7 +67,7 @@ def public(path: Path) -> Finding:
     with contextlib.redirect_stdout(io.StringIO()):
         findings = judged(find(path.parent.name), run(path.read_text(encoding="utf-8")))
     if findings is None:
-        raise ValueError(f"{path}: it counts as not attempted.")
+        raise ValueError(f"{path}: this solution counts as not attempted; define its answer.")
     return findings[-1]
 
 

@@ -61,7 +61,7 @@ class Watched(Options):
                 "--beside only compares records and runs no command; leave --command, --watch and --lane out."
             )
         if not self.beside and self.pipeline is None:
-            raise InvalidInput("Missing option '--command'; or name two records with --beside.")
+            raise InvalidInput("Missing option '--command': name a pipeline, or two records to compare with --beside.")
 
 
 def effects(context: typer.Context, *, as_json: Json = False, out: Out = None, **words: object) -> int:

@@ -110,14 +110,14 @@ class RemoteAnswer:
         for question in list(replies)[:: max(1, len(replies) // AFTER_RESTART)]:
             if not same(_plain(self._ask(question)), _plain(replies[question])):
                 raise Unanswered(
-                    "it gave another answer to the same question in another process; Python's hash() and the order of "
-                    "a set change with every restart, as does whatever a cell draws at random",
+                    "the answer to the same question changed in another process; Python's hash(), the order of a set "
+                    "and random values change with every restart",
                     "gave another answer after a restart",
                 )
 
     def _answer(self, question: bytes) -> Plain:
         if time.monotonic() > self._begun + self._patience.search_seconds:
-            raise Unanswered("testing its answers took too long", "made the search too long")
+            raise Unanswered("testing the answer took too long", "made the search too long")
         if question in self.replies:
             self._repeated += 1
             # Only the 1st, 2nd, 4th, 8th ... repeated question is asked again, since each costs a round trip.
@@ -131,7 +131,7 @@ class RemoteAnswer:
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self.replies[question]:
             raise Unanswered(
-                "it gave two different answers to the same question; an answer must depend on its arguments only",
+                "the answer to the same question changed; an answer must depend on its arguments only",
                 "gave two different answers to the same question",
             )
 
@@ -160,7 +160,7 @@ class RemoteAnswer:
             self.waited += time.monotonic() - begun
         self._received += len(raw)
         if self._received > patience.total_bytes:
-            raise Unanswered("its answers are too large in all", "returned too much data")
+            raise Unanswered("the replies together are too large", "returned too much data")
         return _reply(raw)
 
 
@@ -168,7 +168,7 @@ def _reply(raw: bytes) -> bytes:
     try:
         reply = msgspec.json.decode(raw, type=_Reply)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise Unanswered("its reply is not in the expected format", "broke the connection to the judge") from None
+        raise Unanswered("the reply is not in the expected format", "broke the connection to the judge") from None
     if reply.missing:
         raise MissingSolution("not attempted")
     if isinstance(reply.plain, msgspec.UnsetType):
@@ -182,7 +182,7 @@ def _plain(raw: bytes) -> Plain:
     try:
         value: Plain = plain(msgspec.json.decode(raw))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError):
-        raise Unanswered("its reply is not plain JSON", NO_VALUE) from None
+        raise Unanswered("the reply is not plain JSON", NO_VALUE) from None
     except NotPlain as error:
         raise Unanswered(f"it {error}", NO_VALUE) from None
     return value

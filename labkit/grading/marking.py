@@ -46,7 +46,7 @@ class KnownAnswer:
 
     def call(self, *arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a function."""
-        raise Unanswered("it is a constant, not a function", "is no function")
+        raise Unanswered("the answer is a constant, not a function", "is no function")
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a sink."""

@@ -134,7 +134,7 @@ def read_file(path: Path) -> Notebook:
 def read(raw: bytes) -> Notebook:
     """Parse the notebook in these bytes. Raises `NotANotebook`."""
     if len(raw) > MOST_BYTES:
-        raise NotANotebook(f"It is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and submit it again.")
+        raise NotANotebook(f"The file is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and resubmit it.")
     try:
         decoded = _decoded(_in_utf8(raw))
         metadata = _typed(decoded.metadata, _Metadata)
@@ -145,9 +145,9 @@ def read(raw: bytes) -> Notebook:
     sheets = decoded.worksheets if decoded.nbformat == _WITH_SHEETS else None
     cells = decoded.cells if sheets is None else [cell for sheet in sheets for cell in sheet.cells]
     if cells is None or decoded.nbformat not in {_WITH_SHEETS, 4}:
-        raise NotANotebook("It is not a notebook of format 4; save it with JupyterLab and submit it again.")
+        raise NotANotebook("The file is not a notebook of format 4; save it with JupyterLab and submit it again.")
     if len(cells) > MOST_CELLS:
-        raise NotANotebook(f"It has {len(cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
+        raise NotANotebook(f"The notebook has {len(cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
     kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
     return Notebook(
         tuple(_cell(cell) for cell in cells if cell.cell_type == "code"),

@@ -136,7 +136,7 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
             for line, name in lines.items():
                 if line in _text(path):
                     raise GradingError(
-                        f"{path}: it holds a line of the solution of {name}, which learners must not see: {line!r}."
+                        f"{path}: it contains a line of the solution of {name}, which learners must not see: {line!r}."
                     )
     for name in ("labkit/grading", "tests", "notebooks/src", "checked"):
         if (folder / name).exists():

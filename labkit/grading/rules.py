@@ -235,5 +235,5 @@ def _check(rules: Rules, name: str, course: Course) -> None:
         if points > course.exercises[exercise].points:
             raise InvalidInput(
                 f"{name}: partial credit of {points:g} points for {exercise}, but the exercise has only "
-                f"{course.exercises[exercise].points}."
+                f"{course.exercises[exercise].points}; lower the credit."
             )

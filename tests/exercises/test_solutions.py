@@ -182,7 +182,7 @@ def test_the_stubs_in_the_package_are_those_of_the_notebooks():
 @pytest.mark.parametrize(
     ("source", "complaint"),
     [
-        ('# %% tags=["exercise"]\nx = ...\n', "begins with a line"),
+        ('# %% tags=["exercise"]\nx = ...\n', "must begin with '# exercise"),
         (
             '# %% tags=["exercise"]\n# exercise 05-blocked\nx = ...\n\n# %%\n1\n',
             "no solution follows the stub of 05-blocked",

@@ -105,7 +105,7 @@ def test_all_answers_together_have_limits(ask: Callable[[Other], RemoteAnswer]) 
     with pytest.raises(AnswerFailed, match="more than 50 questions"):
         call_often(many)
     large = ask(says('{"plain": "' + "x" * 900 + '"}'))
-    with pytest.raises(AnswerFailed, match="too large in all"):
+    with pytest.raises(AnswerFailed, match="together are too large"):
         call_often(large)
 
 

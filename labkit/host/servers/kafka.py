@@ -135,7 +135,7 @@ class KafkaService:
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to stop (it is {status.state}).")
+            raise ServiceUnavailable(f"labkit has no running Kafka broker to stop (state: {status.state}).")
         with durable.locked(self.folder):
             ended_by_itself = self._stop(status.pid)
         if not ended_by_itself:
@@ -149,7 +149,7 @@ class KafkaService:
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"There is no Kafka broker of the lab's own to kill (it is {status.state}).")
+            raise ServiceUnavailable(f"labkit has no running Kafka broker to kill (state: {status.state}).")
         _end(status.pid, GRACE, gently=False)
         return [status.pid]
 
@@ -253,7 +253,9 @@ class KafkaService:
         with self.log.open("ab") as log:
             code = subprocess.run(tool, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False).returncode
         if code != 0:
-            raise ServiceUnavailable(f"Kafka could not format {self.folder / 'data'}: {self._last_word()}.")
+            raise ServiceUnavailable(
+                f"Kafka could not format {self.folder / 'data'}: {self._last_word()}; see {self.log}."
+            )
 
     def _launch(self, command: list[str]) -> int:
         mode: Mode = "tethered" if self._tethered else "detached"
@@ -304,7 +306,7 @@ def _own_folder() -> Path:
     cache = addresses.cache_folder()
     if cache is None:
         raise ServiceUnavailable(
-            f"Kafka needs a folder for its data: set XDG_CACHE_HOME, or {addresses.KAFKA}=host:port."
+            f"Kafka needs a folder for its data, but this user has no home; set XDG_CACHE_HOME or {addresses.KAFKA}."
         )
     return cache / "kafka"
 

@@ -109,7 +109,7 @@ class PostgresService:
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"There is no PostgreSQL of the lab's own to stop (it is {status.state}).")
+            raise ServiceUnavailable(f"labkit has no running PostgreSQL server to stop (state: {status.state}).")
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
             self._keep_note("")
@@ -127,7 +127,7 @@ class PostgresService:
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"There is no PostgreSQL of the lab's own to kill (it is {status.state}).")
+            raise ServiceUnavailable(f"labkit has no running PostgreSQL server to kill (state: {status.state}).")
         processes = [psutil.Process(status.pid), *psutil.Process(status.pid).children(recursive=True)]
         for process in processes:
             with suppress(psutil.NoSuchProcess):

@@ -42,7 +42,7 @@ def _exactly(connection: socket.socket, count: int, deadline: float | None) -> b
         try:
             part = connection.recv(min(count - len(parts), 1 << 16))
         except TimeoutError:
-            raise FrameError("it did not answer in time") from None
+            raise FrameError("no answer arrived in time") from None
         except OSError:
             part = b""
         if not part:
@@ -56,5 +56,5 @@ def _left(deadline: float | None) -> float | None:
         return None
     left = deadline - time.monotonic()
     if left <= 0:
-        raise FrameError("it did not answer in time")
+        raise FrameError("no answer arrived in time")
     return left
