@@ -30,7 +30,7 @@ class Measure(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """The seconds of one round: the search, the bare search, and the busier of two processes that share a search."""
+    """The seconds of one round: the search, a minimal search, and the busier of two processes that share a search."""
 
     full: float
     bare: float

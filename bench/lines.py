@@ -27,7 +27,9 @@ MARK = "# effect: "
 
 
 class Measured(NamedTuple):
-    """The effects of one program whose line is known, and those for which another line, or none, was named."""
+    """Of the effects of one program with a known line: their number, and those for which another line, or none, was
+    named.
+    """
 
     effects: int
     wrong: tuple[str, ...]
@@ -41,7 +43,7 @@ def truth(program: Path) -> list[tuple[str, int, tuple[str, ...]]]:
 
 
 def measure(name: str, *arguments: str, python: str = sys.executable) -> Measured:
-    """Run a program in an empty folder, and compare the lines of its effects with its comments."""
+    """Run a program in an empty folder, and compare the line named for each effect with the program's comments."""
     marks = [mark for program in PROGRAMS.glob("*.py") for mark in truth(program)]
     own = [mark for mark in marks if mark[0] == f"{name}.py"]
     assert own, name

@@ -60,7 +60,10 @@ def matrix(
 def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
-    """Return the requested cells. Raises `InvalidInput` for unknown names, or if no cell remains."""
+    """Return the requested cells (combinations of sink, order, store and failpoint) with their predictions.
+
+    Raises `InvalidInput` for unknown names, or if no cell remains.
+    """
     _check_each("--engine", [engine], ["sim", "spark", "both"])
     _check_each("--store", stores or [], list(STORES))
     _check_each("--sink", sinks or [], [member.value for member in Strategy])
@@ -86,7 +89,7 @@ def _check_each(option: str, values: Sequence[str], names: list[str]) -> None:
 
 
 def scenario(cell: Cell) -> Scenario:
-    """Return the scenario of a run that realises a cell."""
+    """Return the scenario of a run with a cell's sink, order of commits, store and failpoint."""
     order = None if cell.order is Order.NONE else cell.order.value
     crash = str(Crash(cell.point))
     return plan(sink=cell.strategy.value, store=cell.store, order=order, crashes=[crash])
@@ -118,7 +121,9 @@ def simulated(cell: Cell) -> dict[str, Any] | None:
 
 
 def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """Simulate every cell, and print the results; return 1 if one differs from its prediction."""
+    """Simulate every cell (sink, order, store, failpoint), and print the results; return 1 if one is not as
+    predicted.
+    """
     entries = [_entry(cell, expected, sim=True) for cell, expected in cells.items()]
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries)}))
@@ -128,8 +133,10 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
-    """Run every cell `repeat` times on real Spark, and simulate it if `both`; return 1 if a result differs or a run
-    failed.
+    """Run every cell (sink, order, store, failpoint) `repeat` times on real Spark; return 1 if a result is not as
+    predicted.
+
+    With `both`, every cell is simulated too.
     """
     if repeat < 1:
         raise InvalidInput(f"--repeat {repeat}: each cell runs at least once; choose 1 or more.")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from labkit.teach.orders import Order
 
 _UNKNOWN = 2
-"""The exit code for a record that contains an effect without a matching row."""
+"""The exit code for a record with an effect whose kind of write (plan, output, ...) is unknown."""
 
 
 @dataclass(frozen=True)

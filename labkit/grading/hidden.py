@@ -46,7 +46,7 @@ MANY_WORDS = (
 SHORT = ("hello-hello", "hello-world", "world-world")
 PAIRS = ("hello-hello", "hello-world", "world-hello")
 ORDERS = ("A", "B", "1", "10", "01", "100")
-"""Names of orders, some of them alike."""
+"""Names of customers' orders that are easily confused, such as 1 and 10."""
 BATCHES = ("world-hello", "stream-table", "spark-spark")
 """Inputs of two words."""
 

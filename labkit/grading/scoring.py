@@ -72,7 +72,7 @@ class Row:
     """The largest number of points that the student can still get for what a person has to grade."""
     late: bool = False
     unsettled: list[str] = field(default_factory=list)
-    """The notebooks with points that are not settled; unless it is empty, `total` is not the student's grade yet."""
+    """The notebooks with points that are still unknown; unless it is empty, `total` is not the student's grade yet."""
     to_decide: list[Exercise] = field(default_factory=list)
     """The exercises that only a person can grade, because of a question in `Gradebook.doubts`."""
     notes: list[str] = field(default_factory=list)
@@ -403,7 +403,7 @@ def _unread(row: Row, exercises: Iterable[Exercise]) -> set[str]:
 
 
 def _unsettled(row: Row, rules: Rules) -> list[str]:
-    """Return the notebooks with points that are not settled, and note them for the student."""
+    """Return the notebooks with points that are still unknown, and add a note to the row for the student."""
     scores = [each for name, each in row.scores.items() if each.unsettled and rules.weight(name)]
     notebooks = list(dict.fromkeys(each.exercise.notebook for each in scores))
     if notebooks:

@@ -227,7 +227,7 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that works in the data folder; after a kill some end a little later."""
+        """Return every process that works in the data folder; a killed server's processes may end with a delay."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
