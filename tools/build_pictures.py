@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "view" / "golden"
 STILLS = ROOT / "docs"
 GOES_BACK = 12
-"""The step of the scenario jump_back in which hello is written again, as 1."""
+"""The step of the scenario jump_back in which the count of hello goes back to 1."""
 
 FRAMES = {
     "delivery": ("delivery.strong_production", 6),

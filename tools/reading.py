@@ -123,7 +123,7 @@ class Reading(NamedTuple):
 
 
 def read(cells: Sequence[NotebookNode], expected: Mapping[int, str] | None = None) -> Reading:
-    """Estimate the cells that learners get; `expected` is what cells print, by their number."""
+    """Estimate the minutes for the cells that learners get; `expected` is what cells print, by their number."""
     return Reading(*minutes(cells, expected), words([cell for cell in cells if not NOT_READ & _tags(cell)]))
 
 

@@ -131,7 +131,7 @@ class RemoteAnswer:
     def _compare(self, question: bytes) -> None:
         if self._ask(question) != self.replies[question]:
             raise Unanswered(
-                "the answer to the same question changed; an answer must depend on its arguments only",
+                "there were two different answers to the same question; an answer must depend on its arguments only",
                 "gave two different answers to the same question",
             )
 

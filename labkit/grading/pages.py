@@ -29,7 +29,7 @@ def page_name(row: Row) -> str:
 
 
 def points(score: Score) -> str:
-    """Return a score's points as text for a table: `excused`, or an empty string while nobody has given any."""
+    """Return a score's points as text for a table; `excused` for an excused exercise, empty without points."""
     if score.left_out == "excused":
         return score.left_out
     return "" if score.points is None else amount(score.points)

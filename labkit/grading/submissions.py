@@ -261,7 +261,7 @@ def _unread(files: Iterable[_Candidate]) -> Iterable[str]:
 
 
 def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
-    """Return the empty name of a notebook if one of these files, which could be any notebook, cannot be read."""
+    """Return one empty name, for any notebook, if one of these files cannot be read; otherwise an empty tuple."""
     return ("",) if any(one.unread for one in files) else ()
 
 
