@@ -15,7 +15,7 @@ __all__ = ["CAPABILITIES", "STORES", "capabilities", "open_store"]
 
 
 class StoreClass(Protocol):
-    """The type of a store's class: every process opens the store anew from its location."""
+    """The type of a store's class. Calling it with the store's location, a path, opens the store in this process."""
 
     def __call__(self, location: Path, /) -> Store: ...
 
@@ -67,7 +67,7 @@ CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _L
 
 
 def open_store(kind: str, location: Path) -> Store:
-    """Open the store of this kind at this location. Nothing is created before the first write.
+    """Open the store of this kind, a key of `STORES`, at this location. The first write creates it.
 
     Raises `InvalidInput` for an unknown kind.
     """
@@ -75,7 +75,7 @@ def open_store(kind: str, location: Path) -> Store:
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """Return the names of the protocols that a store of this kind implements, without opening the store.
+    """Return the names of the protocols that a store of this kind implements, for example "Atomic"; opens nothing.
 
     Raises `InvalidInput` for an unknown kind.
     """

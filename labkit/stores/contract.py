@@ -1,4 +1,4 @@
-"""The capabilities of an external system, as small protocols, and the name of a transaction in it.
+"""One small protocol for each capability that a store (a database, a topic, a folder) may have; transaction names.
 
 A sink strategy requires one capability; a store implements those that it really has. The protocols do not mention
 Spark, failpoints or the order of batches.
@@ -39,13 +39,13 @@ class Handle(NamedTuple):
         """Return the handle that `str` produced. Raises `InvalidInput` for any other text."""
         match = _HANDLE.fullmatch(text)
         if match is None:
-            raise InvalidInput(f"{text!r} is not the name of a transaction of the lab.")
+            raise InvalidInput(f"{text!r} is not a transaction name of the lab, such as running-b0-p0-i1-a0.")
         query, *numbers = match.groups()
         return cls(query, *map(int, numbers))
 
 
 class LostTransaction(JobFailed):
-    """The store aborted a prepared transaction and so broke its promise."""
+    """The store has dropped a transaction after it was prepared, so a decided batch has lost rows."""
 
 
 @runtime_checkable
@@ -63,17 +63,18 @@ class Store(Protocol):
 
 
 class Shown(NamedTuple):
-    """When rows became visible (`at`), in seconds since 1970 by the store's clock; None if unknown."""
+    """The times at which rows became complete and visible, in seconds since 1970 by the store's clock."""
 
     at: Span | None = None
+    """When the rows became visible; None if unknown."""
     ready: Span | None = None
-    """When the rows were complete in a pre-committed transaction, in seconds since 1970."""
+    """When the rows were complete in a pre-committed transaction; None if unknown, or without a transaction."""
     at_once: bool = False
     """Whether the rows were visible as soon as they were complete in the store."""
 
     @classmethod
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
-        """Return the times that a store recorded, in seconds since 1970.
+        """Return the times that a store recorded as numbers, in seconds since 1970.
 
         `at` is when rows became visible; None means unknown. `ready` is when they were complete inside a transaction;
         None means that they were visible at once.
@@ -86,7 +87,7 @@ class Shown(NamedTuple):
 
 
 Tell = Callable[[Shown], None]
-"""A callback that receives the times of the rows that are yielded next."""
+"""A callback: a generator of rows calls it with the times that hold for the rows that it yields next."""
 
 
 @runtime_checkable
@@ -108,9 +109,7 @@ class Appendable(Protocol):
     """A store to which writers add rows that are visible as soon as they are written."""
 
     def append(self, *rows: Observation) -> None:
-        """Add rows in order, in one step if the store can. When this returns, the rows survive the death of the
-        process.
-        """
+        """Add rows in order, in one step if the store can; after that they survive the death of this process."""
 
 
 @runtime_checkable
@@ -135,10 +134,10 @@ class Atomic(Protocol):
         """Return whether a transaction with this marker has committed."""
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open a transaction that sets the marker (query, batch); the yielded function writes rows into it.
+        """Open a transaction that sets the marker (query, batch), and yield a function that writes one row into it.
 
-        Leaving the block commits everything at once; leaving it by an exception, or dying inside it, leaves
-        nothing behind. Raises `JobFailed` if the marker already exists.
+        Leaving the `with` block commits everything at once; an exception or a crash inside it leaves no rows behind.
+        Raises `JobFailed` if the marker already exists.
         """
 
 
@@ -214,9 +213,9 @@ class ServerBacked(Protocol):
     """A store whose rows live in a server; deleting its location, which only names the store, does not delete them."""
 
     def check(self, capability: str) -> None:
-        """Ask the server, before a run, whether it supports this capability.
+        """Ask the server, before a run, whether it supports this capability, given as the name of a protocol above.
 
-        Writes nothing; raises an error if it does not.
+        Writes nothing. Raises a `LabError` if the server lacks it or cannot be used.
         """
 
     def destroy(self) -> None:

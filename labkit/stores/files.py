@@ -30,7 +30,7 @@ _COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
-    """One row as a line of a file."""
+    """The JSON fields of one row, which is one line of a file."""
 
     offset: int
     key: str
@@ -107,25 +107,24 @@ class StagedFile:
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
-        """Rename the sealed file while the caller holds the lock.
+        """Rename the sealed file to `target`; the caller holds the lock on the folder.
 
         Raises `JobFailed` if an abort has removed the file.
         """
         if not self._is_there():
             raise JobFailed(f"{self.path}: the transaction {self.handle} was aborted while it was open; begin another.")
-        # The descriptor is closed after the rename: until then it keeps the inode alive
-        # that the look above compares.
+        # The descriptor is closed after the rename: until then it keeps the inode alive that `_is_there` compares.
         self.path.rename(target)
         self._file.close()
 
     def drop(self) -> None:
-        """Remove the file, unless it was renamed or another writer now owns its name; the caller holds the lock."""
+        """Remove the file, unless it was renamed or another writer has taken its name; the caller holds the lock."""
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
 
     def close(self) -> None:
-        """Close the file, and ignore a full disk: rows that are still buffered belong to no valid transaction."""
+        """Close the file. A full disk is no error here, because buffered rows belong to no valid transaction."""
         with suppress(OSError):
             self._file.close()
 
@@ -200,11 +199,7 @@ class FilesStore:
                 durable.sync_and_close(descriptor)
 
     def append(self, *rows: Observation) -> None:
-        """Add the rows with one write. They survive the death of the process at once, and a power cut only after
-        `close`.
-
-        SIGKILL does not lose data that the kernel holds, so the store does not pay for an fsync per row.
-        """
+        """Add the rows with one write and no fsync: they survive SIGKILL at once, a power cut only after `close`."""
         with durable.explained(self._log):
             if self._descriptor is None:
                 durable.make_folder(self.folder)
@@ -212,21 +207,20 @@ class FilesStore:
             durable.append_line(self._descriptor, b"\n".join(map(encode, rows)))
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether a committed file has the name of this query and batch; that name is the marker."""
+        """Return whether the batch is committed: the name of a committed file contains query and batch."""
         with durable.explained(self.folder):
             return self._is_marked(query, batch)
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Write a batch to a staged file, which becomes visible by one rename at the end of the block.
+        """Open a file for one batch and yield a function that writes a row; leaving the block renames it into place.
 
-        A new writer of a batch removes the file of an earlier one. Raises `JobFailed` if the marker already exists, or
-        if a newer writer of the batch has taken over.
+        A new writer of a batch removes the file of an earlier one. Raises `JobFailed` if the batch is committed
+        already, or if a newer writer of the batch has taken over.
         """
         with self._changing():
             self._refuse_marked(handle)
-            # The earlier writer may still live: its rename then finds no file of its
-            # own, and it fails.
+            # The earlier writer may still live; then its rename finds its file missing and fails.
             self._drop_earlier(handle)
             staged = self._stage(handle, ATOMIC)
         try:
@@ -244,16 +238,19 @@ class FilesStore:
             raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open `staging/HANDLE.open`. Raises `JobFailed` for a handle that is in use or was committed."""
+        """Create `staging/HANDLE.open` and return its transaction.
+
+        Raises `JobFailed` for a handle that is in use or was committed.
+        """
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
                 raise JobFailed(f"{self.folder}: the transaction {handle} exists already; use a new name.")
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
-        """Rename a prepared file into `committed`; do nothing if it is there.
+        """Move a prepared file to the folder `committed`; do nothing if it is there already.
 
-        Raises `JobFailed` if there is no such file.
+        Raises `JobFailed` if the transaction is neither prepared nor committed.
         """
         prepared = self._path(handle, PREPARED)
         with self._changing_what_is_there():
@@ -267,7 +264,7 @@ class FilesStore:
             self._sync()
 
     def abort(self, handle: Handle) -> None:
-        """Remove the staged file if there is one. A committed file stays."""
+        """Remove the file of an open or prepared transaction. A committed file stays."""
         with self._changing_what_is_there():
             for suffix in (OPEN, PREPARED):
                 self._path(handle, suffix).unlink(missing_ok=True)

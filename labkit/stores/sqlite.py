@@ -1,12 +1,12 @@
 """An SQLite database as a store: rows, totals by key, and a change log that triggers fill in the same transaction.
 
-SQLite has no prepared state, so two-phase commit is SIMULATED: the rows of a transaction are in the real table,
-with its handle, from the start; the table `committed` decides, and readers must use the view `visible`. A
-reader of the table `rows` sees rows that were never committed, which shows one of the demands of two-phase
-commit on a store.
+SQLite has no prepared state, so two-phase commit is SIMULATED: the rows of an open transaction are in the table `rows`
+from the start, each with the transaction's handle. A transaction is committed when its handle is in the table
+`committed`, and readers must use the view `visible`. A reader of the table `rows` sees rows that were never committed,
+which shows that two-phase commit needs a store that hides them.
 
-`changes` is what an outside reader could have seen, in order: SQLite has one writer at a time, so the order of
-the log is the order of visibility. Nothing that another process needs is kept in memory.
+The table `changes` logs what an outside reader could have seen, in order: SQLite has one writer at a time, so the order
+of the log is the order of visibility. Nothing that another process needs is kept in memory.
 """
 
 import os
@@ -29,7 +29,7 @@ APPLICATION_ID = 0x1AB_0001
 """The number in a database file (application_id) by which the lab recognises its own stores of this layout."""
 
 CHUNK = 1_000
-"""The number of rows of an open transaction that are inserted together; nobody sees them, so inserting may wait."""
+"""The number of rows of an open transaction that are inserted together; until the commit nobody may see them anyway."""
 
 PATIENCE = 30.0
 """Seconds for which a statement waits for another process's transaction."""
@@ -40,9 +40,9 @@ _CLOCK = """
 CREATE TABLE IF NOT EXISTS moments (last INTEGER PRIMARY KEY, at REAL, ready REAL);
 CREATE TABLE IF NOT EXISTS votes (handle TEXT PRIMARY KEY NOT NULL, at REAL NOT NULL);
 """
-"""When each transaction's changes became visible (up to its last change id), and when its handle was prepared.
+"""The tables of times: `moments` when changes up to the id `last` became visible, `votes` when a handle was prepared.
 
-These tables are separate, so that a database of an earlier version without them can still be read and continued.
+A database of an earlier version without these tables can still be read and continued.
 """
 _UNKNOWN = "INSERT OR IGNORE INTO moments SELECT max(id), NULL, NULL FROM changes HAVING max(id) IS NOT NULL"
 """The statement that marks the times of all rows from an earlier version as unknown."""
@@ -95,9 +95,7 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Buffer the row, and insert the buffer once it is a full chunk. Raises `JobFailed` if the transaction is
-        not open.
-        """
+        """Buffer the row; insert the buffer at `CHUNK` rows. Raises `JobFailed` if the transaction is not open."""
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:
@@ -113,8 +111,7 @@ class SimulatedTransaction:
         self._refuse_closed()
         with self._writing() as connection:
             self._insert(connection)
-            # The remaining rows and the vote are one transaction, because a vote without its rows would be a promise
-            # that cannot be kept.
+            # One transaction for the remaining rows and the vote, because a vote without its rows could not be kept.
             connection.execute("DELETE FROM opened WHERE handle = ?", [self._name])
             connection.execute("INSERT INTO prepared VALUES (?)", [self._name])
             connection.execute("INSERT OR REPLACE INTO votes VALUES (?, ?)", [self._name, time.time()])
@@ -133,9 +130,7 @@ class SimulatedTransaction:
 
 
 class SQLiteStore:
-    """A store that is Appendable, Keyed, Atomic, and Transactional by simulation. It creates nothing before the
-    first write.
-    """
+    """A store that is Appendable, Keyed, Atomic and (simulated) Transactional. The first write creates the database."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -143,11 +138,11 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def history(self) -> Iterator[Observation]:
-        """Yield the change log: every row and every value of a key, in the order of visibility."""
+        """Yield the change log: every row that became visible and every value of a key, in the order of visibility."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with times, which the transactions themselves recorded right before their commits."""
+        """Yield the history with the time of each commit, which the transaction itself recorded right before it."""
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
         for *row, number in self._read(_HISTORY):
@@ -167,7 +162,7 @@ class SQLiteStore:
         return self._observations(_VISIBLE)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions that their writers have inserted."""
+        """Yield the rows that open and prepared transactions have inserted so far."""
         return self._observations(_HIDDEN)
 
     def close(self) -> None:
@@ -193,9 +188,9 @@ class SQLiteStore:
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open one real transaction with the rows and the marker, on its own connection so that nobody reads early.
+        """Open a real transaction with the batch's marker, and yield a function that inserts one row into it.
 
-        Raises `JobFailed` if the marker already exists. All other writers wait until the block ends.
+        Raises `JobFailed` if the marker already exists. All other writers wait until the `with` block ends.
         """
         with self._explained():
             connection = self._connect_to_write()
@@ -365,7 +360,7 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
-    """Record when this transaction's changes become visible, if it has any; `handle` names a prepared transaction."""
+    """Record the time at which this transaction's changes become visible; `handle` names the one that it commits."""
     connection.execute(_MOMENT, [time.time(), None if handle is None else str(handle)])
 
 

@@ -88,7 +88,7 @@ FAULTS = {
     "a decided handle file": Fault(
         plan(sink="two_phase", records_per_batch=1, crashes=["engine.after_commit_log@1"]),
         overwrite("checkpoint/labkit/handles/1.json", "[{}]"),
-        "handles/1.json: the file with the handles of batch 1",
+        "handles/1.json: this file with the transactions of batch 1",
     ),
     "the clock is set back, two_phase": Fault(TWO_PHASE, set_the_clock_back, "exactly-once"),
     "the clock is set back, append": Fault(APPEND, set_the_clock_back, "at-least-once"),

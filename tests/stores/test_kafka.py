@@ -102,7 +102,7 @@ def test_a_record_of_somebody_else_is_refused_by_its_offset(store: KafkaStore) -
     writer = store.topic.writer()
     writer.send(store.topic.name(), b"hello", partition=0).get(timeout=30)
     writer.close()
-    with pytest.raises(InvalidInput, match="offset 1: not a row of the lab"):
+    with pytest.raises(InvalidInput, match="offset 1: this record is not a row"):
         list(store.history())
 
 
@@ -120,7 +120,7 @@ def test_outcomes_are_told_apart(store: KafkaStore) -> None:
     journal.begin(OTHER)
     journal.prepare(OTHER, Vote(Producer(987_654, 0), 1))
     assert store.finish(OTHER) is Outcome.UNKNOWN
-    with pytest.raises(JobFailed, match=f"has forgotten {OTHER}"):
+    with pytest.raises(JobFailed, match=f"has forgotten the transaction {OTHER}"):
         store.commit(OTHER)
 
 

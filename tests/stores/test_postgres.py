@@ -158,7 +158,7 @@ def test_a_bare_name_is_the_schema_and_any_path_gives_one_of_its_own() -> None:
 def test_a_schema_of_somebody_else_is_not_touched(by_hand: psycopg.Connection) -> None:
     with closing(PostgresStore(Path("public"))) as foreign:
         for step in (lambda: foreign.append(row(0)), foreign.destroy, lambda: list(foreign.history())):
-            with pytest.raises(InvalidInput, match="did not create the schema public"):
+            with pytest.raises(InvalidInput, match="schema public exists, but the lab did not"):
                 step()
     assert by_hand.execute("SELECT to_regnamespace('public') IS NOT NULL").fetchone() == (True,)
 

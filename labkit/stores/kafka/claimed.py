@@ -1,7 +1,7 @@
-"""A plain transactional writer of one topic, which claims its transactional id first and may be fenced later.
+"""A plain transactional writer of one topic, which the next writer with the same transactional id fences.
 
-This is Kafka's own way of fencing: one id, whose epoch grows with each claim, so an earlier owner is refused. The
-writer never retries.
+This is Kafka's own way of fencing: each writer that initialises the id raises its epoch, and the broker refuses the
+earlier writer. The writer never retries.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ from labkit.stores.files import encode
 def claim(address: str, topic: str) -> Callable[[Sequence[Observation]], bool]:
     """Initialise the transactional id of a topic's writer and return a function that writes rows in one transaction.
 
-    That function returns True if the transaction committed, and False if the broker refuses it because somebody else
-    has claimed the id since.
+    `address` is the broker's host:port. The function returns True if the transaction committed, and False if the broker
+    refused it because another process has initialised the id since.
     """
     producer = KafkaProducer(bootstrap_servers=address, transactional_id=f"{topic}.writer")
     producer.init_transactions()

@@ -20,9 +20,9 @@ class Group:
         self._partition = TopicPartition(topic.name(), PARTITION)
 
     def offset(self) -> int | None:
-        """Return the offset of the next record that the group would read; None if it has committed no offset."""
+        """Return the committed offset, that is of the next record to read; None if the group has committed none."""
         return self._topic.coordinators.group_offsets(self._name).get(self._partition)
 
     def commit(self, offset: int) -> None:
-        """Set the group's offset, forwards or backwards, as a member or an operator may do."""
+        """Set the group's committed offset, forwards or backwards."""
         self._topic.coordinators.commit_offsets(self._name, {self._partition: offset})

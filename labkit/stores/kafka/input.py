@@ -1,12 +1,12 @@
-"""The topic that a job reads: filled once with a run's input, with the offsets that consumers commit for it.
+"""The topic that a job reads: the lab fills it with a run's input, and may commit offsets of a consumer group for it.
 
+Two files in the topic's folder describe it:
 topic       the topic's name, see `labkit.stores.kafka.topic`
-homes       the partition of each word, and how many lines are written
+homes       the partition of each word, and how many lines have been written
 
 A record is {"offset": line number, "word": word}, because Kafka's own offset does not tell which line it was. All
-records of a word go to one partition, so that they keep their order; new words go to the newest partition. After the
-lines comes a record whose transaction is aborted: a job that read at read_uncommitted would receive it. Only the job
-reads the topic.
+records of a word go to one partition, so that they keep their order; new words go to the newest partition. The last
+record belongs to an aborted transaction: a job that read at read_uncommitted would receive it.
 """
 
 import json
@@ -27,7 +27,7 @@ ABORTED_WORD = "aborted"
 
 
 class InputTopic:
-    """The input of one run. Nothing is created before the first `fill`."""
+    """The Kafka topic with the input of one run. The first `fill` creates it; `folder` holds the notes about it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -35,7 +35,7 @@ class InputTopic:
 
     @property
     def address(self) -> str:
-        """Return the broker's address as host:port. Raises `ServiceUnavailable`."""
+        """Return the broker's address as host:port. Raises `ServiceUnavailable` if no broker is known."""
         return self._topic.address
 
     @property
@@ -45,11 +45,11 @@ class InputTopic:
 
     @property
     def group(self) -> str:
-        """Return the run's consumer group, which has no members and is deleted together with the topic."""
+        """Return the name of the run's consumer group, which has no members and is deleted together with the topic."""
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Write the lines that are not written yet; when this returns, the broker has all of them.
+        """Write the lines, pairs of line number and word, that are not in the topic yet, and wait until they are.
 
         With `new_partition` the topic first gets one more partition, which receives all new words. Raises
         `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines it wrote.
@@ -59,8 +59,8 @@ class InputTopic:
         if not lines:
             return
         durable.make_folder(self._folder)
-        # The old note is deleted first: if this process dies while it sends, nobody may take the lines for complete,
-        # nor write them again.
+        # The file is replaced first: if this process dies while it sends, no later call may take the lines for complete
+        # or write them again.
         durable.replace(self._folder / "homes", json.dumps({"writing": True}))
         if new_partition:
             self.add_partition()
@@ -70,8 +70,7 @@ class InputTopic:
             self._send(writer, ((offset, word, homes.setdefault(word, newest)) for offset, word in lines))
         finally:
             hang_up(writer)
-        # The aborted record comes last: a source that stops at the end of the lines never reads it, and one that
-        # ignores the isolation level does.
+        # Last, so that only a source that reads beyond the committed lines, at read_uncommitted, receives it.
         self._abort_one(newest)
         state = {"homes": homes, "written": lines[-1][0] + 1}
         durable.replace(self._folder / "homes", json.dumps(state))
@@ -99,7 +98,7 @@ class InputTopic:
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit offsets for the group, which then claims, rightly or wrongly, to have read all earlier records."""
+        """Commit an offset for each of these partitions in the name of the group, whether or not anybody has read."""
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
@@ -121,7 +120,7 @@ class InputTopic:
             return {}, 0
         except (ValueError, KeyError, TypeError):
             raise InvalidInput(
-                f"{path}: damaged, or the process that filled its topic died; start the run again."
+                f"{path}: damaged, or the process that filled the input topic died; start the run again."
             ) from None
 
     def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:
@@ -131,8 +130,8 @@ class InputTopic:
             for offset, word, partition in records:
                 value = json.dumps({"offset": offset, "word": word}).encode()
                 sent.append(writer.send(self.name, value, key=word.encode(), partition=partition))
-                # Futures are checked in portions, because otherwise a million would be kept, and a refused record would
-                # be noticed only at the end.
+                # Checked in portions: otherwise a million futures would pile up, and a refusal would be seen only at
+                # the end.
                 if len(sent) == CHUNK:
                     _check(writer, sent)
                     sent.clear()

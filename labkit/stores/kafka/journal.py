@@ -1,10 +1,10 @@
-"""The lab's own notes on Kafka transactions: which names are used, and which transactions are pre-committed.
+"""The lab's own files about Kafka transactions: which names are used, and which transactions are pre-committed.
 
 NAME.open        begun; a name is never used twice
 NAME.prepared    {"id", "epoch", "rows"}: the vote, with which any process can commit
 NAME.committed   the coordinator has confirmed the commit
 NAME.lost        the coordinator aborted a pre-committed transaction
-QUERY.epoch      the latest driver of a query; earlier drivers may begin nothing more
+QUERY.epoch      the number of a query's latest driver; earlier drivers may begin no transaction
 
 Kafka has no prepared state: to the coordinator, an open transaction and a pre-committed one look alike (KIP-939 would
 change that). So the vote is a file, just as Flink keeps its committable in the checkpoint. The journal consists of
@@ -26,9 +26,9 @@ OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".
 
 
 class Vote(NamedTuple):
-    """The data by which any process can commit a pre-committed transaction: producer id, epoch, and row count.
+    """The data with which any process can commit a pre-committed transaction: producer id, epoch, number of rows.
 
-    Without rows there is nothing to commit.
+    With 0 rows Kafka has no transaction, so there is nothing to commit.
     """
 
     producer: Producer
@@ -43,20 +43,20 @@ class Journal:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold the lock under which one process at a time begins or finishes transactions."""
+        """Hold, during a `with` block, the lock under which one process at a time begins or finishes transactions."""
         with durable.explained(self._folder):
             durable.make_folder(self._folder)
             with durable.locked(self._folder):
                 yield
 
     def explained(self) -> AbstractContextManager[None]:
-        """Return a block that turns an `OSError` inside it into an error of one sentence."""
+        """Return a context manager that turns an `OSError` inside it into a `LabError` of one sentence."""
         return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
         """Refuse from now on all transactions that earlier drivers of the query begin.
 
-        Raises `JobFailed` if this driver was replaced itself.
+        Raises `JobFailed` if a later driver has replaced this one.
         """
         with self.changing():
             self.refuse_fenced(query, incarnation)
@@ -76,10 +76,10 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Create the file `NAME.open` and return its identity, by which its writer recognises it.
+        """Create the file `NAME.open` and return its identity (see `note`), by which the writer recognises it later.
 
-        Raises `JobFailed` if the name was used before. The call shares one lock with `fence`, so a replaced driver's
-        transaction is either recorded before the fence, or refused.
+        Raises `JobFailed` if the name was used before, or if a later driver has fenced this one. The call and `fence`
+        take the same lock, so a replaced driver's transaction is either recorded before the fence, or refused.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
@@ -96,9 +96,9 @@ class Journal:
             return note
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
-        """Return the identity of the file `NAME.open`, or None if it is missing.
+        """Return the inode and modification time (ns) of the file `NAME.open`, or None if it is missing.
 
-        Another identity means another writer.
+        Other values than `begin` returned mean that another writer has created the file again.
         """
         try:
             status = self._path(handle, OPEN).stat()
@@ -108,10 +108,9 @@ class Journal:
         return status.st_ino, status.st_mtime_ns
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
-        """Store the vote durably. The caller holds the lock and has checked that `NAME.open` is still its own."""
+        """Store the vote durably in place of `NAME.open`. The caller holds the lock and has checked that file."""
         content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
-        # The vote is durable before the note about the open transaction is deleted: a crash in between leaves both, and
-        # the vote counts.
+        # The vote is durable before `NAME.open` is deleted: a crash in between leaves both files, and the vote counts.
         durable.replace(self._path(handle, PREPARED), json.dumps(content))
         self._path(handle, OPEN).unlink()
         durable.sync_folder(self._folder)
@@ -149,7 +148,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def forget(self, handle: Handle) -> None:
-        """Record an abort by removing all files of the transaction, as if its name had never been used."""
+        """Record an abort by deleting the transaction's files, so that its name may be used again."""
         if not self._folder.is_dir():
             return
         for suffix in (OPEN, PREPARED):

@@ -1,8 +1,8 @@
-"""Rows and a marker in one Kafka transaction: the marker is a committed offset of a consumer group without members.
+"""Rows and a batch marker in one Kafka transaction: the marker is a committed offset of a group without members.
 
-A Kafka transaction can contain records and offsets of groups (KIP-98, KIP-447). So each batch has its own
-group, and an offset committed for that group says "done" atomically with the rows. One transactional id serves
-all batches of a query: the next writer initialises it, which aborts a dead writer's open transaction and fences
+A Kafka transaction can contain records and offsets of groups (KIP-98, KIP-447). So each batch has its own consumer
+group, and an offset committed for that group marks the batch as done atomically with the rows. One transactional id
+serves all batches of a query: the next writer initialises it, which aborts a dead writer's open transaction and fences
 a writer that only seemed dead.
 """
 
@@ -23,7 +23,7 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the group of this batch has an offset, after any commit in progress has ended."""
+    """Return whether the batch is committed, that is, whether its group has an offset; wait for a running commit."""
     if (name := topic.find()) is None:
         return False
     # EndTxn returns before the markers are written, so a commit in progress would look like no commit.
@@ -32,7 +32,7 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
 
 
 def transactional_id(topic: Topic, query: str) -> str:
-    """Return the transactional id that all batches of a query share; no handle has such a name."""
+    """Return the transactional id that all marked batches of a query share. It differs from every handle's id."""
     return f"{topic.name()}.{query}-marked"
 
 
@@ -40,9 +40,10 @@ def transactional_id(topic: Topic, query: str) -> str:
 def marked(
     topic: Topic, handle: Handle, refuse_fenced: Callable[[str, int], None]
 ) -> Iterator[Callable[[Observation], None]]:
-    """Open one transaction for the marker and the rows; the yielded function writes rows into it.
+    """Open one transaction for a batch's marker and rows, and yield a function that writes one row into it.
 
-    Raises `JobFailed` if the marker already exists, or if a later driver has fenced this one.
+    Leaving the `with` block commits; an exception aborts. `refuse_fenced` raises an error if a later driver has fenced
+    this one. Raises `JobFailed` if the marker already exists.
     """
     refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)
@@ -78,12 +79,12 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
     name, producer = transactional_id(topic, handle.query), producer_of(writer)
     with explained(topic.address):
         flush(writer)
-        # A flush returns when every record has an answer, and a refusal is an answer as well.
+        # The flush returns when the broker has answered every record; each answer may be a refusal.
         for future in sent:
             future.get(timeout=1)
         offsets = {TopicPartition(topic.name(), PARTITION): OffsetAndMetadata(handle.batch, "", -1)}
         add_offsets(writer, offsets, _group(topic.name(), handle.query, handle.batch))
-    # The answer may be lost although the coordinator has decided, so the coordinator's later description counts.
+    # The answer may be lost after the coordinator has decided, so its description of the transaction counts instead.
     topic.coordinators.end(name, producer, commit=True)
     description = topic.coordinators.settled(name)
     if description is None or (description.stage, description.producer) != (Stage.COMPLETE_COMMIT, producer):
@@ -93,10 +94,9 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Abort the open transaction of this id. If the broker does not answer, its timeout or the next writer aborts it.
+    """Abort the open transaction of this transactional id, and fence its writer, whose records may still be in flight.
 
-    Aborting fences the writer too: a record may still be on its way to the broker, and only fencing keeps it out for
-    certain.
+    If the broker does not answer, the transaction's timeout or the next writer aborts it.
     """
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)

@@ -1,9 +1,8 @@
 """Read a topic as an outside reader does, at each isolation level, in the order of the log.
 
-A reader at read_committed receives records of committed transactions up to the last stable offset, which is
-where the first open transaction begins: later committed records wait. A reader at read_uncommitted, the default
-of every client, receives everything, including aborted records, until retention or compaction removes their
-segment.
+A reader at read_committed receives records of committed transactions up to the last stable offset, which is where the
+first open transaction begins: later committed records wait. A reader at read_uncommitted, the default of every client,
+also receives the records of open and aborted transactions, until retention or compaction removes their segment.
 """
 
 import time
@@ -23,7 +22,7 @@ from labkit.stores.kafka.transaction import Producer, explained, probe
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 PARTITION = 0
-"""The only partition of a store's topic; with one partition, the topic has one order."""
+"""The only partition of a store's topic; with one partition, all records of the topic have one order."""
 
 OWNER = "transaction"
 """The record header that names the transaction."""
@@ -33,24 +32,24 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class Owner(NamedTuple):
-    """The transaction that wrote a record: the transaction's name and its producer."""
+    """The transaction that wrote a record: its name, and its producer's id and epoch."""
 
     name: str
     producer: Producer
 
     def encode(self) -> bytes:
-        """Return the record header's value that names this transaction."""
+        """Return this transaction as the value of the record header `OWNER`."""
         return f"{self.name} {self.producer.id} {self.producer.epoch}".encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "Owner":
-        """Return the transaction that a record header names."""
+        """Return the transaction that `encode` turned into a record header's value."""
         name, identity, epoch = raw.decode().split(" ")
         return cls(name, Producer(int(identity), int(epoch)))
 
 
 class Entry(NamedTuple):
-    """One record: its offset in the log, its row, and the transaction that wrote it, if any."""
+    """One record: its offset in the partition (`position`), its row, and the transaction that wrote it, if any."""
 
     position: int
     row: Observation
@@ -60,14 +59,14 @@ class Entry(NamedTuple):
 
 
 class Reader:
-    """Reads one topic at one isolation level from outside, without a consumer group and without a stored position."""
+    """A consumer of one topic at one isolation level, without a consumer group and without a stored position."""
 
     def __init__(self, address: str, topic: str, isolation: str) -> None:
         self._address, self._topic, self._isolation = address, topic, isolation
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Yield every record from an offset up to the present end at this isolation level; none without a topic."""
+        """Yield every record from the offset `start` up to the present end; none if the topic does not exist."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return
@@ -78,7 +77,7 @@ class Reader:
             yield from self._up_to(consumer, end)
 
     def follow(self, patience: float) -> Iterator[Entry]:
-        """Yield records from the first one on, and stop when none has arrived for `patience` seconds."""
+        """Yield all records of the topic and then new ones; stop when none has arrived for `patience` seconds."""
         with explained(self._address), self._consumer() as consumer:
             consumer.assign([self._partition])
             consumer.seek(self._partition, 0)
@@ -98,8 +97,7 @@ class Reader:
 
     def _up_to(self, consumer: KafkaConsumer, end: int) -> Iterator[Entry]:
         deadline = time.monotonic() + _PATIENCE
-        # The position is compared, not the last record's offset, because markers and aborted records use offsets that
-        # no reader gets.
+        # Not the last record's offset: markers and aborted records use offsets too, but no reader receives them.
         while (position := consumer.position(self._partition)) < end:
             for record in consumer.poll(timeout_ms=200).get(self._partition, []):
                 if record.offset >= end:
@@ -119,8 +117,8 @@ class Reader:
             line = _decoder.decode(record.value)
         except msgspec.DecodeError as error:
             raise InvalidInput(
-                f"{self._topic}, offset {position}: not a row of the lab ({error}); use a topic that only the "
-                "lab writes to."
+                f"topic {self._topic}, offset {position}: this record is not a row that the lab wrote ({error}); use a "
+                "topic that nobody else writes to."
             ) from None
         row = Observation(line.offset, line.key, line.value, line.batch, line.attempt)
         writer = None if owner is None else Owner.decode(owner)

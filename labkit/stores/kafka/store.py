@@ -1,8 +1,7 @@
-"""A Kafka topic as a store: rows are records, and transactions are Kafka's own, which outlive their writer until a
-timeout.
+"""A Kafka topic as a store: rows are records, and Kafka's own transactions outlive their writer until a timeout.
 
-    topic, timeout    the topic, and how long its transactions may stay open
-    transactions/     the lab's notes on transactions, see `journal`
+    topic, timeout    files with the topic's name, and how many seconds its transactions may stay open
+    transactions/     the lab's files about transactions, see `journal`
 
 The store is Appendable, Atomic, Transactional and Fencing. It is not Keyed: compaction removes older records of
 a key some time later, and until then every reader sees all of them, so a record never replaces another.
@@ -28,7 +27,7 @@ from labkit.stores.kafka.writer import KafkaTransaction, too_long
 
 
 class Outcome(StrEnum):
-    """The result of a request to commit."""
+    """The result of a request to commit a pre-committed transaction."""
 
     COMMITTED = "committed"
     ALREADY_COMMITTED = "already committed"
@@ -39,7 +38,7 @@ class Outcome(StrEnum):
 
 
 class KafkaStore:
-    """A store whose rows are the records of one Kafka topic. Nothing is created before the first write."""
+    """A store whose rows are the records of one Kafka topic, which the first write creates."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,8 +50,8 @@ class KafkaStore:
     def history(self) -> Iterator[Observation]:
         """Yield the rows that a reader at read_committed receives, in log order, up to the last stable offset.
 
-        That is also the order of visibility, because a row committed after an open transaction's first record waits for
-        that transaction.
+        Log order is also the order of visibility, because no reader receives a row before all earlier transactions are
+        decided.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
@@ -60,8 +59,8 @@ class KafkaStore:
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the history with the times at which producers created the records.
 
-        In a transaction these are times of writing: when it became visible is recorded in control records, which no
-        consumer receives.
+        For a row of a transaction that is only the time of writing (`ready`): the time of its commit is in a control
+        record, which no consumer receives.
         """
         if self.topic.find() is None:
             return
@@ -72,14 +71,14 @@ class KafkaStore:
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield all hidden rows with their creation times, because the log does not tell which are pre-committed."""
+        """Yield all hidden rows with their creation times, pre-committed or not: the log does not distinguish them."""
         if self.topic.find() is not None:
             for entry in self._undecided():
                 if entry.sent is not None:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield unaborted rows beyond the last stable offset: undecided ones, and those that wait behind them."""
+        """Yield the rows from the last stable offset on that are not aborted: undecided, or committed but waiting."""
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
 
@@ -89,8 +88,7 @@ class KafkaStore:
         Each row's `visibility` tells whether it was aborted, or read before its transaction was decided.
         """
         if self.topic.find() is not None:
-            # A reader that follows the topic cannot know what will be aborted, so every row is compared with the final
-            # log.
+            # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
             kept = {entry.position for entry in self._reader(READ_COMMITTED).read()}
             kept |= {entry.position for entry in self._undecided()}
             for entry in self._reader(READ_UNCOMMITTED).read():
@@ -107,10 +105,10 @@ class KafkaStore:
         self.topic.close()
 
     def append(self, *rows: Observation) -> None:
-        """Add the rows with an idempotent producer; when this returns, the broker has acknowledged every one.
+        """Add the rows with an idempotent producer, and wait until the broker has acknowledged every one.
 
-        Idempotent means that a request which the client repeats is not written twice (KIP-98). It does not help
-        when a new producer writes the same rows.
+        The broker writes a request that this producer repeats only once (KIP-98), but not the same rows from another
+        producer.
         """
         with explained(self.topic.address):
             if self._appender is None:
@@ -125,10 +123,11 @@ class KafkaStore:
         return has_marker(self.topic, query, batch)
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open one transaction with the rows and the marker. A writer that dies inside it leaves it open.
+        """Open one transaction with a batch's marker, and yield a function that writes one row into it.
 
-        Readers never see its rows, but later records wait until the next writer of this query, or the timeout,
-        aborts it. Raises `JobFailed` if the marker already exists, or if a later driver has fenced this one.
+        A writer that dies inside the `with` block leaves the transaction open: readers never see its rows, but later
+        records wait until the next writer of this query, or the timeout, aborts it. Raises `JobFailed` if the marker
+        already exists, or if a later driver has fenced this one.
         """
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
@@ -141,22 +140,23 @@ class KafkaStore:
     def commit(self, handle: Handle) -> None:
         """Commit with the stored vote, and wait until the broker has written the commit markers.
 
-        Raises `LostTransaction` if Kafka aborted the transaction, or `JobFailed` if it was never prepared.
+        Raises `LostTransaction` if Kafka aborted the transaction, and `JobFailed` if it was never prepared or if Kafka
+        does not know it any more.
         """
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
             raise LostTransaction(
-                f"{handle} was aborted by Kafka before it was committed (its timeout of "
-                f"{self.topic.timeout:g} s was over, or its id was initialised): its rows are lost."
+                f"{handle} was aborted by Kafka before it was committed, so its rows are lost: its timeout of "
+                f"{self.topic.timeout:g} s was over, or another writer initialised its transactional id."
             )
         if outcome is Outcome.UNKNOWN:
             raise JobFailed(
-                f"{self.folder}: Kafka has forgotten {handle}, so nobody knows whether it was committed; look for "
-                "its rows in the topic."
+                f"{self.folder}: Kafka has forgotten the transaction {handle}, so nobody knows whether it was "
+                "committed; look for its rows in the topic."
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Commit with the stored vote and return the outcome, even if the transaction's rows are lost.
+        """Commit with the stored vote and return the outcome; unlike `commit`, return normally if the rows are lost.
 
         Raises `JobFailed` for a transaction that is not prepared.
         """
@@ -176,16 +176,15 @@ class KafkaStore:
             outcome = self._finish(handle, vote) if vote.rows else Outcome.COMMITTED
             if outcome is Outcome.LOST:
                 self.journal.lose(handle)
-            # Recorded only now: a process that dies before this line leaves the vote, and the next one learns from
-            # Kafka that it is committed.
+            # Recorded only now: if this process dies before, the next one finds the vote and asks Kafka again.
             elif outcome is not Outcome.UNKNOWN:
                 self.journal.commit(handle)
             return outcome
 
     def abort(self, handle: Handle) -> None:
-        """Abort by initialising the transaction's id, which also fences a living writer.
+        """Abort a transaction by initialising its transactional id, which also fences a living writer.
 
-        A committed transaction stays.
+        Does nothing to a committed transaction.
         """
         if self.topic.find() is None:
             return
@@ -206,9 +205,9 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return every unfinished transaction of the query: those in the journal and those that Kafka lists.
+        """Return every unfinished transaction of the query, from the journal and from Kafka's own list, sorted.
 
-        Transactional ids begin with the topic's name, so those of other stores are never among them.
+        Transactional ids begin with the topic's name, so transactions of other stores are never among them.
         """
         with self.journal.explained():
             handles = self.journal.unfinished()
@@ -218,14 +217,14 @@ class KafkaStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse from now on all transactions that earlier drivers of the query begin, and stop their open ones.
+        """Refuse from now on all transactions that earlier drivers of the query begin.
 
-        Raising the epochs of their ids stops these. Raises `JobFailed` for a driver that was replaced itself.
+        Their open transactions are left to recovery. Raises `JobFailed` if a later driver has replaced this one.
         """
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set transaction.timeout.ms for later transactions, in every process that opens the store afterwards."""
+        """Set the timeout of later transactions, for this process and for those that open the store afterwards."""
         self.topic.expire_after(seconds)
 
     def unfinished(self) -> list[str]:
@@ -247,20 +246,18 @@ class KafkaStore:
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Return the offset up to which a reader at read_committed can read: the first record of the first open
-        transaction.
-        """
+        """Return the offset at which a reader at read_committed stops: where the first open transaction begins."""
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
-        """Check that the broker answers and allows transactions as long as this store's. Raises an error if not."""
-        # Checked now, because the first transaction would be refused only after the JVM has started.
+        """Raise a `LabError` if the broker does not answer, or its maximum timeout is below this store's."""
+        # Checked before the run, because the first transaction would be refused only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:
             raise too_long(self.topic.timeout, maximum)
 
     def destroy(self) -> None:
-        """Abort every unfinished transaction, no matter who wrote it, and delete the topic with its groups."""
+        """Abort every unfinished transaction of the store, whoever began it, and delete the topic with its groups."""
         if self.topic.find() is None:
             return
         for described in self.transactions():
@@ -271,10 +268,7 @@ class KafkaStore:
         return Reader(self.topic.address, self.topic.name(), isolation)
 
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
-        """Request the commit and return its outcome.
-
-        The log gives it if the coordinator no longer knows the transaction.
-        """
+        """Request the commit and return its outcome; if the coordinator has forgotten the transaction, read the log."""
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
         # The producer is compared as well: the open transaction under this name may belong to another writer, and must
@@ -290,18 +284,18 @@ class KafkaStore:
         return self._fate_in_log(Owner(str(handle), vote.producer))
 
     def _fate_in_log(self, owner: Owner) -> Outcome:
-        """Find the outcome in the log, because the id was initialised again and the coordinator has forgotten it."""
+        """Return the outcome that the log shows, for a transaction that the coordinator has forgotten."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
-        # Before the last stable offset every transaction is decided, so a row that a read_committed reader does not get
-        # there was aborted.
+        # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was
+        # aborted.
         stable = self.last_stable_offset()
         rows = self._reader(READ_UNCOMMITTED).read()
         is_aborted = any(entry.owner == owner and entry.position < stable for entry in rows)
         return Outcome.LOST if is_aborted else Outcome.UNKNOWN
 
     def _undecided(self) -> list[Entry]:
-        """Return the records beyond the last stable offset that are not aborted."""
+        """Return the records from the last stable offset on that are not aborted."""
         entries = list(self._reader(READ_UNCOMMITTED).read(self.last_stable_offset()))
         dead = {owner for owner in {entry.owner for entry in entries} if owner and self._is_aborted(owner)}
         return [entry for entry in entries if entry.owner not in dead]

@@ -1,10 +1,10 @@
-"""Run a small checkpointing job whose Kafka transactions time out, against a real broker and a real clock.
+"""Run a small checkpointing job against a real Kafka broker, to see whether its transactions time out.
 
-The job reads a replayable log, writes each interval into one transaction, pre-commits at the barrier, completes the
-checkpoint, and commits. After a failed write it restarts from its last complete checkpoint; after `ATTEMPTS` failures
-it gets a timeout that is long enough, and continues. A broker checks for expired transactions only now and then, so a
-job whose transaction is too old waits until the broker has aborted it: otherwise chance would decide the result.
-`labkit.sim.models.kafka_log.timeouts` simulates the same. The judge alone decides on the outcome.
+The job reads a replayable log, writes the records of one checkpoint interval into one transaction, pre-commits at the
+barrier, completes the checkpoint, and commits. After a failed write it restarts from its last complete checkpoint;
+after `ATTEMPTS` failures it restarts with a timeout that is long enough. A broker looks for expired transactions only
+every few seconds, so a job whose transaction is too old waits until the broker has aborted it: otherwise chance would
+decide the result. `labkit.sim.models.kafka_log.timeouts` simulates the same job.
 """
 
 import time
@@ -26,22 +26,22 @@ from labkit.stores.kafka.topic import TIMEOUT
 from labkit.stores.kafka.transaction import ABORTED, Stage
 
 LONGEST = 120.0
-"""The longest checkpoint interval that may be tried, in seconds, because a person waits for the result."""
+"""The longest checkpoint interval that a caller may try, in seconds, because a person waits for the result."""
 
 ATTEMPTS = 2
 """How often the job runs with the requested timeout before it gets a longer one."""
 
 PATIENCE = 60.0
-"""Seconds within which a broker must abort an expired transaction; by default it checks every 10 s."""
+"""Seconds within which the broker must abort an expired transaction; by default it looks for them every 10 s."""
 
 WAITS = "the job waits until Kafka looks"
-"""The words of a step in which the job waits for the broker to abort. A broker that checks often may cause none."""
+"""The words in `TimeoutTrial.steps` for a wait until the broker aborts; there is none if the broker looks often."""
 
 _LOOK = 0.1
 
 
 class Traffic(StrEnum):
-    """When records arrive between two barriers."""
+    """A pattern of the times at which records arrive between two barriers."""
 
     STEADY = "steady"
     """A record every twentieth of the interval."""
@@ -51,7 +51,7 @@ class Traffic(StrEnum):
     """Three records at nine tenths of the interval."""
 
     def moments(self, interval: float) -> list[float]:
-        """Return when the records arrive, in seconds after the barrier."""
+        """Return one number per record: the seconds from the barrier, where the interval starts, to its arrival."""
         if self is Traffic.STEADY:
             return [interval * number / 20 for number in range(20)]
         return [interval * (0.9 if self is Traffic.LATE else 0)] * 3
@@ -59,7 +59,7 @@ class Traffic(StrEnum):
 
 @dataclass
 class TimeoutTrial:
-    """The result for one kind of traffic, from the first attempt to the judge's verdict."""
+    """The events and the verdict of one job with one kind of traffic."""
 
     traffic: Traffic
     steps: list[str] = field(default_factory=list)
@@ -85,15 +85,16 @@ class TimeoutTrial:
 def try_timeouts(
     interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)
 ) -> dict[str, TimeoutTrial]:
-    """Run one checkpoint interval with every kind of traffic side by side; all times are seconds of a real clock.
+    """Run one job per kind of traffic, all at the same time, and return each kind's result by its name.
 
-    Raises `ServiceUnavailable` without a broker, or if the broker does not abort expired transactions within
-    `PATIENCE` seconds; `InvalidInput` for a timeout that the broker does not allow.
+    `interval` is the checkpoint interval and `transaction` the transaction timeout, both in seconds of real time.
+    Raises `ServiceUnavailable` without a broker, or if the broker does not abort an expired transaction within
+    `PATIENCE` seconds; `InvalidInput` for a time that is out of range.
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(
-            f"an interval of {interval:g} s: the lab waits for it in real time; choose more than 0 and at most "
-            f"{LONGEST:g} s."
+            f"a checkpoint interval of {interval:g} s: choose more than 0 and at most {LONGEST:g} s, because the lab "
+            "waits for it in real time."
         )
     if transaction <= 0:
         raise InvalidInput(f"a transaction timeout of {transaction:g} s is impossible; choose more than 0 s.")
@@ -103,7 +104,7 @@ def try_timeouts(
 
 
 class _Job:
-    """One job with one kind of traffic, on its own topic, which it deletes in the end."""
+    """One job with one kind of traffic and its own topic, which it deletes in the end; times are in seconds."""
 
     def __init__(self, folder: Path, traffic: Traffic, interval: float, transaction: float) -> None:
         self._folder, self._interval, self._transaction = folder, interval, transaction
@@ -113,10 +114,7 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until its input is committed, and return the trial with the judge's verdict.
-
-        If the requested timeout lets no checkpoint complete, a longer one replaces it.
-        """
+        """Run the job until its input is committed, finally with the timeout `TIMEOUT`, and return the trial."""
         try:
             return self._tried()
         except LabError:
@@ -146,9 +144,9 @@ class _Job:
             yield store
 
     def _epoch(self, store: KafkaStore, interval: float) -> None:
-        """Run one attempt from a barrier to the next: records, pre-commit, checkpoint, commit.
+        """Run one attempt from a barrier to the next: write the records, pre-commit, complete the checkpoint, commit.
 
-        A failed write ends the attempt.
+        A failed write ends the attempt. With an `interval` of 0 all records arrive at once.
         """
         self._attempt += 1
         self._began = time.monotonic()
@@ -173,7 +171,7 @@ class _Job:
         for number, moment in enumerate(self._moments):
             self._wait(store, handle, moment if interval else 0)
             if self._opened is None:
-                # Before the write, so that the broker's clock cannot have begun earlier.
+                # Read before the write, so that the broker cannot have started its timeout earlier.
                 self._opened = time.monotonic()
             transaction.write(Observation(number, "record", number, 0, self._attempt))
             transaction.flush()
@@ -183,7 +181,10 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait until `moment` seconds of the attempt have passed and Kafka has aborted any expired transaction."""
+        """Wait until `moment` seconds after the attempt began, and until Kafka has aborted an expired transaction.
+
+        Raises `ServiceUnavailable` if Kafka has not aborted it `PATIENCE` seconds later.
+        """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
             self._is_aborted(store, handle)
@@ -195,8 +196,8 @@ class _Job:
         while not self._is_aborted(store, handle):
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"Kafka has not aborted a transaction within {PATIENCE:g} s after its timeout of {limit}; "
-                    "check transaction.abort.timed.out.transaction.cleanup.interval.ms on the broker."
+                    f"Kafka has not aborted a transaction within {PATIENCE:g} s after its timeout of {limit}; set "
+                    "transaction.abort.timed.out.transaction.cleanup.interval.ms to less on the broker."
                 )
             time.sleep(_LOOK)
 
@@ -204,10 +205,10 @@ class _Job:
         return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
-        """Return whether the coordinator has aborted the transaction and written its marker.
+        """Return whether the coordinator has aborted the transaction and written the abort marker.
 
-        Without the marker the partition might still accept a write. The first sign of the abort is added to the trial's
-        steps.
+        Without the marker the partition might still accept a write. The first sign of the abort becomes a step of the
+        trial.
         """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:

@@ -1,9 +1,10 @@
-"""The topic of one store: its name, its broker, and the producers that write to it.
+"""The Kafka topic of one store: its name, its broker, and the producers that write to it.
 
-    topic            the name, chosen by the first writer; the topic has one partition, so that it has one order
-    timeout          how many seconds a transaction may stay open, if not as long as a broker allows
+    topic            the name, chosen by the first writer
+    timeout          how many seconds a transaction may stay open; without this file, as long as a broker allows
 
-Both files lie in the store's folder, so that every process that opens the store finds them.
+Both files lie in the store's folder, so that every process that opens the store finds them. The topic has one
+partition, so that all its records have one order.
 """
 
 import os
@@ -24,15 +25,15 @@ from labkit.stores.kafka.reader import OWNER, PARTITION, Owner
 from labkit.stores.kafka.transaction import DELIVERY, Coordinators, explained, probe
 
 TIMEOUT = 900.0
-"""The longest transaction timeout that a broker allows by default (transaction.max.timeout.ms), in seconds.
+"""The transaction timeout in seconds, unless the store sets one: the longest that a broker allows by default.
 
-A producer's own default of one minute is too short, because a driver may be down for longer. With it, recovery found
-decided transactions aborted.
+A producer's own default of one minute is too short: a driver may be down for longer, and recovery then finds decided
+transactions aborted.
 """
 
 
 class Topic:
-    """The topic of the store in a folder. Nothing is created before the first producer."""
+    """The topic of the store whose files are in `folder`. The first producer creates it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +42,7 @@ class Topic:
 
     @cached_property
     def address(self) -> str:
-        """Return the broker's address as host:port. Raises `ServiceUnavailable`."""
+        """Return the broker's address as host:port. Raises `ServiceUnavailable` if no broker is known."""
         return addresses.kafka()
 
     @cached_property
@@ -56,7 +57,7 @@ class Topic:
             raise InvalidInput(f"{path}: damaged; start the run again.") from None
 
     def expire_after(self, seconds: float) -> None:
-        """Set the transaction timeout for every process that opens the store later."""
+        """Set the transaction timeout for this process and for every process that opens the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
@@ -71,7 +72,7 @@ class Topic:
                 return None
 
     def name(self) -> str:
-        """Return the topic's name; if there is none yet, choose one."""
+        """Return the topic's name; if the store has none yet, choose one and store it."""
         if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()
@@ -80,15 +81,12 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the transactional id of a handle.
-
-        It is unique, because stores have different topics, and attempts different handles.
-        """
+        """Return the transactional id for a handle: topic and handle, because other stores may have the same handle."""
         return f"{self.name()}.{handle}"
 
     @property
     def coordinators(self) -> Coordinators:
-        """Return the connection to the broker and its transaction coordinators, opened on first use."""
+        """Return the client for requests to the broker's transaction coordinators, connected on first use."""
         if self._coordinators is None:
             self._coordinators = Coordinators(self.address)
         return self._coordinators
@@ -100,9 +98,9 @@ class Topic:
             coordinators.close()
 
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
-        """Return a producer for the topic, which is created if it is missing.
+        """Return a producer for the topic, and create the topic if it is missing.
 
-        With a transactional id, the producer is transactional and still has to be initialised; otherwise it is
+        With a transactional id the producer is transactional, and the caller has to initialise it; without one it is
         idempotent.
         """
         probe(self.address)
@@ -123,12 +121,12 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Pass a row to a producer, and return the future that holds the broker's acknowledgement."""
+        """Pass a row of the transaction `owner` to a producer; return the future of the broker's acknowledgement."""
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
     def delete(self) -> None:
-        """Delete the topic with its records, its groups and its name."""
+        """Delete the topic, its consumer groups, and the file with its name."""
         self.coordinators.delete_groups(f"{self.name()}.")
         with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
             self.coordinators.admin.delete_topics([self.name()])
@@ -137,9 +135,9 @@ class Topic:
         self._exists = False
 
     def _choose(self) -> None:
-        """Choose the topic's name: write it to a draft, then link that into place.
+        """Choose the topic's name and store it: write a temporary file and link that into place.
 
-        So one of several processes wins, and readers always find a complete file.
+        If several processes choose at once, one wins; readers always find a complete file.
         """
         durable.make_folder(self.folder)
         draft = durable.temporary(self.folder / "topic")

@@ -1,12 +1,11 @@
-"""The private names of kafka-python that the lab uses, and its direct requests to Kafka's transaction coordinator.
+"""Direct requests to Kafka's transaction coordinator, and all uses of private names of kafka-python.
 
-Another process finishes a transaction by sending EndTxn with its (transactional.id, producer id, epoch). It
-needs no producer: InitProducerId would abort the transaction that is to be committed (KIP-98). Sending the
-request ourselves takes two private names and returns the broker's own error code. The alternative, resuming a
-KafkaProducer as Flink's connector does by reflection (FlinkKafkaInternalProducer.resumeTransaction), takes
-four, waits without a limit, and merges several codes. EndTxn is sent in version 3, which kafka-python's
-producer uses (transaction version 1); that version answers a second commit under the same epoch without an
-error.
+A process can finish a transaction that another began by sending EndTxn with its transactional.id, producer id and
+epoch. It must not start a producer, because InitProducerId would abort the transaction (KIP-98). Sending the request
+ourselves needs two private names of kafka-python and returns the broker's own error code. The alternative, resuming a
+KafkaProducer as Flink's connector does by reflection (FlinkKafkaInternalProducer.resumeTransaction), needs four, waits
+without a limit, and merges several codes. EndTxn is sent in version 3, as kafka-python's producer does (transaction
+version 1); in that version a second commit under the same epoch is no error.
 """
 
 import logging
@@ -30,7 +29,7 @@ PINNED = "3.0.12"
 """The version of kafka-python whose private names this module uses; tests run them against a real broker."""
 
 PATIENCE = 30.0
-"""Seconds within which a coordinator must settle a transaction."""
+"""Seconds within which a coordinator must answer, and must have written the markers of a decision."""
 
 DELIVERY = 30
 """Seconds within which a record must be delivered (delivery.timeout.ms)."""
@@ -45,7 +44,7 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())  # important errors
 
 
 class Producer(NamedTuple):
-    """The identity of a writer at the coordinator: the producer id, and the epoch that fences all earlier ones."""
+    """The identity of a writer at the coordinator: its producer id and epoch. A higher epoch fences the lower ones."""
 
     id: int
     epoch: int
@@ -70,7 +69,10 @@ ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
 class TransactionDescription(NamedTuple):
-    """A coordinator's description of a transactional id. `started` is in seconds since 1970, 0 if nothing is open."""
+    """A coordinator's description of the transactional id `name`.
+
+    `timeout` is in seconds; `started` is in seconds since 1970, or 0 if no transaction is open.
+    """
 
     name: str
     stage: Stage
@@ -80,19 +82,19 @@ class TransactionDescription(NamedTuple):
 
 
 def check_version() -> None:
-    """Raise `ServiceUnavailable` for a version of kafka-python whose private names nobody has tried."""
+    """Raise `ServiceUnavailable` if kafka-python has another version than `PINNED`."""
     installed = version("kafka-python")
     if installed != PINNED:
         raise ServiceUnavailable(
-            f"kafka-python {installed} is installed, but the lab resumes transactions through private names of "
-            f"{PINNED}: run pip install kafka-python=={PINNED}."
+            f"kafka-python {installed} is installed, but the lab uses private functions of {PINNED}: "
+            f"run pip install kafka-python=={PINNED}."
         )
 
 
 def probe(address: str) -> None:
-    """Raise `ServiceUnavailable` at once if nothing listens at the address.
+    """Raise `ServiceUnavailable` if nothing listens at the address (host:port).
 
-    A client would try for seconds and leave a thread behind.
+    A Kafka client would try for seconds instead, and leave a thread running.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -102,33 +104,30 @@ def probe(address: str) -> None:
 
 
 def unavailable(address: str) -> ServiceUnavailable:
-    """Return the error for a broker that does not answer, with the remedy."""
+    """Return the error to raise if the broker at this address does not answer."""
     remedy = "run `labkit services status kafka`, or check LABKIT_KAFKA"
     return ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.")
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Return id and epoch of a producer.
-
-    A changed epoch (KIP-360) means that its open transaction is gone.
-    """
+    """Return a producer's id and epoch. A changed epoch means that its open transaction was aborted (KIP-360)."""
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
 
 
 def flush(writer: KafkaProducer) -> None:
-    """Wait until every record is acknowledged. Raises `KafkaTimeoutError` if that takes longer than a delivery may.
+    """Wait until the broker has answered every record. Raises `KafkaTimeoutError` after `DELIVERY` + 10 seconds.
 
-    The client's own flush waits forever for a broker that refused a record and then went away, because its
+    Without that limit, the client waits forever for a broker that refused a record and then went away, because
     records do not expire while it waits for a new producer id.
     """
     writer.flush(timeout=DELIVERY + 10)
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer, by force if it holds records that no broker accepts; return whether force was needed.
+    """Close a producer within so many seconds, by force if it holds undelivered records; return whether by force.
 
-    In that case the client's own close would raise and leave its thread behind.
+    In that case the client's own `close` raises an error and leaves its thread running.
     """
     try:
         writer.close(timeout=seconds)
@@ -139,12 +138,12 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add a group's offsets to the open transaction.
+    """Add offsets of a consumer group to the producer's open transaction. Raises `KafkaTimeoutError` after `PATIENCE`.
 
     The client's public method would wait forever for a broker that is gone.
     """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
-    # The sender sleeps until it is woken up, as the public call does.
+    # The client's sender thread sleeps until somebody wakes it, as the public method does.
     writer._sender.wakeup()  # noqa: SLF001 - no public name
     if not result.wait(timeout_ms=PATIENCE * 1000):
         raise errors.KafkaTimeoutError(f"no answer within {PATIENCE:.0f} s")
@@ -152,7 +151,7 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn an error of Kafka inside the block into one sentence: the broker does not answer, or it refused."""
+    """Turn a Kafka error in the `with` block into `ServiceUnavailable` (no answer) or `JobFailed` (a refusal)."""
     try:
         yield
     except LabError:
@@ -166,7 +165,7 @@ def explained(address: str) -> Iterator[None]:
 
 
 def open_transactions(address: str) -> list[TransactionDescription]:
-    """Return every undecided transaction of a cluster, no matter who began it, oldest first."""
+    """Return every unfinished transaction of the cluster at this address, whoever began it, oldest first."""
     coordinators = Coordinators(address)
     try:
         descriptions = [coordinators.describe(name) for name in coordinators.unfinished()]
@@ -176,7 +175,7 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """The transaction coordinators of a cluster, and direct requests to them."""
+    """A client that sends requests to the transaction coordinators of the Kafka cluster at an address (host:port)."""
 
     def __init__(self, address: str) -> None:
         check_version()
@@ -197,7 +196,7 @@ class Coordinators:
         self._admin.close()
 
     def longest_timeout(self) -> float | None:
-        """Return the broker's maximum transaction timeout in seconds; None if this user may not ask for it."""
+        """Return the broker's maximum transaction timeout in seconds; None if this user may not read it."""
         with explained(self._address), suppress(errors.AuthorizationError):
             # The configuration belongs to a broker, so the broker's number is looked up first; versions of the protocol
             # name its field differently.
@@ -209,14 +208,14 @@ class Coordinators:
         return None
 
     def delete_groups(self, prefix: str) -> None:
-        """Delete every consumer group with this prefix."""
+        """Delete every consumer group whose name begins with this prefix."""
         with explained(self._address):
             names = [group["group_id"] for group in self._admin.list_groups()]
             if matching := [name for name in names if name.startswith(prefix)]:
                 self._admin.delete_groups(matching)
 
     def describe(self, name: str) -> TransactionDescription | None:
-        """Return a transactional id's state, producer and times; None if its coordinator does not know the id."""
+        """Return the state, producer and times of a transactional id; None if its coordinator has no such id."""
 
         def ask() -> TransactionDescription | None:
             try:
@@ -231,7 +230,7 @@ class Coordinators:
             return self._patiently(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Wait until the broker has written all markers of the id's last decision, then describe the id.
+        """Wait until the broker has written all markers of a decision under the id `name`, then describe the id.
 
         Raises `ServiceUnavailable` if that takes longer than `PATIENCE` seconds.
         """
@@ -250,16 +249,14 @@ class Coordinators:
         return description
 
     def unfinished(self, prefix: str = "") -> list[str]:
-        """Return every transactional id with this prefix whose transaction is undecided, sorted."""
+        """Return every transactional id with this prefix whose transaction is unfinished, sorted."""
         with explained(self._address):
             answers = self._patiently(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
         names = (listing.transactional_id for listings in answers.values() for listing in listings)
         return sorted(name for name in names if name.startswith(prefix))
 
     def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
-        """Request a commit or an abort and return the coordinator's answer: `errors.NoError` once the decision is
-        logged.
-        """
+        """Request a commit or an abort (EndTxn); return the coordinator's error, `NoError` if it has decided so."""
         with explained(self._address):
             answer = self._ask(
                 name,
@@ -274,9 +271,9 @@ class Coordinators:
         return answer[0]
 
     def fence(self, name: str, timeout: float) -> None:
-        """Abort the open transaction of this id and raise its epoch, so that its previous writer can write no more.
+        """Abort the open transaction of the transactional id `name` and raise its epoch, which shuts out its writer.
 
-        When this returns, the abort markers are written.
+        The id gets the `timeout`, in seconds. When this returns, the abort markers are written.
         """
         with explained(self._address):
             error, _ = self._ask(
@@ -300,7 +297,7 @@ class Coordinators:
         return bool(self.group_offsets(group))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Return the committed offsets of a consumer group: for each partition the next offset to read."""
+        """Return a consumer group's committed offsets: for each partition the offset of the next record to read."""
 
         def ask() -> dict[TopicPartition, int]:
             try:
@@ -333,7 +330,7 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Return the coordinator's error code and answer, and repeat the request while it is busy or unavailable."""
+        """Send a request to the coordinator of the id `name`, repeat it while that is busy; return error and answer."""
 
         async def send() -> Any:
             node = await self._admin._find_coordinator_id(  # noqa: SLF001 - no public name
@@ -353,7 +350,7 @@ class Coordinators:
         return self._patiently(once)
 
     def _patiently(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Repeat a request while the coordinator starts, moves, or writes the markers of the id's last transaction."""
+        """Return `ask()`, repeated for up to `PATIENCE` seconds while the coordinator starts, moves or is busy."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -1,7 +1,7 @@
 """One open Kafka transaction: records are sent at once, and a pre-commit waits until the broker has acknowledged all.
 
 The broker cannot distinguish a pre-committed transaction from an open one, and aborts either after its timeout, which
-starts with the first record. This module neither commits nor aborts.
+starts with the first record. `KafkaStore` commits and aborts.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from labkit.stores.kafka.topic import Topic
 from labkit.stores.kafka.transaction import explained, flush, hang_up, producer_of
 
 CHUNK = 1_000
-"""The number of records sent before the acknowledgements of earlier ones are checked."""
+"""The number of records after which a writer checks the acknowledgements that have arrived."""
 
 
 class KafkaTransaction:
@@ -47,8 +47,7 @@ class KafkaTransaction:
         """Send one record. Raises `JobFailed` if the transaction is no longer open."""
         self._refuse_closed()
         if len(self._sent) >= CHUNK:
-            # Checked during the writes, so that a transaction that Kafka has aborted fails early and not only at the
-            # end.
+            # Checked between writes, so that a transaction that Kafka has aborted fails early.
             self._check([future for future in self._sent if future.is_done])
             self._sent = [future for future in self._sent if not future.is_done]
         with explained(self._topic.address):
@@ -57,29 +56,24 @@ class KafkaTransaction:
             except errors.KafkaError as error:
                 if type(error) not in (errors.IllegalStateError, errors.KafkaError):
                     raise
-                # The client takes no records after an error of an earlier one, whether it may raise its epoch or not.
+                # After a refused record the client accepts no more records in this transaction.
                 raise self._aborted(" ".join(str(error).split())) from error
         self._rows += 1
 
     def flush(self) -> None:
-        """Wait until the broker has everything written so far. Raises `JobFailed` if the transaction is no longer
-        open.
-        """
+        """Wait until the broker has everything written so far. Raises `JobFailed` if the transaction is not open."""
         self._refuse_closed()
         with explained(self._topic.address):
             flush(self._writer)
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Pre-commit: wait until the broker has every record, then store the vote.
-
-        Raises `JobFailed` after an abort.
-        """
+        """Pre-commit: wait until the broker has all records, then store the vote. Raises `JobFailed` after an abort."""
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
-            # Under the journal's lock: an abort before this check removes the note, and an abort after it finds a vote.
+            # Under the journal's lock: an earlier abort has deleted the file `.open`, a later one will find the vote.
             if self._journal.note(self.handle) != self._note:
-                raise self._aborted("an abort has removed its note")
+                raise self._aborted("an abort has deleted its file in the journal")
             flush(self._writer)
             self._check(self._sent)
             # The client raises its own epoch after some errors (KIP-360), which aborts the open transaction, so the
@@ -90,10 +84,7 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows.
-
-        An open transaction stays open: unlike Java's producer, kafka-python's does not abort it.
-        """
+        """Accept no more rows and close the producer; unlike Java's, that leaves an open transaction open."""
         self._is_open = False
         self.hang_up()
 
@@ -116,9 +107,7 @@ class KafkaTransaction:
 
 
 def initialise(writer: KafkaProducer, timeout: float) -> None:
-    """Obtain id and epoch for a transactional producer. Raises `InvalidInput` if its timeout exceeds the broker's
-    maximum.
-    """
+    """Initialise a transactional producer. Raises `InvalidInput` if its timeout (s) exceeds the broker's maximum."""
     try:
         writer.init_transactions()
     except errors.KafkaError as error:

@@ -1,1 +1,1 @@
-"""PostgreSQL as a store: prepared transactions, numbers that give the order of visibility, and fenced writers."""
+"""PostgreSQL as a store: tables, prepared transactions, and the connections to the server."""

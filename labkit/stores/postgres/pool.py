@@ -1,12 +1,12 @@
-"""Connections to PostgreSQL, prepared for one schema, reused within a process, and kept after a store is closed.
+"""Pools of connections to PostgreSQL, each for one schema; idle ones outlive the store that used them.
 
 Opening a connection costs the server more than a small batch, and a store is opened anew for every batch, so a process
 keeps the last few idle connections. An idle connection holds no transaction and no lock, ends with its process, and is
 closed by the server itself after a timeout.
 
-The server may close a connection at any time, so `take` replaces one that is closed, or about to be, by a new one. That
-is safe because nothing has been sent yet. A statement that was sent may have been executed, so its failure goes to the
-caller: neither the pool nor the stores send a statement twice. The pool does not depend on the tables of a store.
+The server may close a connection at any time, so `take` replaces one that is closed, or soon will be, by a new one.
+That is safe because nothing has been sent yet. A statement that was sent may have been executed, so its failure goes to
+the caller: neither the pool nor the stores send a statement twice.
 """
 
 import atexit
@@ -25,18 +25,15 @@ from labkit.host.servers import postgres_connection
 from labkit.host.servers.postgres_connection import Connection, connect, explained, redacted
 
 KEPT = 4
-"""The number of idle connections that a process keeps; a writer uses two, one of them for notes outside its
-transaction.
-"""
+"""The number of idle connections that a process keeps. A writer uses two: one has its transaction, one records it."""
 
 IDLE_SECONDS = 10.0
-"""The server closes a connection after this idle time (`idle_session_timeout`, from PostgreSQL 14)."""
+"""Seconds after which the server closes an idle connection (`idle_session_timeout`, from PostgreSQL 14)."""
 
 FRESH_SECONDS = 4.0
-"""A connection that was idle for longer than this is not reused.
+"""Seconds after which the pool does not reuse an idle connection.
 
-The server closes it at `IDLE_SECONDS`, and a busy machine may take seconds between the check of the socket and
-the statement.
+The server closes it at `IDLE_SECONDS`, and a busy machine may take seconds between the check and the statement.
 """
 
 _IDLE_TIMEOUT_SINCE = 14_00_00
@@ -45,7 +42,7 @@ Clock = Callable[[], float]
 
 
 class Idle(NamedTuple):
-    """A connection that is not in use."""
+    """An open connection that no caller uses now."""
 
     connection: Connection
     since: float
@@ -53,7 +50,7 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The connections of one store in one process. Each statement or transaction takes one and gives it back."""
+    """The connections of one store in one process. A caller takes one for a statement or transaction and returns it."""
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
         self.address = address
@@ -65,12 +62,8 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Return a connection for exclusive use until it is given back by `give`.
-
-        Its statements see the store's schema.
-        """
-        # The lock is not held while connecting, because other threads of the task must not wait for the round trip or
-        # the timeout.
+        """Return a connection with the store's schema, for the caller alone until the caller returns it by `give`."""
+        # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
         connection = self._find() or self._new()
         with self._lock:
             self._taken.append(connection)
@@ -101,19 +94,18 @@ class Pool:
         return f"{self.address}\n{self._settings().as_string()}"
 
     def _settings(self) -> sql.Composed:
-        """Return the SQL that prepares a new session. Notes outside a transaction need not wait for the disk.
+        """Return the SQL that sets schema and lock timeout of a new session, and commits that do not wait for the disk.
 
-        `begin` restores the server's setting for transactions.
+        `BEGIN` restores the server's own setting (synchronous_commit) for the transactions of a store.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Receive a connection back. One that is broken or has an open transaction is closed, which rolls that back."""
+        """Take back a connection. If it is broken or has an open transaction, close it, which rolls that back."""
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
-        # The server rolls back the open transaction of a closed connection in any state of the protocol, while
-        # statements for cleaning up could fail again.
+        # Closing always makes the server roll back, while a ROLLBACK statement could fail again.
         if not idle:
             connection.close()
         with self._lock:
@@ -123,7 +115,7 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """Lend a connection to a block, and turn its errors into sentences."""
+        """Take a connection for a `with` block; turn errors of the server in it into a `LabError` of one sentence."""
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -132,19 +124,17 @@ class Pool:
             self.give(connection)
 
     def close(self) -> None:
-        """Close the connections in use, so that the server rolls back their open transactions, and keep the idle
-        ones.
-        """
+        """Close the connections in use, which rolls back their open transactions; hand idle ones to the `Keeper`."""
         with self._lock:
             for connection in self._taken:
                 connection.close()
             while self._idle:
-                # The oldest goes first, so that the keeper closes the freshest one last when it has too many.
+                # The oldest first, because the keeper closes those first that it received first.
                 _keeper.keep(self._key(), self._idle.pop(0))
 
 
 class Keeper:
-    """The idle connections of stores that this process has closed, for the next store of the same schema."""
+    """The idle connections of stores that this process has closed, for the next store with the same schema."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []
@@ -152,9 +142,12 @@ class Keeper:
         self._lock = threading.Lock()
 
     def take(self, key: str, now: float) -> Connection | None:
-        """Return an idle connection with the settings `key` that still works, or None. It is no longer kept."""
+        """Remove and return a usable idle connection with this key (see `Pool`), or None.
+
+        `now` is the pool's clock, in seconds.
+        """
         with self._lock:
-            # The freshest is tried first, because the server is least likely to end it.
+            # The freshest first, because the server will close it last.
             for number in reversed(range(len(self._kept))):
                 if self._kept[number][0] != key:
                     continue
@@ -164,7 +157,7 @@ class Keeper:
         return None
 
     def keep(self, key: str, idle: Idle) -> None:
-        """Keep a connection, and close the oldest one if there are too many."""
+        """Keep a connection, and close the oldest one if there are more than `KEPT`."""
         with self._lock:
             self._kept.append((key, idle))
             while len(self._kept) > KEPT:
@@ -177,13 +170,13 @@ class Keeper:
                 self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
-        """Forget the parent's connections in a forked child, because using or closing them would break the parent's."""
+        """Drop the parent's connections in a forked child. Closing them here would end the parent's sessions."""
         self._inherited, self._kept = self._kept, []
         self._lock = threading.Lock()
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Return whether a connection may be reused, and close it if not.
+    """Return whether a connection may be reused at the time `now` (in seconds), and close it if not.
 
     It may not if it was idle for more than `FRESH_SECONDS`, or if the server has sent something unasked, as it does
     when it ends a connection. The check looks at the socket only, so it costs no round trip.

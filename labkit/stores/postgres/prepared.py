@@ -1,7 +1,7 @@
 """The named transactions of a PostgreSQL store: open in this process, then prepared, then finished by any process.
 
-An open transaction has a row in the table `opened`, which it deletes when it prepares. An abort deletes it as well.
-Whichever is first has decided the transaction. The module does not interpret the rows that a sink writes.
+An open transaction has a row in the table `opened`. Both prepare and abort delete that row, so only the first of them
+succeeds.
 """
 
 import time
@@ -18,14 +18,14 @@ from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.pool import Pool
 
 CHUNK = 1_000
-"""The number of rows of an open transaction that are sent together; the first row is sent alone."""
+"""The number of rows of an open transaction that are sent together; only the first row is sent alone."""
 
 ABORT_SECONDS = 10.0
-"""Seconds for which an abort waits for a writer, or for another process that finishes the same transaction."""
+"""Seconds for which an abort or commit waits for another process that is changing the same transaction."""
 
 
 class OpenTransaction:
-    """A transaction of this process, on its own connection until it is prepared."""
+    """A transaction that this process has begun; it has its own connection until it is prepared."""
 
     def __init__(self, pool: Pool, schema: str, handle: Handle, connection: Connection, number: int) -> None:
         self._pool, self._handle, self._number = pool, handle, number
@@ -34,9 +34,7 @@ class OpenTransaction:
         self._rows = Rows(str(handle))
 
     def write(self, row: Observation) -> None:
-        """Send the first row at once and later rows in chunks. Raises `JobFailed` if the transaction is no longer
-        open.
-        """
+        """Send the first row at once and later rows in chunks. Raises `JobFailed` if the transaction is not open."""
         if self._rows.keep(row) or self._connection is None:
             connection = self._open()
             with self._ending_by_error(connection):
@@ -45,7 +43,8 @@ class OpenTransaction:
     def prepare(self) -> None:
         """Run PREPARE TRANSACTION; from then on the transaction needs neither this process nor its connection.
 
-        The note on its rows is committed first, and PREPARE, which waits for the disk, makes the note durable too.
+        The rows' copy in `staged` is committed first; PREPARE, which waits for the disk, makes the copy durable too.
+        Raises `JobFailed` after an abort.
         """
         connection = self._open()
         with self._ending_by_error(connection):
@@ -53,9 +52,8 @@ class OpenTransaction:
             decide = Step(_DECIDE, {"name": str(self._handle), "number": self._number})
             prepare = Step(sql.SQL("PREPARE TRANSACTION {}").format(sql.Literal(self._gid)))
             try:
-                # Both inside the transaction: from here on it holds the lock of its line in `opened` until it is
-                # committed or rolled back. So an abort cannot remove the line, and finds a prepared transaction
-                # instead.
+                # Both inside the transaction: from here on it locks its row in `opened` until it is committed or rolled
+                # back. So an abort cannot delete the row, and finds a prepared transaction instead.
                 at_once(connection, decide, prepare)
             except errors.NotNullViolation:
                 raise self._aborted() from None
@@ -68,9 +66,9 @@ class OpenTransaction:
         return self._connection
 
     def _send(self, connection: Connection) -> None:
-        """Send the buffered rows and, outside the transaction, a note that lists them.
+        """Send the buffered rows, and copy them to the table `staged` outside of the transaction.
 
-        The note is in place before the transaction is prepared, and stays whatever becomes of the transaction.
+        So the copy exists before the transaction is prepared, and even if the transaction is rolled back.
         """
         if self._rows:
             arrays = self._rows.take()
@@ -79,7 +77,7 @@ class OpenTransaction:
 
     @contextmanager
     def _ending_by_error(self, connection: Connection) -> Iterator[None]:
-        """Close the connection after any error, so that the server rolls the transaction back."""
+        """Close the connection after an error in the `with` block, so that the server rolls the transaction back."""
         try:
             with explained(connection, self._pool.place):
                 yield
@@ -87,14 +85,14 @@ class OpenTransaction:
             self._connection = None
             connection.close()
             self._pool.give(connection)
-            # An abort ends this connection from the server's side, which looks like a lost server; the line in `opened`
+            # An abort closes this connection from the server's side, as if the server were gone; the row in `opened`
             # tells the two apart.
             if isinstance(error, ServiceUnavailable) and self._was_aborted():
                 raise self._aborted() from error
             raise
 
     def _was_aborted(self) -> bool:
-        """Return whether the connection broke because an abort ended it. False also if the server is gone."""
+        """Return whether an abort has closed the connection. False also if the server does not answer."""
         try:
             with self._pool.using() as other:
                 query = "SELECT FROM opened WHERE handle = %s AND number = %s"
@@ -110,16 +108,16 @@ _DECIDE = """
 WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
 INSERT INTO committed VALUES ((SELECT handle FROM gone))
 """
-"""Decides to prepare: deletes the row in `opened`, or fails if an abort has deleted it, because a handle is never null.
+"""Deletes the transaction's row in `opened`; fails if an abort has deleted it, because a handle must not be null.
 
-After a failure the server skips the statements that follow.
+After a failure the server skips the next statement, PREPARE TRANSACTION.
 """
 
 
 class Rows:
-    """The buffered rows of one open transaction.
+    """The buffered rows of the open transaction `name`.
 
-    The first row is sent at once, so that the transaction is really open.
+    The first row is due at once, so that the transaction is really open in the server; later rows in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -136,19 +134,19 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Return the buffered rows as parameters of the statements `INSERT` and `NOTE`, and empty the buffer."""
+        """Return name and buffered rows as parameters of the statements `INSERT` and `NOTE`, and empty the buffer."""
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
     def steps(self) -> list[Step]:
-        """Return the statements that send the buffered rows."""
+        """Return the statement that sends the buffered rows, in a list that is empty without rows; empty the buffer."""
         return [Step(names.INSERT, self.take())] if self else []
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Record this connection's server process as the writer and commit; then begin the transaction.
+    """Commit a row in `opened` that names this connection as the transaction's writer; then begin the transaction.
 
-    Returns the record's number, or None if the handle was used before, or if the server cannot prepare transactions.
+    Returns the row's number, or None if the handle was used before, or if the server cannot prepare transactions.
     Raises `JobFailed` if a later driver has taken over the query.
     """
     parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
@@ -163,9 +161,9 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Record this connection's server process as the writer and commit; then begin a transaction and insert the marker.
+    """Commit a row in `opened` that names this connection as the writer; then begin a transaction with the marker.
 
-    Returns the record's number, which is new each time even if `name` is used again. Raises `JobFailed` if the marker
+    Returns the row's number, which is new each time even if `name` is used again. Raises `JobFailed` if the marker
     already exists, or if a later driver has taken over the query.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
@@ -181,15 +179,15 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
 
 
 def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
-    """Return the steps that record the writer in a transaction of its own, and then begin the next transaction."""
+    """Return the statements that record the writer in a transaction of its own, and then begin the next one."""
     noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
     return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back after nothing was opened, and raise `JobFailed` if the reason is a later driver."""
-    # Either a step failed and the steps after it were skipped, or all succeeded and a transaction is open: ROLLBACK is
-    # right in both cases.
+    """Roll back after a transaction could not be recorded; raise `JobFailed` if a later driver is the reason."""
+    # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
+    # is right in both cases.
     connection.execute("ROLLBACK")
     later = "SELECT FROM epochs WHERE query = %s AND incarnation > %s"
     if connection.execute(later, [handle.query, handle.incarnation]).rowcount:
@@ -212,26 +210,26 @@ INSERT INTO opened (handle) SELECT %(name)s
 WHERE NOT EXISTS (SELECT FROM epoch WHERE incarnation > %(incarnation)s)
 ON CONFLICT (handle) DO UPDATE SET pid = excluded.pid, started = excluded.started, number = DEFAULT RETURNING number
 """
-"""`_OPEN` and `_OPEN_ATOMIC` lock the query's row of `epochs` until the note is written.
+"""`_OPEN` and `_OPEN_ATOMIC` lock the query's row of `epochs` until the row in `opened` is committed.
 
-So a fence, which changes that row, finds everything that was begun before it.
+So `fence`, which changes the row of `epochs`, finds in `opened` everything that was begun before it.
 """
 
 SEAL = """
 WITH gone AS (DELETE FROM opened WHERE handle = %(name)s AND number = %(number)s RETURNING handle)
 INSERT INTO visible (handle) VALUES ((SELECT handle FROM gone))
 """
-"""The last step of a single writer's transaction.
+"""The last statement of a single writer's transaction (`Atomic`).
 
-Like `_DECIDE` it fails if its row in `opened` is gone: it was fenced.
+Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later driver has fenced the writer.
 """
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
-    """Commit a prepared transaction under a new number, which gives its place in the order of visibility.
+    """Commit a prepared transaction, and number it in `visible`, which gives its place in the order of visibility.
 
-    Returns False if there is no such prepared transaction. Takes the lock under which a store's transactions become
-    visible and keeps it, so `let_go` must follow.
+    Returns False if there is no such prepared transaction. Takes the advisory lock under which a store's transactions
+    become visible and keeps it, so the caller must call `let_go` afterwards.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
@@ -240,7 +238,7 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
-    """Release the lock of `finish` if it is held, and remove the notes on the rows of a committed transaction."""
+    """Release the lock that `finish` has taken, and delete a committed transaction's rows from `staged`."""
     if not connection.closed:
         connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
 
@@ -257,16 +255,16 @@ WHERE EXISTS (
 )
 ON CONFLICT (handle) DO UPDATE SET number = excluded.number RETURNING number
 """
-"""Numbers a transaction if it is prepared. It queries the function pg_prepared_xact() instead of its view.
+"""Numbers a transaction if it is prepared.
 
-Planning the view's joins would take longer than all the rest.
+Queries the function pg_prepared_xact() and not its view: planning the view's joins would take most of the time.
 """
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """Run COMMIT PREPARED or ROLLBACK PREPARED, waiting while another process does the same.
+    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb` is the first word); return False without such a transaction.
 
-    Returns False if there is no such transaction.
+    Waits for up to `ABORT_SECONDS` while another process finishes the same transaction.
     """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
@@ -284,31 +282,34 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
-    """Run ROLLBACK PREPARED; for an open transaction, end its writer's connection, which releases its locks."""
+    """Abort a transaction: run ROLLBACK PREPARED, or if it is still open, close its writer's connection.
+
+    Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
+    """
     end = time.monotonic() + ABORT_SECONDS
     while not (_end(connection, "ROLLBACK", names.gid_of(schema, handle)) or _end_open(connection, str(handle))):
         if time.monotonic() > end:
             raise JobFailed(
-                f"The transaction {handle} could neither be rolled back nor could its connection be ended; see "
-                "pg_locks."
+                f"PostgreSQL could not abort the transaction {handle} within {ABORT_SECONDS:.0f} s; see pg_locks for "
+                "the process that holds it."
             )
         time.sleep(0.01)
     forget_opened(connection, str(handle))
-    # If a commit came first, the process that committed removes the note.
+    # If the transaction is committed, the process that committed it deletes these rows.
     unless = "DELETE FROM staged WHERE handle = %s AND handle NOT IN (SELECT handle FROM committed)"
     connection.execute(unless, [str(handle)])
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Delete an open transaction's row in `opened` and end its connection.
+    """Delete an open transaction's row in `opened` and close its writer's connection.
 
-    Returns False if its writer is about to prepare.
+    Returns False, and does neither, if the writer is about to prepare.
     """
     try:
         with connection.transaction():
             connection.execute(
-                # The writer holds this row from its vote on, also while it is prepared, so waiting for it could last
-                # for ever. The caller tries ROLLBACK PREPARED again instead.
+                # NOWAIT, because from `_DECIDE` on the transaction holds this row's lock, even while it is prepared;
+                # the caller tries ROLLBACK PREPARED again instead.
                 "SELECT FROM opened WHERE handle = %s FOR UPDATE NOWAIT",
                 [name],
             )
@@ -322,9 +323,9 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process of a writer and wait until it is gone, unless another process has its number by now.
+    """End the server process of a writer's connection and wait up to 5 s for that; `writer` is its pid and start time.
 
-    `writer` is the process's number and its start time.
+    The start time keeps a later process with the same pid alive.
     """
     connection.execute(_TERMINATE, list(writer))
 
@@ -336,15 +337,14 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete an open transaction's row in `opened`. Returns False if there was none, or none with this number."""
+    """Delete the transaction's row in `opened`, if it has this number; return whether a row was deleted."""
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0
 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
     """Yield every open or prepared transaction of the store."""
-    # The view lists the transactions of all databases of the server; this connection cannot finish those of another
-    # database.
+    # The view lists the transactions of all databases of the server, but a connection can finish only its own.
     query = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
     gids = [str(gid) for (gid,) in connection.execute(query, [names.prefix_of(schema)])]
     yield from names.handles_in(schema, gids)

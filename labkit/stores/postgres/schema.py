@@ -1,6 +1,6 @@
-"""The tables of a PostgreSQL store, its names in the server, and its encoding of rows.
+"""The tables and statements of a PostgreSQL store, its names in the server, and its encoding of rows.
 
-Every store has its own schema, so that many runs share a database. The module builds statements and never sends one.
+Every store has its own schema, so that many runs can share a database. The module sends no statement.
 """
 
 import hashlib
@@ -21,14 +21,17 @@ GID_BYTES = 199
 """The longest name of a prepared transaction in bytes (GIDSIZE in PostgreSQL's access/xact.h, minus its terminator)."""
 
 TABLES = files("labkit.stores.postgres").joinpath("tables.sql").read_text(encoding="utf-8")
-"""A sink writes `rows` and `totals`; a trigger logs every total in `changes`, within the same transaction.
+"""The statements that create the tables of a store.
 
-`visible` numbers the transactions in the order in which they became visible; rows that were visible at once
-carry their number themselves. `committed` holds the handle of every committed transaction, written inside that
-transaction. `opened` and `staged` record which open and prepared transactions exist and what they hide, because
-nobody can look into them. `staged` stores rows column by column, as the arrays in which they were sent; readers
-unpack them. `at` is the server's clock: for rows and changes that are visible at once and for `visible`, it is
-read under the lock right before the commit; for rows inside a transaction, it is the time of writing.
+| table             | content |
+| `rows`, `totals`  | what a sink writes: rows, and values by key |
+| `changes`         | every value that `totals` has had; a trigger writes it in the same transaction |
+| `visible`         | the transactions, numbered in the order of visibility; other rows carry their number themselves |
+| `committed`       | the handle of every committed transaction, written inside that transaction |
+| `opened`          | the open transactions with their writers |
+| `staged`          | copies of the rows in transactions, which nobody else can read; one array per column |
+
+`at` is the server's clock, read under the lock right before the commit, or for rows in a transaction when written.
 """
 
 HISTORY = """
@@ -47,7 +50,8 @@ SELECT "offset", key, value, batch, attempt, extract(epoch FROM shown), extract(
   UNION ALL SELECT number, 0, "offset", key, value, batch, attempt, at, NULL FROM changes
 ) AS seen ORDER BY number NULLS LAST, id
 """
-"""The query for the history with two times per row: when it became visible, and when a transaction wrote it."""
+"""The query for the history with two times per row, in seconds since 1970: when it became visible, and when a
+transaction wrote it (null without a transaction)."""
 WAITING = """
 SELECT hidden."offset", hidden.key, hidden.value, hidden.batch, hidden.attempt, extract(epoch FROM at)
 FROM staged JOIN pg_prepared_xacts ON gid = %s || handle, unnest(
@@ -90,14 +94,14 @@ ON CONFLICT (query) DO UPDATE SET incarnation = excluded.incarnation WHERE epoch
 """
 
 ATOMIC = "atomic "
-"""The prefix in the name of a single writer's transaction; no name of a prepared transaction (gid) begins with it."""
+"""The prefix of the names in `opened` of transactions with a batch marker, which are never prepared."""
 
 MARK = "labkit: "
-"""The prefix of the comment on every schema of the lab; the store's location follows it."""
+"""The first word of the comment on every schema that the lab creates; the store's location follows it."""
 
 
 def schema_of(location: Path) -> str:
-    """Return a store's schema: a bare name is the schema itself, any other path becomes a name with its digest."""
+    """Return the schema of the store at a location: a bare name itself; for any other path `labkit_` and a hash."""
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
     return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
@@ -110,27 +114,24 @@ def lock_of(schema: str) -> int:
 
 
 def prefix_of(schema: str) -> str:
-    """Return the prefix of a store's names of prepared transactions (gids), which are unique in a whole server."""
+    """Return the prefix of the gids of a store, because gids must be unique in the whole server."""
     return f"labkit:{schema}:"
 
 
 def gid_of(schema: str, handle: Handle) -> str:
-    """Return the full name (gid) of a prepared transaction. Raises `InvalidInput` if it is too long.
-
-    It is never shortened, so that no two handles share one.
-    """
+    """Return the name (gid) of a prepared transaction. Raises `InvalidInput` if it is longer than `GID_BYTES`."""
     gid = f"{prefix_of(schema)}{handle}"
     # A shortened name could equal that of another transaction, which would then be committed or aborted by mistake.
     if len(gid.encode()) > GID_BYTES:
         raise InvalidInput(
-            f"{gid[:60]}...: PostgreSQL allows names of transactions of at most {GID_BYTES} bytes; give the "
+            f"{gid[:60]}...: PostgreSQL allows names of prepared transactions of at most {GID_BYTES} bytes; give the "
             "query a shorter name."
         )
     return gid
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """Yield the handles of those gids that belong to this store, and skip all others."""
+    """Yield the handle in each gid that belongs to the store with this schema; skip all other gids."""
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):
@@ -147,11 +148,8 @@ def creation(schema: str, location: Path) -> sql.Composed:
     return sql.SQL(statements).format(name, name, sql.Literal(f"{MARK}{location.absolute()}"), name)
 
 
-# PostgreSQL's text cannot contain the character 0, so it is written as \0, and a backslash as two.
-
-
 def key_to_text(key: str) -> str:
-    """Encode a key as text that PostgreSQL can store, which excludes the character 0; `key_from_text` decodes it."""
+    r"""Encode a key as text without the character 0, which PostgreSQL cannot store: \0 for it, \\ for a backslash."""
     return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
 
 

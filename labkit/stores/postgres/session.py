@@ -1,7 +1,4 @@
-"""A connection to PostgreSQL for statements that a person types; errors are answers too, not exceptions.
-
-The module serves people who want to look at a server in ways that a store's code never does. It retries nothing.
-"""
+"""A connection to PostgreSQL for statements that a learner types in a notebook; errors are returned as answers."""
 
 import re
 from collections.abc import Sequence
@@ -14,13 +11,13 @@ from labkit.core.errors import ServiceUnavailable
 from labkit.host.servers.postgres_connection import Row, connect, redacted
 
 LOCK_SECONDS = 5
-"""Seconds for which a statement waits for a lock, unless SET lock_timeout changes it; then nobody waits forever."""
+"""Seconds for which a statement waits for a lock, unless the learner changes that with SET lock_timeout."""
 
 _PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+('(?:[^']|'')+')", re.IGNORECASE)
 
 
 class Answer(NamedTuple):
-    """The server's answer to one statement: its message or error message, and rows if there are any."""
+    """The server's answer to one statement: its message or error message, the names of columns, and rows."""
 
     message: str
     names: Sequence[str] = ()
@@ -30,7 +27,7 @@ class Answer(NamedTuple):
 
 
 class SqlConnection:
-    """One connection that sends a person's statements to the server unchanged, in its own schema."""
+    """One connection that sends a learner's statements to the server unchanged; `schema` is created for it."""
 
     def __init__(self, address: str, schema: str) -> None:
         self._place = redacted(address)
@@ -42,7 +39,10 @@ class SqlConnection:
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
-        """Send one statement and return the answer. Raises `ServiceUnavailable` if `close` was called before."""
+        """Send one statement and return the answer, also if it is an error.
+
+        Raises `ServiceUnavailable` if `close` was called before.
+        """
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
         # The name is recorded before the statement is sent, because a connection that breaks on the way back may still
@@ -58,5 +58,5 @@ class SqlConnection:
         return Answer(cursor.statusmessage or "", names, cursor.fetchall() if names else ())
 
     def close(self) -> None:
-        """Close the connection, as the death of this process would: the server rolls back whatever is not prepared."""
+        """Close the connection; the server rolls back its open transaction, as if this process had died."""
         self._connection.close()

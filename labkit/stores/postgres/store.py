@@ -1,16 +1,14 @@
 """PostgreSQL as a store: rows, totals by key, and two-phase commit with PREPARE TRANSACTION.
 
-A prepared transaction outlives its writer and never expires; any process finishes it by its gid. An open transaction
-ends with its writer's connection. Nobody can look into either, so notes outside of them record their contents (tables
-`opened` and `staged`) for `prepared` and `hidden`. Whether a transaction exists is decided by the server's own list,
-and by the handle inside each transaction.
+A prepared transaction outlives its writer and never expires; any process can finish it by its gid. An open transaction
+ends with its writer's connection. Nobody can read the rows in either, so the tables `opened` and `staged`, written
+outside of them, list the transactions and their rows for `prepared` and `hidden`. Whether a transaction is prepared
+only the server's own list decides, and whether it is committed only the handle that it has written itself.
 
 Order of visibility: a number drawn at an insert is not enough, since a prepared transaction becomes visible long after
-its insert, and commit timestamps follow a clock that may be set back. So everything in a store becomes visible under
-one advisory lock, taken before a number is drawn and released after the commit is visible: numbers rise with
-visibility. A transaction that somebody commits by hand has no number and counts as the last.
-
-Nothing that another process needs is kept in memory.
+its insert, and commit timestamps follow a clock that may be set back. So a store makes everything visible under one
+advisory lock, which it takes before it draws a number and releases after the commit: numbers rise with visibility. A
+transaction that somebody commits by hand has no number and counts as the last.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -48,9 +46,7 @@ DISABLED = (
 
 
 class PostgresStore:
-    """A store that is Appendable, Keyed, Atomic, Transactional and Fencing, in a schema that the first write
-    creates.
-    """
+    """A store that is Appendable, Keyed, Atomic, Transactional and Fencing. The first write creates its schema."""
 
     def __init__(self, location: Path) -> None:
         self.location = location
@@ -59,12 +55,12 @@ class PostgresStore:
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row, and every value of a key, in the order of visibility."""
+        """Yield every row that became visible, and every value of a key, in the order of visibility."""
         for offset, key, value, batch, attempt in self._read(names.HISTORY):
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with the server's times, read under the lock right before each commit."""
+        """Yield the history with times by the server's clock, each read right before the commit."""
         if not self._notes_moments():
             tell(Shown())
             yield from self.history()
@@ -79,7 +75,7 @@ class PostgresStore:
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions with the times at which they were sent, right before PREPARE."""
+        """Yield the rows of prepared transactions, each with the time at which its writer sent it."""
         prefix = names.prefix_of(self.schema)
         for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
             offset, key, value, batch, attempt = row
@@ -114,9 +110,10 @@ class PostgresStore:
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open one real transaction with the rows and the marker; it ends with the writer's connection.
+        """Open a transaction with a batch's marker, and yield a function that writes one row into it.
 
-        Raises `JobFailed` if the marker already exists, or if a later driver has fenced this one.
+        If the writer dies inside the `with` block, the server rolls back. Raises `JobFailed` if the marker already
+        exists, or if a later driver has fenced this one.
         """
         name = names.ATOMIC + str(handle)
         with self._writing() as connection:
@@ -132,18 +129,14 @@ class PostgresStore:
             except BaseException as error:
                 with suppress(psycopg.Error):
                     connection.execute("ROLLBACK")
-                    # Only the line of this particular begin is removed, because another process may have begun the same
-                    # name again under another number.
+                    # Only the row with this number, because another process may have begun under the same name.
                     prepared.forget_opened(connection, name, number)
                 if isinstance(error, errors.NotNullViolation):
                     raise fenced(handle.query, handle.incarnation) from None
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction.
-
-        Raises `JobFailed` for a handle that was used before, or if a later driver has taken over.
-        """
+        """Open a transaction. Raises `JobFailed` if the handle was used before, or if a later driver has fenced it."""
         pool = self._ready()
         connection = pool.take()
         try:
@@ -158,9 +151,7 @@ class PostgresStore:
         return prepared.OpenTransaction(pool, self.schema, handle, connection, number)
 
     def commit(self, handle: Handle) -> None:
-        """Run COMMIT PREPARED from any process. Raises `JobFailed` if the transaction is neither prepared nor
-        committed.
-        """
+        """Run COMMIT PREPARED. Raises `JobFailed` if the transaction is neither prepared nor committed."""
         refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
@@ -171,12 +162,11 @@ class PostgresStore:
                 if not done and connection.execute(carried, [str(handle)]).rowcount == 0:
                     raise refusal
             finally:
-                # The lock is released only after the commit is visible or has failed, because a number that is drawn
-                # later must belong to rows that appear later.
+                # Released only after the commit is visible or has failed: a later number means rows visible later.
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
-        """Run ROLLBACK PREPARED; for an open transaction, end the writer's connection."""
+        """Run ROLLBACK PREPARED, or if the transaction is still open, close its writer's connection."""
         if self._is_there():
             with self._pool.using() as connection:
                 prepared.drop(connection, self.schema, handle)
@@ -187,32 +177,29 @@ class PostgresStore:
             return []
         with self._pool.using() as connection:
             self._refuse_disabled(connection)
-            # A prepared transaction is in both lists, because the deletion of its own line in `opened` is not visible
-            # yet. So the names are collected in a set first.
+            # A set, because a prepared transaction is in both lists: nobody sees yet that it deleted its row in
+            # `opened`.
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
         """Refuse earlier drivers of the query from now on, and end their open single-writer transactions.
 
-        Recovery finishes their two-phase transactions, open or prepared. Raises `JobFailed` for a driver that was
-        itself replaced.
+        Their two-phase transactions, open or prepared, are left to recovery. Raises `JobFailed` if a later driver has
+        replaced this one.
         """
         with self._writing() as connection:
             with transaction(connection):
                 if connection.execute(names.FENCE, [query, incarnation]).rowcount == 0:
                     raise fenced(query, incarnation)
-            # A transaction with a marker is useless without its writer, so it is ended here and not left to recovery:
-            # it holds the marker's row, for which the replay of its batch would wait.
+            # Recovery does not know transactions with a marker, and each locks its marker's row, for which the replay
+            # of its batch would wait.
             for name, pid, started in connection.execute("SELECT handle, pid, started FROM opened").fetchall():
                 if _is_atomic_of(str(name), query, incarnation):
                     prepared.terminate(connection, [pid, started])
                     prepared.forget_opened(connection, str(name))
 
     def check(self, capability: str) -> None:
-        """Check that the server answers, lets this user create a schema, and supports the capability.
-
-        Raises an error if not.
-        """
+        """Raise a `LabError` unless the server answers, lets this user create a schema, and supports the capability."""
         with self._pool.using() as connection:
             _exists(connection, self.schema)
             if capability == "Transactional":
@@ -223,7 +210,7 @@ class PostgresStore:
                 raise InvalidInput(f"PostgreSQL at {self._place}: the user {user} may not write there; {RIGHTS}.")
 
     def destroy(self) -> None:
-        """Roll back every transaction of the store and drop its schema, no matter who wrote to it."""
+        """Roll back every transaction of the store, whoever began it, and drop its schema."""
         if not self._is_there():
             return
         with self._pool.using() as connection:
@@ -256,12 +243,11 @@ class PostgresStore:
         return self._has_schema
 
     def _ready(self) -> Pool:
-        """Create the schema if it is missing, and return the pool. Several writers may do this at once."""
+        """Create the schema if it is missing, and return the pool of connections. Several writers may do so at once."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
-                # The check outside of the lock was only a guess: a process that waited for the lock finds the schema
-                # that the holder has created.
+                # Checked again under the lock: another process may have created the schema in the meantime.
                 if not _exists(connection, self.schema):
                     connection.execute(names.creation(self.schema, self.location))
             self._has_schema = True
@@ -273,13 +259,13 @@ class PostgresStore:
             yield connection
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
-        """Commit rows under a lock that outlasts the commit, so that they become visible in the order of numbers."""
+        """Insert and commit rows under the store's advisory lock, so that numbers rise in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._writing() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
     def _seal(self, connection: Connection, rows: Rows, parameters: dict[str, str | int]) -> None:
-        """Commit a single writer's transaction under the lock that gives visible rows their order."""
+        """Send the remaining rows of a transaction with a marker, and commit it under the store's advisory lock."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, parameters), Step("COMMIT"))
 
@@ -289,11 +275,11 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drop the stores of runs whose folders are gone and return their schemas.
+    """Drop the stores whose run's directory no longer exists, and return the names of their schemas.
 
-    Use it only on a server of the lab's own.
+    Call it only for a server that the lab has started itself.
     """
-    # A schema that exists on every server, because the pool needs one, and none of the lab's may exist.
+    # The pool needs the name of a schema that exists, and pg_catalog exists on every server.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
     with closing(pool), pool.using() as connection:
         commented = (
@@ -310,13 +296,11 @@ def sweep() -> list[str]:
 
 
 def _exists(connection: Connection, schema: str) -> bool:
-    """Return whether the schema exists and belongs to the lab. Raises `InvalidInput` for one that somebody else
-    created.
-    """
+    """Return whether the schema exists. Raises `InvalidInput` if it exists and the lab did not create it."""
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
-        raise InvalidInput(f"The lab did not create the schema {schema}; choose another location.")
+        raise InvalidInput(f"The schema {schema} exists, but the lab did not create it; choose another location.")
     return row is not None
 
 
@@ -325,7 +309,7 @@ def _seconds(moment: Any) -> float | None:
 
 
 def _is_atomic_of(name: str, query: str, before: int) -> bool:
-    """Return whether a name is that of a single-writer transaction of this query by an incarnation before `before`."""
+    """Return whether a name in `opened` is a transaction with a marker of this query, by a driver before `before`."""
     if not name.startswith(names.ATOMIC):
         return False
     handle = Handle.parse(name.removeprefix(names.ATOMIC))
