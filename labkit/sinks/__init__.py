@@ -1,7 +1,6 @@
 """Sink strategies that write to any store: one module per strategy. Their facts are in `labkit.core.strategies`.
 
-Nothing here imports Spark; the same strategies serve the Data Source adapter, the foreachBatch adapter, and plain
-tests.
+The same strategies serve the two adapters for Spark (a Data Source, and foreachBatch) and tests without Spark.
 """
 
 from importlib import import_module
@@ -22,7 +21,7 @@ SINKS: dict[Strategy, SinkClass] = {strategy: import_module(f"{__name__}.{strate
 
 
 def check_capability(strategy: Strategy, store: str) -> None:
-    """Raise `InvalidInput`, naming the missing capability, if the store cannot support the strategy."""
+    """Raise `InvalidInput` if this store, a key of `STORES`, lacks the capability that the strategy needs."""
     needed = strategy.facts.needs
     if needed not in capabilities(store):
         able = ", ".join(name for name in STORES if needed in capabilities(name))
@@ -41,9 +40,10 @@ def coordinate(
     log: Path,
     reach: Reach = pass_by,
 ) -> Coordinator:
-    """Open the store and return the coordinator that commits one query's batches in this process.
+    """Open a store and return the coordinator that commits the batches of `query` through a sink of this strategy.
 
-    Raises `InvalidInput`.
+    `store` is a key of `STORES` and `location` its path; `incarnation` numbers the query's drivers, from 1; `log` is
+    the sink's own directory; `reach` is called at each failpoint. Raises `InvalidInput` as `check_capability` does.
     """
     check_capability(strategy, store)
     sink = SINKS[strategy](open_store(store, location), query, incarnation, log, reach)

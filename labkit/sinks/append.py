@@ -1,7 +1,6 @@
 """Append: every row is written at once and stays, so a repeated batch is written again.
 
-Most hand-written sinks work this way, with or without printing the batch id. The sink never reads the rows in the
-store.
+Most hand-written sinks work this way. The sink never reads the rows in the store.
 """
 
 from collections.abc import Iterator
@@ -15,10 +14,7 @@ class AppendSink(Sink[Appendable]):
     """A sink whose rows become visible while the task writes; there is no commit."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Append every row, the first one separately because a failpoint follows it.
-
-        Returns None: nothing is left to commit.
-        """
+        """Append every row, which makes it visible at once; return None: nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch)):
             self.store.append(*some)
         return None

@@ -1,8 +1,8 @@
 """Batch marker: the rows of a batch and (query, batch) in one transaction; a batch whose marker exists is skipped.
 
-One transaction needs one writer, so tasks hand their rows to the driver, which suits small results only. The
-marker names the query, because batch ids start again at 0 in a fresh checkpoint, and a marker without the query
-would skip new data.
+One transaction needs one writer, so tasks send their rows to the driver, which suits small results only. The marker
+names the query, because batch ids start again at 0 with a new checkpoint, and a marker without the query would make the
+sink skip new data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,20 +26,18 @@ class BatchMarkerSink(Sink[Atomic]):
 
     @contextmanager
     def gathered(self, batch: int, votes: Sequence[Vote]) -> Iterator[None]:
-        """Write all rows and the batch's marker in one transaction, which commits when the block ends."""
-        # A batch without rows sets no marker: there is nothing that a replay could
-        # write twice.
+        """Write all rows and the batch's marker in one transaction, which commits when the `with` block ends."""
+        # A batch without rows sets no marker, because a replay has nothing to write twice.
         if not votes or self.store.has_marker(self.query, batch):
             yield
             return
-        # The driver is the one writer, so partition and attempt say nothing here.
+        # The driver is the only writer, so partition and attempt are always 0.
         name = Handle(self.query, batch, 0, self.incarnation, 0)
         with self.store.transaction(name) as write:
             for vote in votes[:-1]:
                 for row in vote.rows:
                     write(row)
-            # Only the last participant's rows pass the failpoint in the middle of the
-            # write, so that all others have been written by then.
+            # Only in the last task's rows, so that the crash comes when those of all other tasks are written.
             for row in announce_first_write(votes[-1].rows, self.reach, batch):
                 write(row)
             yield

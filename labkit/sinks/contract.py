@@ -1,8 +1,8 @@
-"""The contract of a sink strategy: pre-commit in a task, commit on the driver, resolve what a crash left behind.
+"""The base classes of sinks: a sink pre-commits in a task, commits on the driver, and recovers after a crash.
 
 The names are Flink's (TwoPhaseCommitSinkFunction: begin, preCommit, commit, abort, recoverAndCommit, recoverAndAbort).
-A strategy uses its store's protocol. It knows neither Spark nor checkpoints, and the commit order belongs to
-`labkit.sinks.coordinator`.
+A sink uses one protocol of its store, and knows neither Spark nor checkpoints; `labkit.sinks.coordinator` decides when
+it commits.
 """
 
 from abc import ABC, abstractmethod
@@ -42,9 +42,9 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One step of recovery: how to finish or drop one undecided transaction or log, and the sentence that reports it.
+    """One step of recovery, which commits or aborts one transaction or log, and the sentence that reports it.
 
-    `carry_out` returns None, or another sentence if the step can never succeed because a store broke its promise.
+    `carry_out` does it and returns None, or another sentence to report if the store has lost the transaction's rows.
     """
 
     sentence: str
@@ -53,9 +53,10 @@ class Resolution(NamedTuple):
 
 @dataclass
 class Sink(ABC, Generic[StoreT]):
-    """Base class of the sinks: one strategy, writing one query to one store.
+    """Base class of the sinks: a sink writes the rows of one query to one store by one strategy.
 
-    `log` is the sink's own folder beside the engine's checkpoint; `incarnation` numbers the query's drivers.
+    `log` is the sink's own directory in the checkpoint; `incarnation` numbers the query's drivers. The sink calls
+    `reach` at each failpoint, where a crash test may kill the process.
     """
 
     store: StoreT
@@ -69,59 +70,55 @@ class Sink(ABC, Generic[StoreT]):
 
     @abstractmethod
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write one task's rows without committing them, and return its vote; None if nothing is left to commit.
-
-        This runs in the task.
-        """
+        """Write one task's rows, in that task, and return its vote; None if nothing is left to commit on the driver."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
-        """Return a block around the commit.
+        """Return a context manager that the driver enters when all votes are in, and leaves before it calls `commit`.
 
-        In it, batch_marker keeps its one transaction open; other sinks do nothing.
+        batch_marker writes all rows on entry and commits them on exit; other sinks do nothing.
         """
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Make the batch visible. This runs on the driver; strategies whose rows are visible already do nothing."""
+        """Make the rows of a batch visible. The driver calls this; sinks whose rows are visible already do nothing."""
 
     def drop_earlier(self, handle: Handle) -> None:
-        """Abort what earlier attempts of the same task left open or prepared; call this before an attempt begins.
+        """Abort the transactions that earlier attempts of the same task left open or prepared.
 
-        A dead executor leaves such transactions behind, and they may hold locks that this attempt would wait for.
+        The task calls this first, because transactions of a dead executor may hold locks for which it would wait.
         """
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort the transactions of attempts without a vote, in this batch and earlier ones.
+        """Abort the transactions of task attempts without a vote, in this batch and earlier ones.
 
-        Call this once all votes are in.
+        The driver calls this when all votes of the batch are in.
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return a restarted driver's steps before it replays: finish decided batches, abort everything else.
+        """Return the steps of recovery, for a new driver to carry out: finish decided batches, abort everything else.
 
-        `decided` are the decided batches, each with its votes.
+        `decided` lists the decided batches, each with its votes.
         """
         return []
 
 
 SinkClass = type[Sink[Any]]
-"""The type of `SINK`, by which `labkit.sinks` finds the sink in a strategy's module.
+"""The type of the variable `SINK`, in which each strategy's module names its sink class.
 
-Assigning a class that lacks an abstract method to such a name is a type error.
+mypy then reports a class that lacks an abstract method.
 """
 
 
 class DeferredSink(Sink[StoreT]):
-    """A strategy whose rows stay invisible until the coordinator commits: the write-ahead log and two-phase commit."""
+    """Base class of the sinks whose rows stay invisible until the commit: write-ahead log and two-phase commit."""
 
     @abstractmethod
     def begin(self, handle: Handle) -> Transaction:
         """Open the transaction or log for the rows of one task."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Write all rows, then seal them. A task without rows does not participate."""
-        # Opening a transaction for a task that has nothing to write would cost a vote
-        # and a commit, and give a participant that nobody can see.
+        """Write all rows into a transaction or log, prepare it, and return the vote; None for a task without rows."""
+        # A transaction without rows would cost a vote and a commit for nothing.
         first = next(rows, None)
         if first is None:
             return None
@@ -133,13 +130,13 @@ class DeferredSink(Sink[StoreT]):
         return Vote(handle)
 
     def announced(self, rows: Iterable[Observation], batch: int) -> Iterator[Observation]:
-        """Yield the rows, and pass the failpoint in the middle of a write after the first row is written."""
+        """Yield the rows, and reach the failpoint `MID_WRITE` after the first row is written."""
         return announce_first_write(rows, self.reach, batch)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Yield the first half of the items, pass the failpoint in the middle of a commit, then yield the second half.
+        """Yield the first half of the items, reach the failpoint `MID_COMMIT`, then yield the second half.
 
-        With a single item there is no middle, so the failpoint is not passed.
+        A single item is yielded without the failpoint.
         """
         half = len(items) // 2
         if half:
@@ -149,14 +146,14 @@ class DeferredSink(Sink[StoreT]):
 
 
 CHUNK = 1_000
-"""The number of rows that are written together if a reader cannot see the difference."""
+"""The number of rows that a sink passes to its store in one call."""
 
 
 def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
-    """Yield the rows in lists, for a consumer that writes each list before it asks for the next.
+    """Yield the rows in lists of at most `CHUNK`, for a caller that writes each list before it asks for the next.
 
-    The first row comes alone, because a failpoint follows it; later lists have at most `CHUNK` rows. Rows for which
-    `distinct` returns the same value are never in one list.
+    The first list has one row, because a failpoint follows it. No list has two rows for which `distinct` returns the
+    same value.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}
@@ -170,9 +167,9 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
 
 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
-    """Yield the rows, and pass the failpoint "in the middle of a write" once the consumer has written the first one.
+    """Yield the rows, and reach the failpoint `MID_WRITE` when the caller has written the first one.
 
-    The consumer writes each row before it asks for the next, so when it asks for the second, the first is written.
+    The caller writes each row before it asks for the next, so when it asks for the second, the first is written.
     """
     rest = iter(rows)
     for first in islice(rest, 1):

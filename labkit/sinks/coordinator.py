@@ -1,9 +1,9 @@
-"""The two commit orders: which record decides that a batch counts, and how a restarted driver proceeds.
+"""The coordinator of a sink on the driver, for each of the two commit orders, and its recovery after a crash.
 
 Engine order is Spark's: the sink commits, then the engine writes `commits/N`. Decision order is Flink's
-(CheckpointCoordinator, CommitterOperator): the coordinator stores the handles of a batch, `commits/N` is the decision,
+(CheckpointCoordinator, CommitterOperator): the coordinator stores the votes of a batch, `commits/N` is the decision,
 and then every batch up to N commits on a notification that may be late or lost. The coordinator works with any store
-and strategy, and kills nothing.
+and strategy.
 """
 
 import json
@@ -20,7 +20,7 @@ from labkit.stores.contract import Fencing
 
 
 class HandleLog:
-    """Files with the votes of each batch, each replaced atomically and kept until its batch has committed."""
+    """A directory with one file per batch, which holds the batch's votes until the batch has committed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,20 +37,18 @@ class HandleLog:
         return sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
 
     def read(self, batch: int) -> list[Vote]:
-        """Return the stored votes. Raises `JobFailed` if the file is damaged, since a guess could lose or double
-        rows.
-        """
+        """Return the stored votes of a batch. Raises `JobFailed` if their file is damaged."""
         path = self._path(batch)
         try:
             return [Vote.from_json(data) for data in json.loads(path.read_text(encoding="utf-8"))]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise JobFailed(
-                f"{path}: the file with the handles of batch {batch} is damaged ({error}), so recovery cannot "
+                f"{path}: this file with the transactions of batch {batch} is damaged ({error}), so recovery cannot "
                 "commit them; restore it from a backup."
             ) from error
 
     def forget(self, batch: int) -> None:
-        """Drop the votes of a batch that is finished, or that was never decided."""
+        """Delete the stored votes of a batch; do nothing if there are none."""
         self._path(batch).unlink(missing_ok=True)
 
     def _path(self, batch: int) -> Path:
@@ -58,34 +56,36 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of one query through one sink, in one of the two commit orders."""
+    """Commits the batches of one query through one sink; the two subclasses are the two commit orders."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self.sink = sink
         self.reach: Reach = sink.reach
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Receive the votes of a batch once every task has voted yes. After a crash the same batch arrives again."""
+        """Commit a batch, or store its votes for later, when all its tasks have voted yes.
+
+        After a crash the engine may call this again for the same batch.
+        """
         with self.sink.gathered(batch, votes):
             self.reach(FailPoint.AFTER_PRE_COMMIT, batch)
         self._voted(batch, votes)
 
     def recover(self, decided: int | None) -> Iterator[str]:
-        """Finish or abort all undecided transactions before the query starts, and yield a sentence after each step.
+        """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each step.
 
-        `decided` is the last batch with a `commits/N`, or None. If the store can fence, earlier drivers are fenced
-        first, so that only their existing transactions need resolving. Run the iterator to its end before anything is
-        replayed.
+        `decided` is the last batch with a file `commits/N`, or None. If the store can fence, earlier drivers are fenced
+        first, so that no new transactions of theirs appear. Exhaust the iterator before the query starts.
         """
         if isinstance(self.sink.store, Fencing):
-            # Before the list of what is in doubt is made: a driver that is only thought
-            # dead could begin something behind it otherwise.
+            # Before the unfinished transactions are listed: otherwise an earlier driver that is still alive could begin
+            # another one afterwards.
             self.sink.store.fence(self.sink.query, self.sink.incarnation)
         self.reach(FailPoint.BEFORE_RESOLVE, 0)
         steps = self._resolutions(decided)
         for done, step in enumerate(steps, start=1):
             yield step.carry_out() or step.sentence
-            # One step cannot be half done, so a recovery of one step has no middle.
+            # A recovery of one step has no middle.
             if done == 1 and len(steps) > 1:
                 self.reach(FailPoint.MID_RESOLVE, 0)
         self._resolved()
@@ -93,7 +93,7 @@ class Coordinator(ABC):
 
     @abstractmethod
     def commit_log_durable(self, batch: int) -> None:
-        """Receive the notification that `commits/N` is durable up to this batch. It may be late or repeated."""
+        """Handle the notification that `commits/N` is durable up to this batch; it may be late or repeated."""
 
     @abstractmethod
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None: ...
@@ -102,7 +102,7 @@ class Coordinator(ABC):
     def _resolutions(self, decided: int | None) -> list[Resolution]: ...
 
     def _resolved(self) -> None:
-        """Delete the stored votes after a complete recovery; only the decision order stores any."""
+        """Delete all stored votes after a complete recovery; only `DecisionOrder` stores any."""
 
     def _finish(self, batch: int, votes: Sequence[Vote]) -> None:
         self.sink.commit(batch, votes)
@@ -110,10 +110,10 @@ class Coordinator(ABC):
 
 
 class EngineOrder(Coordinator):
-    """Spark's commit order: the sink commits in the engine's call, so a crash before `commits/N` repeats the batch."""
+    """Spark's commit order: the sink commits, then the engine writes `commits/N`; a crash between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Pass the failpoint and do nothing else: in this order no commit waits for the notification."""
+        """Reach the failpoint `AFTER_COMMIT_LOG` and do nothing else: the batch is committed already."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -124,7 +124,7 @@ class EngineOrder(Coordinator):
 
 
 class DecisionOrder(Coordinator):
-    """Flink's commit order: the engine's call stores the votes, and the batch commits once `commits/N` is durable."""
+    """Flink's commit order: `commit` only stores the votes, and the sink commits once `commits/N` is durable."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         super().__init__(sink)
@@ -133,29 +133,26 @@ class DecisionOrder(Coordinator):
     def commit_log_durable(self, batch: int) -> None:
         """Commit every batch up to this one that has stored votes, in order.
 
-        A lock lets one process at a time do this, because a flush must not run twice.
+        One process at a time does this, under a lock, because two would flush the same write-ahead log twice.
         """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
-            # A notification may have been lost, so it stands for every batch before it
-            # as well.
+            # Earlier batches as well, because their notifications may have been lost.
             for stored in self._stored_through(batch):
                 pass_commit_log(self.reach, stored)
                 self._finish(stored, self._handles.read(stored))
-                # The votes go last: a crash before this repeats the commit, which every
-                # sink must bear.
+                # Last: a crash before this line repeats the commit, which every sink must tolerate.
                 self._handles.forget(stored)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
-        # The engine plans batch N + 1 only when `commits/N` is durable, so its call
-        # repeats whatever notification was lost.
+        # The engine starts this batch only when `commits/N` of the previous one is durable, whose notification may have
+        # been lost.
         self.commit_log_durable(batch - 1)
         self._handles.write(batch, votes)
         self.reach(FailPoint.AFTER_HANDLES, batch)
 
     def _resolutions(self, decided: int | None) -> list[Resolution]:
-        # Votes of a later batch are no decision: that batch runs again, and what they
-        # name is aborted.
+        # Votes of a later batch are no decision: that batch runs again, so their transactions are aborted.
         batches = [] if decided is None else self._stored_through(decided)
         return self.sink.resolutions([(batch, self._handles.read(batch)) for batch in batches])
 
@@ -168,10 +165,10 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Pass the failpoint at which `offsets/N` is durable and nothing is written. Adapters call this first."""
+    """Reach the failpoint at which `offsets/N` is durable and no row is written yet. Adapters call this first."""
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Pass the failpoint after `commits/N` is durable: at the next batch's plan or at the engine's notification."""
+    """Reach the failpoint after `commits/N` is durable, on the engine's notification or when the next batch starts."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

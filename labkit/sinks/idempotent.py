@@ -1,7 +1,7 @@
 """Idempotent writes: every row is upserted at once under its key, so a repeated write changes nothing in the end.
 
-The end state is exactly-once only while keys and values are deterministic, and a reader during a replay sees
-values jump back. The sink sets values and never adds to one, because n = n + x is not idempotent.
+The final state is exactly-once only if keys and values are deterministic, and a reader during a replay sees values jump
+back. The sink sets values and never adds to one, because n = n + x is not idempotent.
 """
 
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ from labkit.stores.contract import Handle, Keyed
 
 
 class IdempotentSink(Sink[Keyed]):
-    """A sink that keeps one value per key. With all other sinks, a repeated write adds a second row."""
+    """A sink that keeps one value per key."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Upsert every row, so that a reader can see every value of a key. Returns None: nothing is left to commit."""
+        """Upsert every row, which makes it visible at once; return None: nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
             self.store.upsert(*some)
         return None

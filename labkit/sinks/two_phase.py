@@ -1,7 +1,7 @@
 """Two-phase commit: a task writes into a transaction and pre-commits it; the driver commits it by handle once decided.
 
-Its demands on the store are the `Transactional` protocol: a transaction stays pending without its writer, any process
-can finish it, and its commit is idempotent. The sink decides nothing; the coordinator does.
+The store must be `Transactional`: a transaction stays pending without its writer, any process can finish it, and its
+commit is idempotent. The coordinator decides when to commit, not the sink.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class TwoPhaseSink(DeferredSink[Transactional]):
     bears_speculation: ClassVar[bool] = True  # every attempt has its own transaction, and one of them is committed
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction under a name that no other attempt uses."""
+        """Open a transaction under this handle, which no other task attempt uses."""
         return self.store.begin(handle)
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -36,17 +36,17 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort every transaction of the query up to this batch that has no vote; all others have committed."""
+        """Abort every unfinished transaction of the query, in batches up to this one, that is in none of the votes."""
         kept = [vote.handle for vote in votes]
         for other in self.store.prepared(self.query):
             if other.batch <= batch and other not in kept:
                 self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return a commit for every decided handle, and an abort for every other unfinished transaction of this query.
+        """Return a step that commits each decided transaction, and one that aborts each other unfinished transaction.
 
-        These are Flink's recoverAndCommit and recoverAndAbort. The aborts include attempts that no handle file names,
-        which would hold locks or hide rows forever.
+        These are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored vote;
+        without the abort they would hold locks, or hide rows, forever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]
@@ -56,11 +56,10 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return Resolution(f"committed {handle}, whose batch was decided", lambda: self._commit_or_report(handle))
 
     def _commit_or_report(self, handle: Handle) -> str | None:
-        """Commit a decided transaction and return None, or a sentence about the loss if the store has dropped it.
+        """Commit a decided transaction and return None; if the store has dropped it, return a sentence about the loss.
 
-        Retrying would not bring it back. Flink's connector does the same (KafkaCommitter: signalFailedWithKnownReason)
-        and only logs the loss. Outside of recovery the loss raises an error, because a query that continued would hide
-        it.
+        Flink's connector also only logs such a loss (KafkaCommitter: signalFailedWithKnownReason). Outside of recovery
+        the loss raises `LostTransaction`, because a query that continued would hide it.
         """
         try:
             self.store.commit(handle)

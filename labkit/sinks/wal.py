@@ -1,9 +1,8 @@
-"""Write-ahead log: rows are logged first, flushed at the commit, and confirmed afterwards.
+"""Write-ahead log: a task logs its rows in a file; the commit copies them to the store (flush) and then confirms that.
 
-The design follows Flink's GenericWriteAheadSink and CheckpointCommitter. It works with any store that can
-append, which is also its limit: an interrupted flush is repeated from its start, so the sink is at-least-once,
-whatever its name promises. A log stays until its confirmation is durable, because a failed flush would
-otherwise lose it.
+The design follows Flink's GenericWriteAheadSink and CheckpointCommitter. It works with any store that can append, which
+is also its limit: an interrupted flush is repeated from its start, so the sink is only at-least-once. A log stays until
+its confirmation is durable, because a failed flush would otherwise lose its rows.
 """
 
 import json
@@ -21,23 +20,21 @@ from labkit.stores.contract import Appendable, Handle, Transaction
 
 
 class LogSegment:
-    """The rows of one task in one batch, in a file that counts only once it is sealed."""
+    """The log of one task's rows in one batch: a file that recovery ignores until `prepare` has renamed it."""
 
     def __init__(self, open_path: Path, sealed_path: Path) -> None:
         self._open_path, self._sealed_path = open_path, sealed_path
         self._file: TextIO = open_path.open("w", encoding="utf-8")
 
     def write(self, row: Observation) -> None:
-        """Log one row."""
         self._file.write(json.dumps(row) + "\n")
 
     def prepare(self) -> None:
-        """Seal the log: fsync, then a rename that replaces the log of an earlier attempt of the same batch."""
+        """Sync the log to the disk and rename it; it replaces the log of an earlier attempt of the same batch."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
-        # The sealed name has no attempt in it: the log of a batch that runs again takes
-        # the place of the first one.
+        # The new name contains no attempt, so the log of a repeated batch replaces the first one.
         self._open_path.replace(self._sealed_path)
         durable.sync_folder(self._sealed_path.parent)
 
@@ -55,19 +52,18 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         return LogSegment(self.folder / f"{handle}.open", self._sealed(handle))
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Flush the logs unless the batch is confirmed, then confirm it."""
+        """Append the logged rows of a batch to the store and then confirm the batch; do nothing if it is confirmed."""
         if self._confirmation(batch).exists():
             return
         rows = [row for vote in votes for row in self._logged(vote.handle)]
-        # A crash in between repeats the first half as well: nothing in the store says
-        # how far a flush has come.
+        # A crash in between repeats the first half as well, because the store does not record how far a flush has come.
         for half in self.in_halves(rows, batch):
             self._append(half)
         self.reach(FailPoint.BEFORE_CONFIRM, batch)
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps that flush every decided but unconfirmed batch, log by log.
+        """Return the steps that append each log of a decided but unconfirmed batch to the store and confirm the batch.
 
         Logs of undecided batches need no step, because the repeated batch replaces them.
         """
@@ -93,13 +89,12 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
 
     def _confirm(self, batch: int) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)  # a batch without rows has logged nothing
-        # The confirmation is durable before any log goes: a log that is gone without it
-        # would be taken for a loss.
+        # The confirmation is durable before any log is deleted: a missing log without a confirmation counts as a loss.
         durable.replace(self._confirmation(batch), "")
         self._forget_before(batch)
 
     def _forget_before(self, batch: int) -> None:
-        """Remove the logs and confirmations of earlier batches: those are decided and committed before this one."""
+        """Delete the logs and confirmations of earlier batches, which are all committed before this one."""
         for path in self.folder.iterdir():
             number = path.name.partition(".")[0].partition("-")[0]
             if number.isdigit() and int(number) < batch:
@@ -117,7 +112,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             raise JobFailed(
-                f"{path}: the log of a batch that must be committed is missing, so its rows are lost; restore the file."
+                f"{path}: this log of a decided batch is missing, so its rows are lost; restore the file."
             ) from None
         return [self._row(line) for line in lines]
 
