@@ -1,4 +1,4 @@
 """The real engine: PySpark Structured Streaming, killed at a failpoint, restarted, and observed from outside.
 
-Importing this package loads nothing; `session`, `source`, `data_source`, `jobs` and `start` load pyspark.
+Importing this package does not import pyspark; its modules `source`, `jobs`, `start` and `adapters` do.
 """

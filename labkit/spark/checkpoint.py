@@ -1,7 +1,7 @@
-"""A query's checkpoint folder: the engine's logs, and the lab's own folder beside them.
+"""The checkpoint directory of a query, with Spark's logs and the lab's own subdirectory, and the lock of its driver.
 
-`offsets/N` and `commits/N` are Spark's (OffsetSeqLog, CommitLog), and the lab never writes them. `labkit/`
-holds the query's identity, its driver's lock, and the sink's own files.
+`offsets/N` and `commits/N` are Spark's (OffsetSeqLog, CommitLog), and the lab never writes them. `labkit/` holds the
+query's identity, its driver's lock, and the sink's own files.
 """
 
 import fcntl
@@ -19,9 +19,9 @@ from labkit.host.processes.sessions import session_members
 
 @dataclass(frozen=True)
 class Identity:
-    """The identity of a checkpoint's query: its name, and the settings that no later driver may change.
+    """The name of a checkpoint's query, and the settings that no later driver of the query may change.
 
-    Every checkpoint has a new `query` name, because its batch ids start at 0 again.
+    Every new checkpoint gets a new `query` name, because its batch ids start at 0 again.
     """
 
     query: str
@@ -33,22 +33,22 @@ class Identity:
 
 
 class Checkpoint:
-    """One checkpoint folder."""
+    """The files in one checkpoint directory; `log` is the lab's subdirectory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.log = folder / "labkit"
 
     def offset_log(self) -> list[int]:
-        """Return the batches whose `offsets/N` is durable."""
+        """Return, in order, the numbers of the batches whose file `offsets/N` exists: they are planned."""
         return _numbers(self.folder / "offsets")
 
     def commit_log(self) -> list[int]:
-        """Return the batches whose `commits/N` is durable."""
+        """Return, in order, the numbers of the batches whose file `commits/N` exists: they are finished."""
         return _numbers(self.folder / "commits")
 
     def decided(self) -> int | None:
-        """Return the last batch in the commit log, which is decided; None if the log is empty."""
+        """Return the number of the last finished batch; None if no batch is finished."""
         return max(self.commit_log(), default=None)
 
     def incarnation(self) -> int:
@@ -57,31 +57,31 @@ class Checkpoint:
         return _read_identity(path)[1] if path.exists() else 0
 
     def check(self) -> None:
-        """Check that the engine's logs are undamaged before a recovery uses them. Raises `InvalidInput`."""
+        """Raise `InvalidInput` if a file of `offsets` or `commits` is damaged; call it before a recovery."""
         for name, batches in (("offsets", self.offset_log()), ("commits", self.commit_log())):
             for batch in batches:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the planned batches with their ranges of offsets, from the offset log of the lab's own source."""
+        """Return the planned batches with their ranges of offsets. Raises `JobFailed` for offsets of another source."""
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
         return [PlannedBatch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]
 
     def files(self) -> list[str]:
-        """Return the names of all files that affect recovery, for a listing that a person reads."""
+        """Return the relative paths of all files that affect recovery, to show them to the user."""
         kept = ("offsets", "commits", "labkit/handles", "labkit/wal")
         return [
             f"{name}/{path.name}"
             for name in kept
             if (self.folder / name).is_dir()
             for path in sorted((self.folder / name).iterdir())
-            # Hidden files are checksums and drafts, which recovery ignores.
+            # Hidden files are checksums and temporary files, which recovery ignores.
             if not path.name.startswith(".")
         ]
 
     def state_files(self) -> list[str]:
-        """Return the files of the state store: deltas and snapshots, or RocksDB's zip files and changelogs."""
+        """Return the relative paths of the state store's files: deltas and snapshots, or RocksDB's zip files."""
         state = self.folder / "state"
         paths = (path for path in sorted(state.rglob("*")) if path.is_file() and not path.name.startswith("."))
         return [str(path.relative_to(self.folder)) for path in paths]
@@ -92,15 +92,12 @@ class Checkpoint:
             return int(json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["offset"])
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise JobFailed(
-                f"{path}: this is not an offset log entry of the lab's source ({error}); restore it."
+                f"{path}: this file is not an offset log entry of the lab's source ({error}); restore it from a backup."
             ) from None
 
 
 def _check_entry(path: Path) -> None:
-    """Check a file of either log: a line with the version, then lines of JSON (OffsetSeqLog, CommitLog).
-
-    Raises `InvalidInput`.
-    """
+    """Raise `InvalidInput` unless the file has the format of Spark's logs: a line `v1`, then lines of JSON."""
     try:
         version, *lines = path.read_text(encoding="utf-8").splitlines()
         for line in lines:
@@ -120,15 +117,17 @@ def _numbers(folder: Path) -> list[int]:
 
 
 class DriverLock:
-    """A file lock that the only driver of a checkpoint holds until it dies."""
+    """A file lock that the one driver of a checkpoint holds until it dies or calls `release`.
+
+    Creating the object takes the lock. Raises `InvalidInput` if another driver or its processes still run.
+    """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._path = checkpoint.log / "driver.lock"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            # The kernel releases this lock however its holder dies, so a killed driver leaves no lock that somebody
-            # would have to remove.
+            # The kernel releases this lock however its holder dies, so nobody has to remove a killed driver's lock.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._refuse_leftovers()
         except BlockingIOError:
@@ -154,7 +153,7 @@ class DriverLock:
             os.close(self._descriptor)
 
     def _refuse_leftovers(self) -> None:
-        """Raise `InvalidInput` while workers of a dead driver live: its lock is free, but they may still write."""
+        """Raise `InvalidInput` while worker processes of a dead driver live, because they may still write."""
         session = self._read().get("session")
         living = [] if session in (None, os.getsid(0)) else session_members(int(session))
         if living:
@@ -180,16 +179,15 @@ class DriverLock:
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
-    """Register one more driver of the query, and return the query's identity and the driver's incarnation.
+    """Register one more driver of the query, and return the query's identity and the driver's number (incarnation).
 
     Call it while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint belongs to another query.
     """
     path = checkpoint.log / "query.json"
     if not path.exists():
-        # Batches that the lab did not start have no votes: there is no way to know what
-        # they left in a store.
+        # For batches that the lab did not start there are no votes, so recovery would not know their transactions.
         if checkpoint.offset_log():
-            raise InvalidInput(f"{checkpoint.folder}: the lab did not create this checkpoint; use another folder.")
+            raise InvalidInput(f"{checkpoint.folder}: the lab did not create this checkpoint; use another directory.")
         identity, incarnation = wanted, 0
     else:
         identity, incarnation = _read_identity(path)

@@ -1,8 +1,8 @@
 """Configure executors for a master that is not local, and check the conditions for a run on it.
 
-Executors are children of a worker, on this host or another; they inherit nothing from the driver and outlive it
-for a moment. They need the checkpoint, and a store that is a file, under the same path as the driver: on one
-host, or on a shared disk.
+Worker processes of the cluster start the executors, on this host or another; so executors inherit nothing from the
+driver and outlive it for a moment. They must find the checkpoint, and a store that consists of files, under the same
+path as the driver: on one host, or on a shared disk.
 """
 
 import os
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXECUTOR_MEMORY = "512m"
-"""The memory of one executor, slightly above Spark's minimum (UnifiedMemoryManager: 450 MB)."""
+"""The heap of one executor, slightly above Spark's minimum (UnifiedMemoryManager: 450 MB)."""
 
 SLOT_SECONDS = 90.0
 """Seconds within which enough executors must register with the driver; starting one takes a few seconds."""
 
 _HANDED_ON = ("LABKIT_", "XDG_CACHE_HOME")
-"""Prefixes of the environment variables by which a store finds its server; executors need them like the driver."""
+"""Prefixes of the environment variables that executors get from the driver: by them stores find their servers."""
 
 _ON_ONE_HOST = frozenset({"sqlite"})
 """Stores whose locks do not work on a shared disk."""
@@ -33,24 +33,22 @@ _ON_ONE_HOST = frozenset({"sqlite"})
 def executors(
     master: str, java: Java, python_path: str, more: Sequence[str] = (), environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the configuration with which executors find the lab, its stores and their Java flags; empty for a
-    local master.
+    """Return Spark's configuration for executors: Python path, environment, memory and JVM options; empty for a local
+    master.
 
-    `more` are JVM options of the executors in addition to those that every one gets.
-
-    It may contain a server's password, so never put it on a command line.
+    `more` are additional JVM options. The result may contain a server's password, so never put it on a command line.
     """
     if is_local(master):
         return {}
     handed = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
     settings = {f"spark.executorEnv.{name}": value for name, value in {**handed, "PYTHONPATH": python_path}.items()}
-    # The executor's own folder, which its worker removes, so a killed executor leaves no temporary file elsewhere.
+    # "." is the executor's own directory, which its worker deletes, so a killed executor leaves no temporary file.
     options = ["-XX:-UsePerfData", "-Djava.io.tmpdir=.", *more, *java.flags]
     return settings | {"spark.executor.memory": EXECUTOR_MEMORY, "spark.executor.extraJavaOptions": " ".join(options)}
 
 
 def to_properties(configuration: Mapping[str, str]) -> str:
-    """Return the configuration as a file for SparkSubmit's --properties-file (java.util.Properties)."""
+    """Return the configuration as the text of a file for SparkSubmit's --properties-file (java.util.Properties)."""
     return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items())
 
 
@@ -66,11 +64,12 @@ def _unicode(sign: str) -> str:
 
 
 def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -> None:
-    """Wait until `needed` tasks, at least one, can run at once, then check on which hosts they would run.
+    """Wait until `needed` tasks (at least one) can run at once, then check that all their hosts can use the stores.
 
-    Raises `ServiceUnavailable` if the cluster has too few slots, and `InvalidInput` for a store that it cannot share.
+    Raises `ServiceUnavailable` if the cluster has too few slots, and `InvalidInput` for a store that works on one host
+    only.
     """
-    # Hosts are checked only after executors have registered, because before that nobody knows where tasks will run.
+    # In this order, because only registered executors have known hosts.
     await_slots(spark, max(needed, 1))
     for store in stores:
         check_store(store, hosts(spark))
@@ -104,12 +103,12 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """Return the JVM's own SparkContext, because PySpark's does not know the executors."""
+    """Return the JVM's own SparkContext, because PySpark's has no methods about executors."""
     return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 
 def check_store(store: str, places: set[str]) -> None:
-    """Raise `InvalidInput` if executors are on several hosts and only one host can use the store."""
+    """Raise `InvalidInput` if the store works on one host only, but `places` names several hosts."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "
@@ -118,11 +117,13 @@ def check_store(store: str, places: set[str]) -> None:
 
 
 def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
-    """Raise `InvalidInput` if two attempts of a task may run at once and would mix the sink's rows."""
+    """Raise `InvalidInput` if spark.speculation is on and the sink cannot bear it (`bears`).
+
+    `setting` returns the value of a Spark property, or its second argument if the property is not set.
+    """
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return
     raise InvalidInput(
-        f"spark.speculation is on, but the sink {sink} does not support it, because two attempts of a task "
-        "would write at the same time. Turn it off, or use batch_marker or two_phase, which count only the "
-        "attempt whose vote arrived."
+        f"spark.speculation is on, but with the sink {sink} two attempts of a task would write the same rows. Turn it "
+        "off, or use the sink batch_marker or two_phase."
     )

@@ -1,8 +1,7 @@
-"""The proof that a crash happened as planned: one rule for the word-count runs and for the crash test.
+"""Check that a crash happened as planned, for the word-count runs and for the crash test.
 
-A crash counts only with this proof: the supervisor killed the driver with signal 9, nothing of its session is left, the
-process that reached the failpoint was among the killed, and the engine's logs show the batch in the state that the
-failpoint implies.
+A crash counts only if the supervisor killed the driver with SIGKILL, no process of its session is left, the process
+that reached the failpoint was among the killed, and Spark's logs show the batch in the state implied by the failpoint.
 """
 
 import signal
@@ -16,14 +15,14 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The identity of the process that reached the failpoint, which it recorded before it waited to be killed."""
+    """The ids of the process that reached the failpoint and of its session, recorded before it waited to be killed."""
 
     pid: int
     session: int
 
 
 def check_death(where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False) -> Proof:
-    """Return the proof that the driver was killed at its failpoint. Raises `JobFailed` if any part of it is missing.
+    """Return the proof that the driver was killed at its failpoint `where`. Raises `JobFailed` if any part is missing.
 
     `in_executor` means that the failpoint was in an executor of a cluster. An executor has its own session, so it is
     not among the killed: it ends by itself, and the proof records whether it has.
@@ -33,7 +32,7 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
         raise JobFailed(
             f"the driver at {where} did not die by SIGKILL alone (it ended with {ending}), so the run proves nothing."
         )
-    # Both are compared, because the process id alone may belong to a new process by now.
+    # The session is compared as well, because the process id may belong to a new process by now.
     is_member = reached.session == proof.session and reached.pid in proof.killed
     if not is_member and not in_executor:
         raise JobFailed(
@@ -45,33 +44,32 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
 
 
 def _check_executors(where: object, proof: Proof) -> None:
-    """Raise `JobFailed` if an executor on this host still lives, because only its end completes the crash."""
+    """Raise `JobFailed` if an executor on this host has outlived the kill, because it may still write."""
     left = [] if proof.executors is None else proof.executors.left
     if left:
         raise JobFailed(
-            f"{len(left)} process(es) of executors outlived the driver at {where} and do not end (first: "
-            f"{left[0]}); kill them, and start the run again."
+            f"{len(left)} executor process(es) outlived the driver that was killed at {where} (first: {left[0]}); "
+            "kill them, and start the run again."
         )
 
 
 def check_dead(ending: Ending) -> None:
     """Raise `JobFailed` unless the driver was killed and its session is empty, so that another driver may take over."""
     proof = ending.proof
-    # The proof describes the moment of the kill. Another look costs little, and nobody may take over from a living
-    # writer.
+    # The session is checked again now, because the proof describes the moment of the kill.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
-        raise JobFailed(f"the old driver may still be alive ({proof}), so the standby must not take over.")
+        raise JobFailed(f"the old driver may still be alive ({proof}), so the standby driver must not take over.")
 
 
 class BatchLogs(NamedTuple):
-    """The batches whose `offsets/N` and `commits/N` were durable at a certain time."""
+    """The numbers of the batches whose `offsets/N` and `commits/N` existed at a certain time."""
 
     offsets: tuple[int, ...]
     commits: tuple[int, ...]
 
     @classmethod
     def read(cls, checkpoint: Checkpoint) -> "BatchLogs":
-        """Return the batches that both logs contain now."""
+        """Return the batches in each of the two logs now."""
         return cls(tuple(checkpoint.offset_log()), tuple(checkpoint.commit_log()))
 
 
@@ -80,8 +78,8 @@ def check_logs(
 ) -> None:
     """Raise `JobFailed` unless this batch's `offsets/N` and `commits/N` exist or are absent as `expected`.
 
-    `killed_at` (seconds since 1970) is set if the driver outlived the crash because an executor was killed: a file that
-    is younger than the kill did not exist when the failpoint was reached.
+    `where` names the failpoint in the message. `killed_at`, in seconds since 1970, is set if only an executor was
+    killed: the driver continued, so a file that is younger than the kill did not exist at the failpoint.
     """
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
@@ -92,8 +90,7 @@ def check_logs(
 def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | None) -> bool:
     path = checkpoint.folder / log / str(batch)
     try:
-        # Spark writes a log entry to a temporary file and renames it. The rename changes the ctime of the inode, but
-        # not the mtime.
+        # Not the mtime: Spark writes a temporary file and renames it, and a rename changes only the ctime.
         renamed = path.stat().st_ctime
     except FileNotFoundError:
         return False
@@ -101,11 +98,11 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
-    """Raise `JobFailed` unless recovery left the engine's logs as they were when its driver started (`before`)."""
+    """Raise `JobFailed` unless Spark's logs are still as they were (`before`) when the recovering driver started."""
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(
-            f"{where} was reached, but recovery changed the engine's logs (offsets {list(before.offsets)}, "
-            f"commits {list(before.commits)} became {list(now.offsets)}, {list(now.commits)}), so the run "
-            "proves nothing."
+            f"{where} was reached, but recovery changed the engine's logs (offsets from {list(before.offsets)} to "
+            f"{list(now.offsets)}, commits from {list(before.commits)} to {list(now.commits)}), so the run proves "
+            "nothing."
         )

@@ -1,8 +1,8 @@
-"""A Spark session for a person at a keyboard: in this process, quiet, and gone with it.
+"""A Spark session for a notebook: quiet, and ended together with the notebook's kernel.
 
-The JVM runs in its own session, so that interrupting the kernel does not end it. A guard process ends the JVM
-and deletes its folder when this process is gone, whatever it died of. No variable stays in the environment,
-because drivers of crash runs inherit it and must not find this JVM.
+The JVM runs in its own process session, so that interrupting the kernel does not end it. A guard process ends the JVM
+and deletes its directory when the kernel is gone, even if it was killed. No variable stays in the environment, because
+drivers of crash runs inherit it and must not find this JVM.
 
     python -m labkit.spark.interactive FOLDER PID      the guard
 """
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     Session = SparkSession
-    """The type of a session, for modules that must not import PySpark themselves."""
+    """The type of a Spark session, for modules that must not import PySpark themselves."""
 
 CORES = 2
-"""The number of the session's threads and of a shuffle's partitions: the smallest that shows parallel work."""
+"""The number of the session's threads, and of shuffle partitions: the smallest number that shows parallel work."""
 
 ATTEMPTS = 2
 """How often a task is tried before its query fails. Spark's own default is 1 with local threads, and 4 on a cluster."""
@@ -44,7 +44,7 @@ _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The guard's message that it has started and watches the process."""
+    """The guard's message that it has started; `jvm` is the process id of the JVM that it will end."""
 
     jvm: int
 
@@ -58,10 +58,10 @@ class _Engine:
 
 
 def interactive_session() -> "SparkSession":
-    """Return the session of this process, started at the first call; after `spark.stop()`, a new one in the same
-    JVM.
+    """Return the Spark session of this process; the first call starts its JVM.
 
-    Raises `ServiceUnavailable` if there is no usable Java, or if the JVM has ended.
+    After `spark.stop()` the next call starts a new session in the same JVM. Raises `ServiceUnavailable` if there is no
+    usable Java, or if the JVM has ended.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -97,14 +97,14 @@ def _engine() -> _Engine:
     except BaseException:
         kept.close()
         raise
-    # An interpreter that ends properly waits for Spark's end, so that nothing remains when it is gone.
+    # An interpreter that ends normally waits until Spark has ended, so that nothing is left.
     atexit.register(kept.close)
     return _Engine(process, scratch)
 
 
 @contextmanager
 def _environment_kept() -> Iterator[None]:
-    """Restore the environment variables after a block."""
+    """Restore the environment variables after a `with` block."""
     before = dict(os.environ)
     try:
         yield
@@ -114,7 +114,7 @@ def _environment_kept() -> Iterator[None]:
 
 
 def main(folder: str, jvm: str) -> None:
-    """Be the guard: wait for the end of the process that started it, then end the JVM and delete its folder."""
+    """Run the guard: wait until the process that started it has ended, then end the JVM and delete its directory."""
 
     def end() -> None:
         empty_session(int(jvm), _END_SECONDS)

@@ -1,7 +1,4 @@
-"""The computations of the streaming queries.
-
-A job does not know its sink, nor the failpoint at which it will be killed.
-"""
+"""The computations of the lab's streaming queries (jobs), each from a DataFrame of input to rows for a sink."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,13 +23,13 @@ SCHEMA = "offset long, key string, value long"
 
 
 class RunningCount(StatefulProcessor):
-    """A stateful operator that counts one word, and emits (offset, word, count so far) for every record.
+    """A stateful operator that counts each word, and emits (offset, word, count so far) for every record.
 
-    Rows are sorted by offset first, because their order within a batch may vary, but a replay must count alike.
+    It sorts a batch by offset first, because the order of its rows may vary, but a replay must give the same counts.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Prepare access to the word's count in the state store."""
+        """Get access to the current word's count in the state store."""
         self._count = handle.getValueState("count", "count long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
@@ -50,7 +47,7 @@ class RunningCount(StatefulProcessor):
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
 PROVIDERS = {State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider", State.HDFS: f"{_STATE}.HDFSBackedStateStoreProvider"}
-"""The Java class of each state store provider."""
+"""For each state store provider, the name of its Java class."""
 
 
 def keep_state(spark: "SparkSession", state: State) -> None:
@@ -64,23 +61,21 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 
 
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
-    """Distribute the rows over this number of writing tasks.
+    """Repartition the rows, so that this number of tasks writes them.
 
-    A restart cannot repartition the state: Spark takes the number of partitions from the checkpoint
-    (OffsetSeqMetadata), whatever the session says.
+    The number of state partitions cannot change: Spark takes it from the checkpoint (OffsetSeqMetadata), not from the
+    session.
     """
     return rows.repartition(tasks, "key")
 
 
 def running(lines: "DataFrame") -> "DataFrame":
-    """Return one row (offset, word, running count) for every record."""
+    """Return one row (offset, word, running count) for every record; `lines` has the columns offset and word."""
     return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
 
 
 def running_on_topic(records: "DataFrame") -> "DataFrame":
-    """Return running counts of a topic's records. Each record carries its line number, so Kafka's offsets do not
-    matter.
-    """
+    """Return rows as `running` does, for the records of a Kafka topic, each a JSON object with offset and word."""
     record = f.from_json(f.col("value").cast("string"), "offset long, word string").alias("record")
     return running(records.select(record).select("record.*"))
 
@@ -90,17 +85,17 @@ WORD = r"[\p{L}\p{N}']+"
 
 
 def totals(lines: "DataFrame") -> "DataFrame":
-    """Return, for every batch, one row (last line, word, total) for each word that occurs in it."""
+    """Return, for every batch, one row (last line number, word in lower case, total so far) for each word in it."""
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
     counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
     return counted.agg(f.max("offset").alias("offset"), f.count("*").alias("value")).select("offset", "key", "value")
 
 
 def each(lines: "DataFrame") -> "DataFrame":
-    """Return one row (offset, word, 1) for every line, which is an object with offset and word.
+    """Return one row (offset, word, 1) for every line, which is a JSON object with offset and word.
 
-    Spark splits what it read from a socket into one task per thread; a sink with an armed failpoint relies on
-    fewer tasks.
+    The rows are in at most `PARTITIONS` tasks, because an armed failpoint needs all tasks at once, and Spark makes one
+    task per thread from a socket.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")
@@ -108,13 +103,16 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return one row (offset, item, price) for every order; the task that handles the order also sends a mail."""
+    """Return one row (offset, item, price) for every order; the task that handles the order also sends a mail.
+
+    `outside` is the directory with prices and mails (`labkit.spark.outside`).
+    """
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
 
 
 def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
-    """Handle the orders of one task of the shop: for each, look up its price, send a mail, yield a row."""
+    """Handle the orders of one task of the shop: look up each price, send each mail, and yield the rows."""
     import pyarrow as pa
 
     for batch in orders:
@@ -131,17 +129,17 @@ def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[Record
 
 @dataclass(frozen=True)
 class Plan:
-    """The definition of one job: the source of its lines, its computation, and the output mode of its rows."""
+    """The definition of one job: the source of its input, its computation, and its output mode in Spark."""
 
     source: type[DataSource] | None
     """The lab's own source class; None if the job reads with a source of Spark."""
     compute: "Callable[[DataFrame, Path], DataFrame]"
-    """Computes the result from the lines and the folder with prices and mails (`labkit.spark.outside`)."""
+    """Returns the result for the input and the directory with prices and mails (`labkit.spark.outside`)."""
     output_mode: str
 
 
 def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Turn a computation that uses only its lines into one that also accepts the outside folder."""
+    """Turn a function of the input into one that also takes the directory with prices and mails, and ignores it."""
     return lambda lines, _outside: compute(lines)
 
 

@@ -1,8 +1,8 @@
-"""The JVM of a driver, started directly, with settings for small runs or for bulk, and the Spark session in it.
+"""Start the JVM of a driver directly, with settings for small runs or for bulk, and connect a Spark session to it.
 
 PySpark's launcher script starts a second JVM and polls; here the JVM starts at once while Python imports pyspark. The
 settings that make three records fast make five million slow (C1 only, no code generation), so a bulk run gets none of
-them. This module does not depend on the faster starts (`labkit.spark.fast`).
+them.
 """
 
 import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 START_PATIENCE = 120.0
-"""Seconds after which an unresponsive JVM is abandoned."""
+"""Seconds within which a JVM must have started Spark."""
 
 _OPEN_PACKAGES = [
     "java.lang",
@@ -64,7 +64,7 @@ logger.states.level = error
 logger.resolve.name = org.apache.spark.sql.execution.streaming
 logger.resolve.level = error
 """
-"""The logging settings of the JVM, which suppress warnings that every run would produce and that help nobody."""
+"""The logging settings of the JVM: warnings go to its standard error, except those that every run would produce."""
 
 _EVERY_RUN = {
     "spark.ui.enabled": "false",
@@ -75,10 +75,10 @@ _EVERY_RUN = {
 """The configuration of every driver: no web page, and no batch when there is no new data."""
 
 NO_ZYGOTE: Mapping[str, str] = {}
-"""The environment without a zygote: Spark starts this interpreter for each of its Python processes."""
+"""No environment variables: without those of a zygote, Spark starts a new interpreter for each Python process."""
 
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-"""The configuration by which only this host can reach the driver; used unless executors are on other hosts."""
+"""The configuration with which only this host can reach the driver; used unless executors may be on other hosts."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ class Profile:
     executors: tuple[str, ...] = ()
     """The JVM options of executors on a cluster."""
     connector: bool = False
-    """Whether the profile includes the jars of Spark's Kafka source, which PySpark does not contain."""
+    """Whether Spark gets the jars of its Kafka source, which PySpark does not contain."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
         """Return this profile with additional JVM options."""
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return this profile without forks: Spark starts a new interpreter and its own daemon for every query."""
+        """Return this profile without a zygote: Spark starts a new interpreter and its own daemon for every query."""
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
@@ -111,20 +111,20 @@ _SMALL = {
     "spark.python.daemon.module": _FAST_DAEMON,
 }
 _NO_CHECKSUMS = {"spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs"}
-"""The configuration by which Hadoop writes no .crc file beside each file of a checkpoint.
+"""The configuration with which Hadoop writes no checksum file (.crc) for each file of a checkpoint.
 
 Hadoop starts a readlink and a chmod for every file that it creates, and those for the .crc files take an eighth of a
-small run. Files are renamed, and an existing name is refused, as with Spark's own choice.
+small run. Otherwise this class works like Spark's own choice: it renames files, and refuses an existing name.
 """
 
 _EMPTY_ON_START = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
-"""Whether Spark (since 4.2, MicroBatchExecution.verifyNewCheckpointDirectory) refuses a checkpoint without `offsets/0`
-that contains other files. A crash just before the rename to `offsets/0` leaves its temporary file, and then no restart
-works.
+"""The property by which Spark refuses a checkpoint that has files but no `offsets/0` (since 4.2,
+MicroBatchExecution.verifyNewCheckpointDirectory). It would refuse every restart after a crash just before the rename to
+`offsets/0`, which leaves a temporary file.
 """
 
 _LIGHT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""The options of a JVM that lives too short for a second compiler and a parallel collector to pay."""
+"""The options of a short-lived JVM, which gains nothing from a second compiler or a parallel garbage collector."""
 
 PROFILES = {
     "small": Profile((*_LIGHT, "-Xmx1g"), _SMALL | _NO_CHECKSUMS, forks=True),
@@ -138,10 +138,9 @@ PROFILES["crashtest"] = replace(
 """The JVM setups by name.
 
 `small`: a few records, quick to start. `bulk`: Spark's own settings, for throughput. `cluster`: a few records on
-separate executors, with Spark's own settings, since they would inherit those of `small`. `kafka`: `small` with Spark's
-Kafka source. `crashtest`: `small` for a user's own sink. Its workers are Spark's own, two small files are two
-partitions, and checkpoints have their checksums. Spark does not refuse a checkpoint whose first batch was never
-planned.
+executors, with Spark's own configuration, which executors share. `kafka`: `small` with Spark's Kafka source.
+`crashtest`: for a user's own sink; unlike `small`, it has Spark's own Python daemon and checkpoints with checksums,
+reads two small files as two partitions, and accepts a checkpoint whose first batch was never planned.
 """
 
 
@@ -161,13 +160,14 @@ def start_jvm(
     python: Mapping[str, str] = NO_ZYGOTE,
     apart: bool = False,
 ) -> "subprocess.Popen[bytes]":
-    """Start a JVM with a gateway for PySpark in it; the JVM ends by itself when its standard input closes.
+    """Start a JVM to which `connect` can connect; it ends by itself when its standard input closes.
 
-    `python` is the environment in which Spark finds its Python, if not this one. `apart` gives the JVM its own session,
-    so that an interrupt from a terminal or a kernel does not reach it.
+    `scratch` is its directory for temporary files, and `log` receives its output. `python` holds environment variables
+    that name another Python for Spark than this one. `apart` gives the JVM its own process session, so that an
+    interrupt from a terminal or a kernel does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
-    # Without it, Spark would look up the host's name, which may resolve to an address that nothing can reach.
+    # Otherwise Spark looks up the host's name, which may resolve to an address that nothing can reach.
     if "spark.driver.host" in configuration:
         environment["SPARK_LOCAL_IP"] = configuration["spark.driver.host"]
     return subprocess.Popen(
@@ -178,7 +178,10 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Return the Spark session in this JVM as soon as it answers. Raises `ServiceUnavailable` if it does not."""
+    """Wait for a JVM of `start_jvm` and return its Spark session, with the same arguments as given there.
+
+    Raises `ServiceUnavailable` if the JVM ends, or has not started Spark after `START_PATIENCE` seconds.
+    """
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
 
@@ -188,7 +191,10 @@ def connect(
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Return the part of Spark's configuration that every driver gets, whatever its profile."""
+    """Return the part of Spark's configuration that every driver gets, whatever its profile.
+
+    `partitions` is the number of shuffle partitions; `scratch` the directory for temporary files.
+    """
     return {
         **_EVERY_RUN,
         **(_LOOPBACK if is_loopback(master) else {}),
@@ -200,9 +206,9 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    """Return the command line that starts the JVM.
+    """Write the configuration files into `scratch` and return the command line that starts the JVM.
 
-    JVMs that share an archive need the same class path, so the class path contains no folder of a run.
+    JVMs that share a class-data archive need the same class path, so it contains no directory of a run.
     """
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
@@ -213,21 +219,21 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
     options += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPEN_PACKAGES]
     properties = scratch / "spark.properties"
     with os.fdopen(
-        # The configuration may contain a server's password. Everybody could read it on a command line, and also in a
-        # file with the default mode.
+        # The configuration may contain a server's password, which everybody could read on a command line, or in a file
+        # with the default mode.
         os.open(properties, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         "w",
         encoding="ascii",
     ) as file:
-        file.write(cluster.to_properties(configuration | profile.configuration))  # everybody may read a command line
+        file.write(cluster.to_properties(configuration | profile.configuration))
     submit = ["-cp", str(spark_jars() / "*"), "org.apache.spark.deploy.SparkSubmit"]
     return [str(java.path), *options, *java.flags, *submit, "--properties-file", str(properties), "pyspark-shell"]
 
 
 def worker_settings(scratch: Path) -> dict[str, str]:
-    """Return settings with a SPARK_HOME that lacks the folder `python`, so that workers import the installed pyspark.
+    """Return environment variables with an empty SPARK_HOME, so that Python workers import the installed pyspark.
 
-    With the real SPARK_HOME, they would import it uncompiled from a zip file.
+    With the real SPARK_HOME they would import pyspark uncompiled from a zip file.
     """
     return {
         "SPARK_HOME": str(scratch / "home"),
@@ -240,7 +246,7 @@ def worker_settings(scratch: Path) -> dict[str, str]:
 def _environment(scratch: Path) -> dict[str, str]:
     environment = dict(os.environ) | worker_settings(scratch)
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(scratch / "connection")
-    # A killed JVM leaves its temporary files, so they are put into the driver's folder, which is removed.
+    # A killed JVM leaves its temporary files, so they must lie in the driver's directory, which is deleted later.
     environment["TMPDIR"] = str(scratch)
     environment["PYTHONPATH"] = python_path()
     # A JVM with such options reports them on its standard error, and may have another heap or agent than the profile
@@ -250,9 +256,9 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 def own_interpreter(scratch: Path) -> dict[str, str]:
-    """Return the environment in which a JVM starts Python processes that import nothing from the working folder.
+    """Return environment variables with which Spark's Python processes import nothing from the working directory.
 
-    Spark takes the name of a program and no options for it, so a script in `scratch` adds the option.
+    Spark accepts the path of a program but no options for it, so a script in `scratch` adds Python's option.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     program = scratch / "python"
@@ -262,7 +268,7 @@ def own_interpreter(scratch: Path) -> dict[str, str]:
 
 
 def python_path() -> str:
-    """Return the path on which Spark's Python processes find the lab and everything that this process finds."""
+    """Return a PYTHONPATH for Spark's Python processes: the lab, and this process's PYTHONPATH."""
     return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
 
 

@@ -1,4 +1,4 @@
-"""Check where a job's tasks run (Spark's `--master`) and which process is killed there, before anything starts."""
+"""Check the options `--master` (where Spark runs tasks) and `--victim` (which process is killed) before a run."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _THREADS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?")
 
 
 def check_scheduler(master: str) -> None:
-    """Raise `InvalidInput` unless this master is a number of local threads or a cluster."""
+    """Raise `InvalidInput` unless this master is local threads such as `local[4]`, or a cluster."""
     if not _THREADS.fullmatch(master) and not _MASTER.fullmatch(master):
         raise InvalidInput(
             f"--master {master[:80]}: write local[4] for threads of this machine, or spark://HOST:PORT for a cluster."
@@ -28,9 +28,7 @@ class Victim(StrEnum):
     DRIVER = "driver"
     """Every process of the driver's session; another driver continues from the checkpoint."""
     EXECUTOR = "executor"
-    """The executor whose task reached the point, with its Python processes; the driver lives, and Spark retries
-    the task.
-    """
+    """The executor whose task reached the point, with its Python processes; Spark retries the task elsewhere."""
 
 
 def is_local(master: str) -> bool:
@@ -39,7 +37,7 @@ def is_local(master: str) -> bool:
 
 
 def is_loopback(master: str) -> bool:
-    """Return whether every process of the job runs on this host, judging by the master's addresses."""
+    """Return whether every process of the job runs on this host: each address of the master is 127.0.0.1."""
     if not master.startswith("spark://"):
         return True
     hosts = {urlsplit(f"spark://{place}").hostname for place in master.removeprefix("spark://").split(",")}
@@ -47,15 +45,15 @@ def is_loopback(master: str) -> bool:
 
 
 def retries(master: str) -> bool:
-    """Return whether Spark retries a failed task. With threads it does not, except with `local[threads, failures]`."""
+    """Return whether Spark retries a failed task: on a cluster, or with `local[THREADS,FAILURES]`."""
     return not is_local(master) or "," in master
 
 
 def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
-    """Raise `InvalidInput` for an unusable master, or one with too few slots for a failpoint in a task.
+    """Raise `InvalidInput` for a master that is no cluster, or a `local-cluster` with too few slots for the crashes.
 
-    `slots` is how many tasks must run at once for such a failpoint. The size of a standalone cluster is known only once
-    its executors have registered.
+    `slots` is how many tasks must run at once if a crash is inside a task. The size of another cluster is known only
+    when its executors have registered.
     """
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
@@ -70,18 +68,18 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of an error message: the master has `there` slots, `needed` are required; and the remedy."""
+    """Return the end of an error message for a master with `there` slots where `needed` are required, with a remedy."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
-        "together if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"
+        "at once if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"
     )
 
 
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
-    """Raise `InvalidInput` unless the chosen victim can be killed at each crash's failpoint.
+    """Raise `InvalidInput` if the victim is an executor and the crashes cannot kill one.
 
-    An executor must be a process of its own, with a task that can wait at the failpoint. `in_tasks` is true if job and
-    sink write in tasks.
+    That needs a cluster (`master`), exactly one crash with a failpoint inside a task, and a job and sink that write in
+    tasks (`in_tasks`).
     """
     if victim is Victim.DRIVER:
         return

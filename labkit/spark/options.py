@@ -1,4 +1,4 @@
-"""The options of a run: the lab's jobs with their inputs, state stores, and faults between crash and restart."""
+"""The values of a run's options: jobs and their input files, state stores, and faults between crash and restart."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,28 +11,25 @@ def shipped(name: str) -> Path:
 
 
 HELLO_WORLD_HELLO = shipped("hello_world_hello.jsonl")
-"""The file with three records, `hello world hello`, that every crash in the lab starts with."""
+"""The default input of the jobs `running` and `kafka`: three records, `hello`, `world`, `hello`."""
 
 SIX_WORDS = shipped("six_words.jsonl")
-"""The default input of the socket job."""
+"""The default input of the job `socket`."""
 
 TWELVE_WORDS = shipped("twelve_words.jsonl")
-"""A file with four words, three times each. With Spark's hash, each word has one of four partitions to itself."""
+"""A file with four words, three times each. Spark's hash puts each word into another one of four partitions."""
 
 THREE_ORDERS = shipped("three_orders.jsonl")
-"""The default input of the shop: three items, once each."""
+"""The default input of the job `shop`: three items, once each."""
 
 JABBERWOCKY = shipped("jabberwocky.txt")
 """A short real text: the default input of the job `totals`."""
 
 PARTITIONS = 3
-"""The number of shuffle partitions of the small job. With two, Spark's hash would put `hello` and `world` together."""
+"""The default number of shuffle partitions. With two, Spark's hash would put `hello` and `world` into the same."""
 
 MOST_PARTITIONS = 16
-"""The largest number of partitions.
-
-While a failpoint in a task is armed, all tasks of its batch run at once, each in a process.
-"""
+"""The largest number of shuffle partitions. A crash in a task needs all tasks at once, each in its own process."""
 
 
 class Job(StrEnum):
@@ -56,16 +53,14 @@ class State(StrEnum):
     ROCKSDB = "rocksdb"
     """RocksDBStateStoreProvider: a database per task, with its changes or snapshots in the checkpoint."""
     HDFS = "hdfs"
-    """HDFSBackedStateStoreProvider, Spark's default: a map in the executor's heap per task, and a delta file per
-    batch.
-    """
+    """HDFSBackedStateStoreProvider, Spark's default: per task a map in the executor's heap and delta files."""
 
 
 class CheckpointFate(StrEnum):
-    """The fate of the checkpoint between a crash and the next driver."""
+    """The treatment of the checkpoint between a crash and the next driver."""
 
     KEPT = "kept"
-    """It stays, as it should."""
+    """It stays, as it must for exactly-once."""
     DELETED = "deleted"
     """It is moved away, as people do who want a query to start afresh: batch ids begin at 0 again."""
 
@@ -81,11 +76,9 @@ class Fault(StrEnum):
     EXPIRE = "expire"
     """The next driver starts only after the server has aborted the open transactions because of their timeout."""
     ADD_PARTITION = "add-partition"
-    """The input topic gets one more partition, which receives new words; the lines after the crashed batch are
-    written now.
-    """
+    """The input topic gets one more partition, for new words; the lines after the crashed batch are written now."""
     FALSIFY_GROUP = "falsify-group"
-    """The consumer group's offsets are changed to claim that all is read; after every second crash, that nothing is."""
+    """Somebody sets the consumer group's offsets to the end of the topic, after every second crash to its beginning."""
     EDIT_PRICES = "edit-prices"
     """Somebody edits the shop's list of prices: every item costs 1 more."""
 
@@ -98,7 +91,7 @@ ON_THIS_MACHINE = (Fault.NOTHING, Fault.EDIT_PRICES)
 
 
 NOT_REPLAYABLE = (
-    "a socket cannot be replayed: lines that were read but not yet written died with the driver. Spark also "
+    "a socket cannot be replayed: lines that were read but not yet written are lost with the driver. Spark also "
     "counts the lines of a new connection from 0 again and skips as many as it had planned before. So the run "
     "is at-most-once at best, whatever the sink"
 )
@@ -111,10 +104,7 @@ def default_input(job: Job) -> Path:
 
 
 def default_state(job: Job) -> State:
-    """Return the state store provider of a job if the user names none: Spark's default, unless the job needs RocksDB.
-
-    The lab's stateful processor needs it.
-    """
+    """Return the state store provider of a job if the user names none: RocksDB if transformWithState needs it."""
     return State.ROCKSDB if job in STATEFUL else State.HDFS
 
 

@@ -1,7 +1,7 @@
-"""The world outside of the job `shop`: a list of prices that it looks up, and a post office that receives its mails.
+"""The external systems of the job `shop`: a list of prices that it looks up, and the mails that it has sent.
 
-Both are files beside the checkpoint, and neither knows of batches, transactions or crashes. The module does not
-import Spark, because the runner edits the prices and the notebook counts the mails.
+Both are files outside of the checkpoint, so no batch, transaction or recovery changes them back. The module does not
+import Spark, because the runner edits the prices and a notebook counts the mails.
 """
 
 import json
@@ -15,7 +15,7 @@ from labkit.host import durable
 
 
 class Mail(NamedTuple):
-    """One mail that the shop sent: its order, and the price that it states."""
+    """One mail that the shop sent: the offset of its order, the item, and the price."""
 
     offset: int
     item: str
@@ -24,9 +24,9 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The outside world of one run: the prices that its job looks up and the mails that it sends, in a folder of files.
+    """The directory of one run with the prices that its job looks up and the mails that it has sent.
 
-    The folder is not part of the checkpoint, so a restart of the job does not reset it.
+    It is not part of the checkpoint, so a restart of the job does not reset it.
     """
 
     folder: Path
@@ -38,27 +38,27 @@ class Outside:
 
     @property
     def mails(self) -> Path:
-        """Return the path of the file with one line for every mail sent."""
+        """Return the path of the file with one JSON object per line for every mail sent."""
         return self.folder / "mails.jsonl"
 
     def open(self, items: Iterable[str]) -> None:
-        """Create the folder with the first prices of these items."""
+        """Create the directory with the first prices of these items."""
         self.folder.mkdir()
         self._write(first_prices(items))
 
     def edit(self) -> dict[str, int]:
-        """Raise every price by 1, as somebody would who edits the file, and return the new prices."""
+        """Raise every price by 1 and return the new prices, by item."""
         dearer = {item: price + 1 for item, price in self.read().items()}
         self._write(dearer)
         return dearer
 
     def read(self) -> dict[str, int]:
-        """Return the current prices."""
+        """Return the current prices, by item."""
         prices: dict[str, int] = json.loads(self.prices.read_text(encoding="utf-8"))
         return prices
 
     def send(self, mail: Mail) -> None:
-        """Send one mail. Nobody can take it back."""
+        """Send one mail, that is, append it to the file of mails; nothing removes it again."""
         line = json.dumps(mail._asdict(), ensure_ascii=False) + "\n"
         # One single write at the end of the file, because several tasks send at the same time.
         file = os.open(self.mails, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -68,7 +68,7 @@ class Outside:
             os.close(file)
 
     def sent(self) -> list[Mail]:
-        """Return all mails, sorted by order rather than time, because tasks run concurrently."""
+        """Return all mails, sorted by the orders' offsets, because concurrent tasks send in any order."""
         if not self.mails.exists():
             return []
         lines = self.mails.read_text(encoding="utf-8").splitlines()
@@ -79,5 +79,5 @@ class Outside:
 
 
 def first_prices(items: Iterable[str]) -> dict[str, int]:
-    """Return the prices before any edit: 10, 20, 30 and so on, by the first occurrence of each item."""
+    """Return the prices before any edit, by item: 10, 20, 30 and so on, in the order in which items first occur."""
     return {item: 10 * number for number, item in enumerate(dict.fromkeys(items), start=1)}

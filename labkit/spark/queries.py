@@ -1,4 +1,4 @@
-"""Helpers for any streaming query, whatever its sink: register data formats and explain errors."""
+"""Functions for any streaming query, whatever its sink: register a data source, and shorten an error."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: "SparkSession", source: "type[DataSource]") -> None:
-    """Register a source's format with the session; call this anew before every query.
+    """Register a data source with the session; call this again before every query.
 
     Spark gives the registered format to every query that names it, with one unsynchronised HashMap of environment
     variables in it, and fills that map when a query first runs. Two queries that do so at once can damage it, and then
@@ -18,7 +18,7 @@ def register(spark: "SparkSession", source: "type[DataSource]") -> None:
 
 
 def reason(error: BaseException) -> str:
-    """Return the most informative line of a query's error: the lab's own sentence if it contains one."""
+    """Return one line of a query's error: the message of a `LabError` that it contains, or else its first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("labkit.core.errors.")]
     return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

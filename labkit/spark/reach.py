@@ -1,7 +1,7 @@
-"""Reach a failpoint: write the evidence to a file, make it durable, and wait to be killed.
+"""The code at a failpoint: write a file that proves that it was reached (evidence), and wait to be killed.
 
-A process that reaches a point must not kill, because the killer would be among the killed and would run on for a moment
-after its own signal. `labkit.host.processes.supervisor` kills from outside.
+The process does not kill its own session, because it would run on for a moment after sending the signal.
+`labkit.host.processes.supervisor` kills from outside.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from labkit.host import durable
 from labkit.host.processes.parking import park
 
 PATIENCE = 120.0
-"""Seconds that a task waits for the earlier tasks of its batch, if an armed failpoint needs the tasks in order."""
+"""Seconds for which a task waits for other tasks of its batch, if an armed failpoint needs the tasks in order."""
 
 _SHORTEST, _LONGEST = 0.002, 0.05
 """The shortest and the longest pause between two polls, in seconds."""
@@ -35,21 +35,21 @@ class Reaction(StrEnum):
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
     """It waits forever, until the whole driver is killed."""
     WAIT_FOR_ITS_OWN_DEATH = "executor"
-    """It waits forever, until its executor is killed; the driver continues, and later attempts pass the failpoint."""
+    """It waits forever, until its executor is killed; the driver continues, and later attempts do not stop here."""
     STOP = "stop"
-    """It stops itself (SIGSTOP) and continues when somebody wakes it; if it was replaced meanwhile, it is a zombie."""
+    """It stops itself (SIGSTOP) and continues on SIGCONT; if it was replaced in the meantime, it is then a zombie."""
 
 
 @dataclass(frozen=True)
 class Armed:
-    """The failpoint at which one driver is to die (it is armed), and the file that proves that it was reached."""
+    """The failpoint and batch at which a driver is to be killed (`crash`), and the file that proves that it got there."""
 
     crash: Crash
     evidence: Path
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """Wait or stop as `then` says if this is the failpoint to die at, in its batch; otherwise return at once."""
+        """If this is the armed failpoint and batch, write the evidence, then wait or stop as `then` says."""
         if point is not self.crash.point or batch != self.crash.batch:
             return
         first = self._leave_evidence(point, batch)
@@ -61,13 +61,12 @@ class Armed:
             park()
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
-        """Write the evidence file, unless it exists already. Returns whether it was written."""
-        # Another task or a second attempt may pass the point again; the first evidence counts.
+        """Write the evidence file unless it exists already; return whether it was written."""
+        # Another task or a second attempt may reach the same point; the first evidence counts.
         if self.evidence.exists():
             return False
         content = {"point": point.value, "batch": batch, "pid": os.getpid(), "session": os.getsid(0)}
-        # Durable before the process waits, because the killer looks at this file, and a half-written one would prove
-        # nothing.
+        # Written atomically and before the process waits, because the supervisor kills when this file exists.
         durable.replace(self.evidence, json.dumps({**content, "executor": executor()}))
         return True
 
@@ -78,7 +77,7 @@ class Armed:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Wrap one task, and record how it ended if it stopped itself at the failpoint and was woken."""
+        """Return a context manager for one task: if the task stopped itself and was woken, record how it ended."""
         try:
             yield
         except Exception as error:
@@ -96,7 +95,7 @@ class Armed:
         durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
     def to_json(self) -> dict[str, object]:
-        """Return this object as plain data, for another process."""
+        """Return this object as a dictionary for JSON, to send it to another process."""
         plain = {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
         return {**plain, "then": self.then.value}
 
@@ -117,11 +116,11 @@ def executor() -> int | None:
 
 
 class Turn:
-    """Makes the tasks of one batch write one after the other, in the order of their partitions.
+    """One task's turn to write: the tasks of a batch write one after the other, in the order of their partitions.
 
-    An armed failpoint in a task needs that order, since only then is it certain what the other tasks have written. All
-    tasks must run at once, because each announces whether it has rows before any can know that it is the last one with
-    rows.
+    An armed failpoint in a task needs that order, so that it is certain what the other tasks have written. All tasks
+    must run at once: each announces whether it has rows, by files in a shared directory, and only then can one know
+    that it is the last with rows. `batch_dies` means that the crash ends all tasks of the batch.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -143,7 +142,7 @@ class Turn:
         self._say("done")
 
     def is_last(self) -> bool:
-        """Return whether no later task has rows; wait until each has announced whether it has any."""
+        """Wait until each later task has announced whether it has rows; return whether none has."""
         spoken = ("empty", "rows")
         self._wait(
             lambda: all(any(self._has_reported(other, word) for word in spoken) for other in self._behind),
@@ -152,19 +151,18 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for the condition; once another task has reached the failpoint, wait for the kill.
+        """Wait for the condition; if another task reaches the failpoint first, wait until this process is killed.
 
-        If only an executor is killed, the batch continues: the earlier task runs again and finishes.
+        If only an executor is killed, keep waiting for the condition, because the killed task runs again.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
-        # The evidence exists, but it is not this task's turn: anything it did now would come after the crash.
+        # Another task has reached the failpoint: anything that this task wrote now would come after the crash.
         if not condition():
             park()
 
     def _say(self, word: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        # Tasks are processes that share only the disk. A file's existence is atomic, and it need not survive a loss of
-        # power.
+        # A file, because tasks are processes that share only the disk.
         (self._folder / f"{self._partition}.{word}").touch()
 
     def _has_reported(self, partition: int, word: str) -> bool:
@@ -172,7 +170,7 @@ class Turn:
 
 
 class FreeTurn(Turn):
-    """The turn of a task in a batch without a failpoint to die at, so that its tasks may write in any order."""
+    """The turn of a task whose batch has no armed failpoint, so its tasks write in any order."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)
@@ -182,29 +180,29 @@ class FreeTurn(Turn):
         return rows
 
     def done(self) -> None:
-        """Do nothing, because nobody waits."""
+        """Do nothing, because no other task waits."""
 
     def is_last(self) -> bool:
-        """Return False; never called, because without an armed failpoint nobody asks for the last task."""
+        """Return False. It is never called without an armed failpoint."""
         return False
 
 
 IN_ORDER = (*IN_TASK, FailPoint.MID_COMMIT)
-"""The failpoints at which the order of the tasks matters.
+"""The failpoints that need the tasks in order: those in tasks, and the middle of a commit.
 
-In a log, readers see records in order, so half a commit is visible only if that half came first.
+In a log, readers see records in order, so they see half a commit only if that half was written first.
 """
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the `Turn` of one task: ordered if the driver is to die at a failpoint that needs it, otherwise free."""
+    """Return the `Turn` of one task: a `FreeTurn` unless a failpoint of `IN_ORDER` is armed in this batch."""
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """Return the `Reach` callback of one task: only the last task with rows passes the middle of a write."""
+    """Return the function that one task calls at its failpoints; at `MID_WRITE` only the last task with rows reacts."""
 
     def reach(point: FailPoint, batch: int) -> None:
         if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
@@ -217,14 +215,14 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Poll until the condition holds. Raises `JobFailed` after `patience` seconds; `what` names the missing event."""
+    """Poll until the condition holds. Raises `JobFailed`, which names `what` was missing, after `patience` seconds."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:
             raise JobFailed(
-                f"a task at an armed failpoint waited {patience:.0f} s for {what}; perhaps there are too few cores "
-                "to run all tasks together."
+                f"a task of a batch with a planned crash waited {patience:.0f} s for {what}; perhaps there are too few "
+                "cores to run all tasks at once."
             )
         time.sleep(pause)
-        # Most waits are over at once; long ones need not keep a core busy.
+        # Most waits are short; the longer ones should not keep a core busy.
         pause = min(2 * pause, _LONGEST)

@@ -1,6 +1,6 @@
-"""Run commands as Spark tasks: one task per command, retried if an executor dies.
+"""Run commands as Spark tasks, one task per command; Spark runs a command again if its executor dies.
 
-A command must be safe to run again, even while an earlier attempt is still running, and stores its results itself.
+So a command must be safe to run twice, even at the same time, and must store its results itself.
 """
 
 import os
@@ -16,11 +16,11 @@ from labkit.spark.master import is_local
 from labkit.spark.session import start_session
 
 LONGEST_MESSAGE = 2000
-"""The number of characters of a failed command's output, from its end, that its error repeats."""
+"""The number of characters, from the end of a failed command's output, that the error message contains."""
 
 
 class Task(NamedTuple):
-    """A command to run as a Spark task. In attempt n (from 0), `{attempt}` in its words is replaced by n."""
+    """A command to run as a Spark task; its words may contain `{attempt}`, which stands for Spark's attempt number."""
 
     words: tuple[str, ...]
     fine: tuple[int, ...] = (0,)
@@ -28,11 +28,11 @@ class Task(NamedTuple):
 
 
 def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
-    """Run every command as a task of a Spark job on `master`, and return their exit codes.
+    """Run every command as a task of a Spark job on `master`, and return their exit codes, in the order of `tasks`.
 
-    The driver's temporary files are in `scratch`. Raises `JobFailed` if a command failed as often as Spark
-    tries a task (spark.task.maxFailures; once with threads of the driver), and `ServiceUnavailable` if there is
-    no Java or the cluster has no slot.
+    The driver's temporary files are in `scratch`. Raises `JobFailed` if a command failed as often as Spark tries a task
+    (spark.task.maxFailures; once with threads of the driver), and `ServiceUnavailable` if there is no Java or the
+    cluster has no free slot.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -61,7 +61,10 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Run a command and return its exit code; the command is killed if this process dies, as an executor may."""
+    """Run a command and return its exit code; if this process dies, the command is killed.
+
+    Raises `RuntimeError` for an exit code that is not in `fine`.
+    """
     done = subprocess.run(
         words,
         check=False,
@@ -78,7 +81,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 
 def _reason(text: str) -> str:
-    """Return the task's own exception out of Spark's long error text."""
+    """Return one sentence with the message of `_run`'s error, which Spark's long error text contains."""
     errors = [line.strip() for line in text.splitlines() if "RuntimeError: " in line]
     last = errors[0].partition("RuntimeError: ")[2] if errors else text.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

@@ -1,6 +1,4 @@
-"""A Spark session of the lab: its profile, the allowed faster starts, and its end. `labkit.spark.jvm` starts the
-JVM.
-"""
+"""Start and end a Spark session of the lab, with the settings of a profile and the faster starts that are allowed."""
 
 import os
 import subprocess
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 END_PATIENCE = 30.0
-"""Seconds within which a JVM must end by itself after its session has stopped."""
+"""Seconds within which a JVM must end by itself when its session has stopped; then it is killed."""
 
 
 def start_session(
@@ -38,9 +36,9 @@ def start_session(
 ) -> "SparkSession":
     """Start a session whose JVM keeps all temporary files in `scratch` and its log in `log`.
 
-    `profile` is a `Profile`, its name in `PROFILES`, or `stock`. `archive` allows the class-data archive, if
-    there is one and LABKIT_FAST permits it. Raises `ServiceUnavailable` if there is no usable Java, or if no
-    JVM comes up.
+    `partitions` is the number of shuffle partitions. `profile` is a `Profile`, its name in `PROFILES`, or `stock` for
+    PySpark's own launcher and settings. `archive` allows the class-data archive, if there is one and LABKIT_FAST
+    permits it. Raises `ServiceUnavailable` if there is no usable Java, or if the JVM does not start Spark.
     """
     if profile == "stock":
         return _stock_session(find_java(), master, scratch, partitions)
@@ -51,9 +49,9 @@ def start_session(
 def session_for_a_block(
     master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
-    """Start a session like `start_session`; after the block its JVM has ended and the environment is restored.
+    """Start a session like `start_session` for a `with` block, then end its JVM and restore the environment variables.
 
-    An interrupt from a terminal does not reach the JVM. Raises `ServiceUnavailable`.
+    An interrupt from a terminal does not reach the JVM. Raises `ServiceUnavailable` as `start_session` does.
     """
     before = dict(os.environ)
     try:
@@ -69,7 +67,7 @@ def session_for_a_block(
 
 @contextmanager
 def failures_in_one_sentence(what: str) -> Iterator[None]:
-    """Turn Spark's errors inside a block into `JobFailed`; `what` is the beginning of the message."""
+    """Turn errors of the JVM in a `with` block into `JobFailed` with one sentence, which begins with `what`."""
     from py4j.protocol import Py4JError
 
     try:
@@ -130,8 +128,8 @@ def _started(
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
     """Start a session in the usual way, with PySpark's own launcher and settings, for comparison.
 
-    Only the necessary is set: the workers' interpreter, where they find the lab, the number of partitions of the lab's
-    own sessions, and `scratch` for temporary files.
+    Only this is set: the workers' interpreter, where they find the lab, the number of shuffle partitions, and `scratch`
+    for temporary files.
     """
     os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}

@@ -1,7 +1,7 @@
-"""A replayable log as a Spark source: JSON Lines or any text, where a record's offset is its line number.
+"""Spark sources that read a file as a replayable log: JSON Lines or any text; a record's offset is its line number.
 
-The source admits a fixed number of records per batch, so a batch is the same set of offsets whenever it runs.
-Spark's own offsets in the checkpoint count; the source remembers no progress of its own.
+A batch has a fixed number of records, so a repeated batch has the same offsets. The source remembers no progress of its
+own; Spark's offsets in the checkpoint decide where it reads.
 """
 
 import itertools
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 STRIDE = 1_000
-"""The number of lines between two remembered byte positions, so that reading can start near any line."""
+"""The number of lines between two whose byte positions are remembered, so that reading can start near any line."""
 
 
 class LogSource(DataSource):
@@ -34,19 +34,19 @@ class LogSource(DataSource):
         return "labkit_log"
 
     def schema(self) -> str:
-        """Return the columns; there is one row for every line."""
+        """Return the columns as Spark's DDL; there is one row for every line."""
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """Return the reader. Its options are path, records_per_batch, and those of a crash run."""
+        """Return the reader, with this source's options: path, records_per_batch, and those of a crash run."""
         return LogReader(dict(self.options))
 
 
 @dataclass
 class Span(InputPartition):
-    """One task's lines [start, end) of the file.
+    """The lines [start, end) of the file, which one task reads.
 
-    The line `STRIDE * (start // STRIDE)`, near which reading begins, starts at byte `position`.
+    Reading begins at the byte `position`, which is the start of line `STRIDE * (start // STRIDE)`.
     """
 
     start: int
@@ -79,7 +79,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Return the end of the next batch. When Spark calls this, the previous batch's `commits/` entry is durable."""
+        """Return the end of the next batch. Spark calls this when `commits/N` of the previous batch is durable."""
         self._pass_commit_log()
         self._index()
         end = self._lines
@@ -91,7 +91,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the batch as one range of lines, or as several if each has enough lines for a task."""
         first, last = start["offset"], end["offset"]
         self._index()
-        # Rounded up, so that a batch never has more ranges than tasks were allowed.
+        # Rounded up, so that a batch never has more ranges than `tasks` allows.
         step = max(STRIDE, -(-(last - first) // self._tasks))
         return [
             Span(begin, min(begin + step, last), self._positions[begin // STRIDE]) for begin in range(first, last, step)
@@ -114,8 +114,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     yield offset, raw.removesuffix(b"\n")
 
     def _index(self) -> None:
-        # Spark asks in a process that lives as long as the query. The log of a run does not grow, so one pass is
-        # enough.
+        # One pass is enough, because this process lives as long as the query, and the log of a run does not grow.
         if self._lines:
             return
         for raw in log_lines(self._path):
@@ -142,19 +141,19 @@ class TextSource(DataSource):
         return "labkit_text"
 
     def schema(self) -> str:
-        """Return the columns; there is one row for every line."""
+        """Return the columns as Spark's DDL; there is one row for every line."""
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":
-        """Return the reader. Its options are those of `LogSource`, and `tasks`: how many tasks may share a batch."""
+        """Return the reader, with the options of `LogSource` and `tasks`: how many tasks may share a batch."""
         return TextReader(dict(self.options))
 
 
 class TextReader(LogReader):
-    """A reader that passes lines to Spark by the thousand, because one by one would cost more than their words."""
+    """A reader that passes a thousand lines at a time to Spark, because single rows would take most of the time."""
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
-        """Yield the lines of one range in Arrow's format."""
+        """Yield the lines of one range as Arrow batches with the columns offset and line."""
         import pyarrow as pa
 
         lines = self._raw(partition)

@@ -1,9 +1,9 @@
-"""Start a query on the lab's sinks: lock its checkpoint, recover, then start; usable outside the lab.
+"""Start a query that writes with one of the lab's sinks: lock its checkpoint, recover, then start.
 
     query = start(df, checkpoint, sink="two_phase", store="files", location=folder)
     query.await_end()
 
-Recovery always comes before the replay: a transaction in doubt may hold locks that the replay would wait for.
+Recovery comes before the replay, because an unfinished transaction may hold locks for which the replay would wait.
 """
 
 import queue
@@ -47,14 +47,14 @@ COLUMNS = ["offset", "key", "value"]
 
 @dataclass
 class OpenCheckpoint:
-    """A checkpoint that this process has locked, before `recover` has resolved undecided transactions."""
+    """A checkpoint that this process has locked; call `recover` before the query starts."""
 
     checkpoint: Checkpoint
     options: SinkOptions
     lock: DriverLock
 
     def recover(self) -> list[str]:
-        """Finish or abort what earlier drivers left, and return one sentence per step."""
+        """Commit or abort the unfinished transactions of earlier drivers, and return one sentence per step."""
         coordinator = self.options.coordinator()
         try:
             return list(coordinator.recover(self.checkpoint.decided()))
@@ -76,8 +76,9 @@ def open_checkpoint(
 ) -> OpenCheckpoint:
     """Lock the checkpoint for this process and register a new driver. Call `recover` on the result next.
 
-    Raises `InvalidInput` if the checkpoint is in use or belongs to another query. `query` is the name under
-    which the store keeps the query's transaction handles and markers; with None, each new checkpoint folder gets one.
+    `query` is the name under which the store keeps the query's transactions and markers; with None, a new checkpoint
+    gets a new name. `location` is the store's path, `armed` the failpoint at which this driver is to be killed. Raises
+    `InvalidInput` if the checkpoint is in use or belongs to another query.
     """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
@@ -87,7 +88,7 @@ def open_checkpoint(
         checkpoint.check()
         identity, incarnation = enter(checkpoint, wanted)
     except LabError:
-        # A refused checkpoint must be released at once, because another driver in this process may need it.
+        # Released at once, because another driver in this process may need the checkpoint.
         lock.release()
         raise
     options = SinkOptions(sink, order, store, location, identity.query, incarnation, checkpoint.log, partitions, armed)
@@ -95,7 +96,7 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running query, which commits each batch when it learns that `commits/N` exists."""
+    """A running query. When Spark has written `commits/N`, it tells the query's coordinator, which may then commit."""
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
         self.query = query
@@ -107,17 +108,14 @@ class LabQuery:
         self._delivering.start()
 
     def notify(self, batch: int) -> None:
-        """Receive the engine's notification that it has finished a batch, and return at once.
-
-        The notification may get lost.
-        """
+        """Queue Spark's notification that it has finished a batch, and return at once. A lost one does no harm."""
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """Commit the last decided batch after the query's end, then release the lock.
+        """Commit all decided batches after the query's end, then release the checkpoint's lock.
 
-        Without this call the last batch would stay pending. The lock is released even if the commit fails, because the
-        next start of the query recovers.
+        Without this call the last batch might stay uncommitted. The lock is released even if the commit fails, because
+        the next start of the query recovers.
         """
         try:
             decided = self._opened.checkpoint.decided()
@@ -130,7 +128,7 @@ class LabQuery:
     def await_end(self) -> None:
         """Wait for the query's end, and then call `finish`. Raises `JobFailed` with the query's error.
 
-        A query that failed can be started again at once, in this process too, because its lock is released.
+        A failed query can be started again at once, even in this process, because its lock is released.
         """
         try:
             self.query.awaitTermination()
@@ -142,7 +140,7 @@ class LabQuery:
         self.finish()
 
     def _free(self) -> None:
-        """Release the lock once no commit of this query runs, because the next driver may commit the same batch."""
+        """Wait until no commit of this query runs, then release the lock, so that no two drivers commit one batch."""
         self._notified.put(None)
         self._delivering.join()
         self._opened.lock.release()
@@ -150,15 +148,14 @@ class LabQuery:
     def _deliver(self) -> None:
         while (batch := self._notified.get()) is not None:
             try:
-                # Nobody has observed Spark's progress event before the file, but Spark does not guarantee this order,
-                # so the event alone is not enough to commit.
+                # The file is checked, because Spark does not guarantee that it exists before the progress event.
                 if batch in self._opened.checkpoint.commit_log():
                     self._commit_through(batch)
             except Exception as error:  # a lost notification costs time but no data, because the next commit repeats it
                 print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
 
     def _drop_losers(self, batch: int) -> None:
-        """Abort what task attempts without a vote left; they may have ended only after the last commit."""
+        """Abort transactions of task attempts without a vote, which may have ended only after the last commit."""
         if self._opened.options.retries:
             sink = self._opened.options.coordinator().sink
             with closing(sink.store):
@@ -176,7 +173,7 @@ class LabQuery:
 
 
 class Notifier(StreamingQueryListener):
-    """A listener that tells each query of a session when the engine has finished one of its batches."""
+    """A listener of a session that notifies each watched query when Spark has finished one of its batches."""
 
     def __init__(self) -> None:
         self._queries: dict[str, LabQuery] = {}
@@ -189,7 +186,7 @@ class Notifier(StreamingQueryListener):
         """Do nothing, because no batch has ended."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Notify the query of a finished batch in a thread of its own, so that no query delays the others."""
+        """Notify the query, if it is watched, that a batch is finished."""
         query = self._queries.get(str(event.progress.runId))
         if query is not None:
             query.notify(event.progress.batchId)
@@ -207,7 +204,7 @@ _notifiers: dict[int, Notifier] = {}
 
 
 def notifier(spark: "SparkSession") -> Notifier:
-    """Return the session's one notifier; the first call creates and registers it."""
+    """Return the only notifier of a session; the first call creates and registers it."""
     if id(spark) not in _notifiers:
         _notifiers[id(spark)] = Notifier()
         spark.streams.addListener(_notifiers[id(spark)])
@@ -217,10 +214,10 @@ def notifier(spark: "SparkSession") -> Notifier:
 def launch(
     frame: "DataFrame", opened: OpenCheckpoint, output_mode: str = "append", *, every: int | None = None
 ) -> LabQuery:
-    """Start the query of a recovered checkpoint, on all data available now.
+    """Start the query of a recovered checkpoint; it ends when it has processed all data that is available now.
 
-    With `every`, it looks for new data every so many seconds instead (0: all the time), until the query is stopped.
-    Append mode uses the Data Source and every other mode foreachBatch, because a Python Data Source supports no other.
+    With `every`, it runs until it is stopped, and looks for new data every so many seconds (0: all the time). Append
+    mode uses the Data Source; every other mode uses foreachBatch, because a Python Data Source supports only append.
     """
     listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
@@ -237,9 +234,9 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Return the checkpoint with the fact, in its options, whether Spark may run a task more than once.
+    """Return the checkpoint with the option `retries`, which tells whether Spark may run a task more than once.
 
-    Raises `InvalidInput` if the sink does not support that.
+    Raises `InvalidInput` if spark.speculation is on and the sink does not support it.
     """
     context, strategy = spark.sparkContext, opened.options.strategy
     check_speculation(SINKS[strategy].bears_speculation, strategy.value, context.getConf().get)
@@ -256,16 +253,16 @@ def start(
     order: str | None = None,
     output_mode: str = "append",
 ) -> LabQuery:
-    """Recover what an earlier driver of this checkpoint left, then start the query.
+    """Commit or abort what an earlier driver of this checkpoint left unfinished, then start the query.
 
-    `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key
-    (string) and value (long). `order` is `engine` or `decision` for a sink that supports both; None is the
-    sink's default. Raises `InvalidInput` for a checkpoint that is in use or belongs to another query, and for a
-    sink, order or store that does not exist or does not fit the others.
+    `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key (string) and
+    value (long). `order` is `engine` or `decision` for a sink that supports both; None is the sink's default. Raises
+    `InvalidInput` for a checkpoint that is in use or belongs to another query, and for a sink, order or store that does
+    not exist or does not fit the others.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(
-            f"the rows of a sink need the columns {COLUMNS}, not {frame.columns}; select and rename columns."
+            f"start: the DataFrame needs the columns {COLUMNS}, not {frame.columns}; select and rename columns."
         )
     strategy = _member(Strategy, "sink", sink)
     possible = orders(strategy)
@@ -285,7 +282,7 @@ def start(
 
 
 def _member(kind: type[Word], name: str, value: str) -> Word:
-    """Return the member of an enumeration with this value. Raises `InvalidInput` that lists the allowed values."""
+    """Return the member of `kind` with this value of the argument `name`. Raises `InvalidInput` if there is none."""
     values = [each.value for each in kind]
     if value not in values:
         raise InvalidInput(f"start({name}={value!r}): unknown; {nearest(str(value), values)}")

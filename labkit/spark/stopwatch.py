@@ -1,7 +1,7 @@
-"""Measure how long each phase of a batch takes that a foreachBatch sink writes: collect, write, pre-commit, commit.
+"""Measure the phases of a batch that a foreachBatch sink writes: collect, write, pre-commit, commit.
 
-A sink measures only if somebody has created the file `times.jsonl` in the lab's folder of the checkpoint; it appends
-one line per batch to that file. Measuring changes nothing else about the sink.
+If `ask` has created the file `times.jsonl` in the lab's directory of the checkpoint, a sink appends one line per batch
+to it.
 """
 
 import json
@@ -15,7 +15,7 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """The seconds that one batch spends in each phase: collect, write, pre_commit, commit."""
+    """The seconds that one batch spends in each phase; `log` is the lab's directory in the checkpoint."""
 
     def __init__(self, log: Path, batch: int) -> None:
         self._path, self._batch = log / NAME, batch
@@ -23,32 +23,31 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the duration of the block to the named phase."""
+        """Add the duration of a `with` block to this phase."""
         begun = time.perf_counter()
         yield
         self.seconds[name] += time.perf_counter() - begun
 
     def move(self, seconds: float, *, out_of: str, to: str) -> None:
-        """Move seconds from one phase, in which they were measured, to the one to which they belong."""
+        """Move seconds that were measured in the phase `out_of` to the phase `to`."""
         self.seconds[out_of] -= seconds
         self.seconds[to] += seconds
 
     def keep(self) -> None:
         """Append the times of this batch to the file if `ask` has created it."""
-        # Only measurements use it, so a normal run pays only for one look at the folder.
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")
 
 
 def ask(log: Path) -> None:
-    """Create the file that makes sinks measure the batches of this checkpoint from now on."""
+    """Create the file in which sinks of this checkpoint store the times of their batches from now on."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 
 
 def read(log: Path) -> dict[int, dict[str, float]]:
-    """Return the seconds of each batch by phase; several lines of a batch are summed up."""
+    """Return for each batch the seconds by phase; several lines of a batch are added up."""
     batches: dict[int, defaultdict[str, float]] = {}
     for line in (log / NAME).read_text(encoding="utf-8").splitlines():
         seconds = json.loads(line)

@@ -100,7 +100,7 @@ def test_one_that_nobody_needs_is_ended(launch: Launch, with_driver: Callable[[s
     assert not Path(launch.scratch).exists()
 
 
-@pytest.mark.parametrize(("source", "says"), [(FAILS, "failed: no memory"), (DIES, "ended without being killed")])
+@pytest.mark.parametrize(("source", "says"), [(FAILS, "failed: no memory"), (DIES, "ended before it was ready")])
 def test_one_that_does_not_get_warm_says_why(
     source: str, says: str, launch: Launch, with_driver: Callable[[str], None]
 ):

@@ -1,8 +1,8 @@
 """The Data Source adapter: a sink strategy as `df.writeStream.format("labkit")`.
 
-`write()` runs in tasks and ends with the pre-commit; its message is the task's vote. `commit()` runs in a
-Python process beside the driver, possibly more than once per batch. Use `labkit.spark.start`, which locks the
-checkpoint and recovers first. A commit to an external system must not happen in `write()`, because a retried or
+`write()` runs in tasks and ends with the pre-commit; its message is the task's vote. `commit()` runs in a Python
+process that the driver has started, possibly more than once per batch. Start queries with `labkit.spark.start`, which
+first locks the checkpoint and recovers. `write()` must not commit to an external system, because a retried or
 speculative task would repeat it.
 """
 
@@ -47,9 +47,10 @@ class SinkOptions:
     """Whether Spark may run a task more than once in one driver, so that its attempts must be distinguished."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
-        """Return the query's coordinator in this process; `reach` replaces the failpoint callback of `armed`.
+        """Open the store and return the query's coordinator in this process.
 
-        A task passes its own `reach`, because only one of a batch's tasks may be killed at a point.
+        `reach` is called at each failpoint instead of `armed.reach`: a task passes its own, because only one task of a
+        batch may be killed.
         """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
@@ -64,14 +65,14 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a block around one task.
+        """Return a context manager for one task, which records how a task ends that has stopped itself at a failpoint.
 
-        If the task stops itself at its failpoint, the block records how it ended later.
+        Without an armed failpoint it does nothing.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 
     def to_text(self) -> str:
-        """Return the options as one JSON text."""
+        """Return the options as JSON."""
         plain: dict[str, object] = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
         plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
         armed = self.armed and self.armed.to_json()
@@ -105,7 +106,7 @@ class LabkitSink(DataSource):
         return "labkit"
 
     def streamWriter(self, schema: object, overwrite: bool) -> "StrategyWriter":
-        """Return the writer of one query. Raises `InvalidInput` if the query was not started through the lab."""
+        """Return the writer of one query. Raises `InvalidInput` if `labkit.spark.start` did not start the query."""
         text = self.options.get(OPTION)
         if text is None:
             raise InvalidInput(
@@ -117,7 +118,7 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """The message in which Spark carries a task's vote to the driver."""
+    """The message in which Spark carries a task's vote to the driver; None if there is nothing to commit."""
 
     vote: Vote | None
 
@@ -129,14 +130,13 @@ class StrategyWriter(DataSourceStreamWriter):
         self._options = options
 
     def write(self, iterator: Iterator[Row]) -> VoteMessage:
-        """Write one task's rows and pre-commit; the rows need the columns offset, key, value."""
+        """Write and pre-commit the rows of one task (columns offset, key, value), and return its vote."""
         options, context = self._options, TaskContext.get()
         assert context is not None
         batch = int(
-            # Spark does not pass the batch to `write()`; this property of the job is
-            # the only place where a task can read it.
+            # Spark does not pass the batch to `write()`; a task can read it only in this property of the job.
             context.getLocalProperty("streaming.sql.batchId") or -1
-        )  # write() has no other way to learn its batch
+        )
         partition = context.partitionId()
         rows = (Observation(row[0], row[1], row[2], batch, options.incarnation) for row in iterator)
         turn = take_turns(options.armed, batch, partition, options.partitions)
@@ -149,7 +149,7 @@ class StrategyWriter(DataSourceStreamWriter):
             rows_in_turn = turn.take(rows)
             pass_offset_log(reach, batch)
             vote = sink.pre_commit(handle, rows_in_turn)
-        # Only after the store is closed, because the next task may write as soon as this one has finished everything.
+        # Only after the store is closed, because then the next task starts to write.
         turn.done()
         return VoteMessage(vote)
 
@@ -159,7 +159,7 @@ class StrategyWriter(DataSourceStreamWriter):
         votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
         with closing(coordinator.sink.store):
             coordinator.commit(batchId, sorted(votes, key=lambda vote: vote.handle.partition))
-            # In threads of the driver no task runs twice, and searching the store for losing attempts would cost every
+            # Without retries no task runs twice, and searching the store for attempts without a vote would cost every
             # batch a round trip.
             if self._options.retries:
                 coordinator.sink.drop_losers(batchId, votes)
@@ -167,5 +167,5 @@ class StrategyWriter(DataSourceStreamWriter):
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Do nothing, because Spark also calls this after a commit that failed half-way, while tasks may still write.
 
-        The next start of the query finishes or aborts what is left.
+        Recovery at the next start of the query commits or aborts the batch's transactions.
         """

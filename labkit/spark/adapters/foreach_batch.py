@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTICIPANTS = 2
-"""The number of transactions per batch: at least two are needed for a crash between commits, and each costs a sync."""
+"""The number of transactions per batch: the smallest that allows a crash between two commits. Each costs an fsync."""
 
 
 class ForeachBatchAdapter:
-    """Spark calls this object in the driver with every micro-batch, and again with the same batch after a crash."""
+    """The function for `foreachBatch`: Spark calls it in the driver for every micro-batch, and again after a crash."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -48,8 +48,8 @@ class ForeachBatchAdapter:
         watch.keep()
 
     def _rows(self, frame: "DataFrame", batch: int) -> list[Observation]:
-        # A shuffle does not fix the order of rows. They are sorted, so that a replay gives each participant the same
-        # rows as before.
+        # Sorted, because a shuffle does not fix the order of rows, and a replay must put the same rows into the same
+        # transaction.
         table = frame.toArrow().sort_by("key")
         offsets, keys, values = (table.column(name).to_pylist() for name in ("offset", "key", "value"))
         attempt = self._options.incarnation
@@ -64,9 +64,9 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the rows of one participant, and return its vote; None if there is nothing to commit.
+        """Write and pre-commit the list `parts[number]`, and return its vote; None if there is nothing to commit.
 
-        Only the last participant can be killed in the middle of its write.
+        Only in the last list does the failpoint in the middle of a write count.
         """
         written: list[float] = []
 
@@ -76,8 +76,7 @@ class ForeachBatchAdapter:
             if point is FailPoint.BEFORE_PRE_COMMIT:
                 written.append(time.perf_counter())
 
-        # A copy of the sink, because its `reach` has to know which participant is
-        # writing.
+        # A copy of the sink with another `reach`, which depends on the list.
         sink = replace(coordinator.sink, reach=reach)
         vote = sink.pre_commit(Handle(sink.query, batch, number, sink.incarnation, 0), iter(parts[number]))
         if written:

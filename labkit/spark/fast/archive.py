@@ -1,11 +1,11 @@
-"""Create the class-data archive (CDS) of a JVM: run a short session with a query of every job, and end it properly.
+"""Make a class-data archive (CDS), from which later JVMs start faster, in a driver that runs a few small queries.
 
 Switch: `archive` in LABKIT_FAST. A first commit comes after 6.0 s with an archive and 10.2 s without (quiet machine,
 two cores).
 
-A JVM writes its archive when it ends by itself, whereas the lab's drivers are killed, so this is a driver of its own
-kind, under a supervisor like the others. The archive gets its real name by one rename once it is complete. The process
-that makes it holds a lock, so that two do not duplicate the work, and removes what a killed one left.
+A JVM writes its archive only when it ends by itself, whereas the lab kills its drivers; so a special driver makes it,
+under a supervisor like the others. The archive gets its final name by one rename when it is complete. The process that
+makes it holds a lock, so that no other repeats the work, and deletes the unfinished file of a killed one.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ from labkit.host.processes.protocol import Launch
 from labkit.spark.options import PARTITIONS, Job
 
 PATIENCE = 600.0
-"""Seconds without progress after which making an archive, or waiting for another process to make it, is given up."""
+"""Seconds without an event after which the supervisor ends the driver that makes the archive or waits for another."""
 
 REMEDY = "everything works without an archive, only some seconds slower"
 
@@ -39,13 +39,13 @@ class ArchiveTask(msgspec.Struct, frozen=True):
     """The instructions for the driver that makes an archive."""
 
     anew: bool
-    """Whether to replace an existing archive."""
+    """Whether the driver replaces an existing archive."""
 
 
 def make_archive(*, anew: bool = False) -> Path:
-    """Return the archive for this Java and this PySpark, after making it if there is none. Raises `ServiceUnavailable`.
+    """Return the path of the archive for this Java and this PySpark; make it if there is none, or if `anew`.
 
-    `anew` replaces an existing archive.
+    Raises `ServiceUnavailable` if the archive cannot be made.
     """
     java = java_for_spark()
     archive = find_archive(java)
@@ -77,7 +77,7 @@ def _last_words(log: Path) -> str:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock for a block, so that only one process at a time makes an archive there."""
+    """Hold the folder's lock in a `with` block, so that only one process at a time makes an archive there."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -91,7 +91,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def write_archive(scratch: Path, *, anew: bool) -> None:
-    """Make the archive, in its own driver, unless another process has done so meanwhile."""
+    """Make the archive in this process, the driver for it, unless another process has done so in the meantime."""
     java = java_for_spark()
     path = archive_path(java)
     if path is None:
@@ -124,14 +124,13 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
         warm_up(spark, job, scratch)
     spark.stop()
     assert jvm.stdin is not None
-    # The archive is written when the JVM ends by itself; its gateway ends when this
-    # pipe closes.
+    # The JVM writes the archive when it ends by itself, which it does when this pipe closes.
     jvm.stdin.close()
     jvm.wait()
 
 
 def _check(java: Java, unfinished: Path) -> None:
-    """Start a JVM that must use the new archive or fail."""
+    """Raise `ServiceUnavailable` if a JVM that must use the new archive does not start."""
     strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
     command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -143,7 +142,7 @@ def _check(java: Java, unfinished: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Make the archive as `launch` says, then wait for the supervisor to kill this driver."""
+    """Make the archive as `launch.task` says, then wait for the supervisor to kill this driver."""
     from labkit.host.processes.supervised import report
 
     task = wire.decode(launch.task, ArchiveTask)
@@ -155,7 +154,7 @@ def run(launch: Launch) -> None:
 
 
 def main() -> None:
-    """Run `python -m labkit.spark.fast.archive LAUNCH`; only a supervisor starts it."""
+    """Run the command `python -m labkit.spark.fast.archive LAUNCH`, which only a supervisor starts."""
     from labkit.host.processes.supervised import serve
 
     serve(run)

@@ -1,14 +1,13 @@
-"""Fork Python workers for Spark after importing, once, the modules that each of them would import.
+"""Import once the modules that every Python worker needs, then run PySpark's own daemon, which forks the workers.
 
-Spark starts it as `-m labkit.spark.fast.daemon WORKER_MODULE` (spark.python.daemon.module). Apart from the
-imports, it is PySpark's own daemon.
+Spark starts this program as `-m labkit.spark.fast.daemon WORKER_MODULE` (spark.python.daemon.module).
 """
 
 import sys
 from importlib import import_module
 
 EVERY_WORKER = ("labkit.spark.source", "labkit.spark.adapters.data_source")
-"""The modules that the lab's source and sink need in each process that plans, reads, writes or commits."""
+"""The modules that the lab's source and sink need in each Python process that Spark starts for them."""
 
 STATEFUL = ("pandas", "pyarrow", "pyspark.sql.streaming.stateful_processor_api_client")
 """The modules that the workers of a stateful operator import, which takes half a second each time."""

@@ -1,7 +1,8 @@
-"""The program that Spark starts as Python: it lets a zygote fork programs with slow imports, and runs others plainly.
+"""The program that Spark starts as its Python: for a module with slow imports it lets a zygote process fork.
 
-Spark runs it by path, isolated and without site-packages, because it must start in milliseconds; so it imports nothing
-of the lab. The process that Spark holds lives as long as the forked one.
+A zygote (`labkit.spark.fast.zygote`) has imported such modules already. Other modules run in a plain interpreter. The
+launcher must start in milliseconds, so Spark runs it by path, isolated and without site-packages, and it imports
+nothing of the lab. It ends when the forked process ends, because Spark watches the launcher.
 """
 
 import json
@@ -25,8 +26,7 @@ def main() -> None:
                 connection.shutdown(socket.SHUT_WR)
             except OSError:
                 os.execv(python, [python, "-P", *words])  # noqa: S606 - no shell is wanted
-            # Nobody sends anything: this call returns when the forked child ends, and Spark watches this process for
-            # that.
+            # Nobody sends anything: this call returns when the forked child ends.
             connection.recv(1)
             return
     os.execv(python, [python, "-P", *words])  # noqa: S606 - no shell is wanted

@@ -1,12 +1,12 @@
-"""A warm standby: a driver that has run a scratch query of the same kind and waits for a dead driver's work.
+"""A warm standby: a driver that has run a small query of the same kind and waits to continue a dead driver's queries.
 
 Switch: `--standby`, off by default. A batch is committed 1.0 s after the crash instead of 6 s (quiet machine, two
 cores).
 
 The standby starts before the crash, under its own supervisor. It receives its queries only with the proof that the old
-driver was killed and that its session is empty, and only then opens the checkpoint and recovers: a standby that looked
-earlier could resolve transactions that a living driver still writes. The checkpoint's lock
-(`labkit.spark.checkpoint.DriverLock`) is a second guard against that.
+driver was killed and that its session is empty, and only then opens the checkpoint and recovers: earlier it could
+commit or abort transactions that a living driver still writes. The checkpoint's lock
+(`labkit.spark.checkpoint.DriverLock`) also prevents that.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,10 @@ from labkit.spark.crash_proof import check_dead
 
 
 class Standby:
-    """One waiting standby driver. Leaving the block ends it, whether or not it was used."""
+    """One waiting standby driver, as a context manager: entering starts the driver, leaving ends it, used or not.
+
+    `patience` is how many seconds its supervisor waits for the driver's next event.
+    """
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self.log = Path(launch.log)
@@ -42,25 +45,24 @@ class Standby:
         self.driver.__exit__(kind, error, trace)
 
     def await_ready(self) -> None:
-        """Wait until the standby is warm. Raises `JobFailed` if it ends instead."""
+        """Wait until the standby has run its small query. Raises `JobFailed` if the driver fails or ends instead."""
         for event in self.events:
             if isinstance(event, Ready):
                 return
             if isinstance(event, DriverFailed):
                 raise JobFailed(f"the standby driver failed: {event.because}")
-        raise JobFailed(f"the standby driver ended without being killed; see {self.log}.")
+        raise JobFailed(f"the standby driver ended before it was ready; see its log {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the standby run new queries, which no driver has run before, and return their events."""
+        """Let the standby run the queries in `order`, which no other driver has run, and return the driver's events."""
         self.driver.order(order)
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the standby continue the queries of a driver that is proven dead.
+        """Let the standby continue the queries of the driver whose end is `dead`, and return the standby's events.
 
-        Raises `JobFailed` without that proof.
+        Raises `JobFailed` unless that driver was killed and no process of it is left.
         """
-        # The last check before the hand-over: whatever was proven earlier, no process of the old driver may exist now.
         check_dead(dead)
         return self.hand(order)
 

@@ -1,15 +1,14 @@
-"""Start the Python processes that Spark needs for each query by a fork, instead of half a second of imports.
+"""A zygote: a process that has imported slow modules and forks each Python process that Spark needs for a query.
 
-Spark starts its source runner and its transformWithState runner anew for every query (StreamingPythonRunner),
-and also the daemons that fork its workers, one per environment (PythonWorkerFactory). Here, the interpreter
-that Spark starts is `launcher.py`: it passes its environment and its standard streams to this process, which
-has imported what those programs import, and forks. The child runs the program's module as `python -m` would.
-Settings that only an interpreter's start applies, hashing and seeds, are as Spark sets them.
+Spark starts its source runner and its transformWithState runner anew for every query (StreamingPythonRunner), and also
+the daemons that fork its workers, one per environment (PythonWorkerFactory); each would import for half a second. Here
+Spark starts `launcher.py` instead, which passes its environment and its standard streams to the zygote. The zygote
+forks, and the child runs the program's module as `python -m` would, with the hash seed that Spark would set.
 
 Switch: `zygote` in LABKIT_FAST. On a busy machine a restart took 29 s from SIGKILL to the commit, and 50 s without.
 
-Like every process of a driver it is in the driver's session, so it dies with it; it also ends by itself when
-the pipe from the driver closes.
+The zygote is in the driver's process session, so it is killed together with the driver; it also ends when the pipe from
+the driver closes.
 """
 
 import gc
@@ -36,16 +35,17 @@ FORKED = (*RUNNERS, *DAEMONS)
 """The modules that a zygote runs in a fork of itself; the launcher runs every other module in a plain interpreter."""
 
 LONGEST = 100
-"""The longest path of the zygote's socket in bytes; the kernel allows 108."""
+"""The greatest length of the path of the zygote's socket, in bytes; the kernel allows 108."""
 
 SOCKET = "LABKIT_ZYGOTE"
 """The environment variable that contains the path of the zygote's socket."""
 
 
 def interpreter(scratch: Path) -> dict[str, str]:
-    """Start a zygote, and return the environment with which Spark's JVM starts its Python processes through it.
+    """Start a zygote, and return the environment variables with which Spark's JVM starts Python processes through it.
 
-    The result is empty if the folder's name is too long for a socket: everything works without, half a second slower.
+    Returns no variables and starts nothing if the path `scratch` is too long for a socket; then queries start more
+    slowly.
     """
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:
@@ -58,8 +58,7 @@ def interpreter(scratch: Path) -> dict[str, str]:
     program.write_text(f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(launcher)} "$@"\n', encoding="utf-8")
     program.chmod(0o700)
     with socket.socket(socket.AF_UNIX) as listener:
-        # Bound here and inherited, because the JVM may request a process before the zygote has finished its imports.
-        # The request then waits in the queue.
+        # Bound here and inherited, so that a request of the JVM waits while the zygote is still importing.
         listener.bind(str(place))
         listener.listen(64)
         command = own_python("-m", "labkit.spark.fast.zygote", str(listener.fileno()))
@@ -72,7 +71,7 @@ def interpreter(scratch: Path) -> dict[str, str]:
 
 
 _kept: list["subprocess.Popen[bytes]"] = []
-"""The zygotes of this process. A zygote ends when its standard input closes, which is when this process ends."""
+"""The zygotes that this process has started. Each ends when its standard input closes, that is with this process."""
 
 
 def _quoted(path: str | Path) -> str:
@@ -80,7 +79,7 @@ def _quoted(path: str | Path) -> str:
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork a child for every connection, until standard input closes."""
+    """Fork a child for every connection of a launcher, until standard input closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for a child's exit code
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -90,7 +89,7 @@ def serve(listener: socket.socket) -> None:
                 return
             connection, _ = listener.accept()
             if os.fork() == 0:
-                # Otherwise a child that outlives the zygote would hold the socket open, and nobody would answer there.
+                # Otherwise a child that outlives the zygote would keep the socket open, and nobody would answer.
                 listener.close()
                 _become(connection)
             # The launcher waits until this connection closes, so only the child may hold it.
@@ -98,7 +97,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """Run the launcher's program in the forked child, with the launcher's environment, streams and working folder."""
+    """Run the module that the launcher requests, in the forked child, with the launcher's environment and streams."""
     # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
@@ -107,7 +106,7 @@ def _become(connection: socket.socket) -> None:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    # Spark sets variables for every query, so a variable that is left from another query would be wrong here.
+    # Cleared first, because a variable of another query would be wrong here.
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -126,7 +125,7 @@ def _become(connection: socket.socket) -> None:
 
 
 def _seed_anew() -> None:
-    """Seed NumPy's generator in a fork, which would otherwise repeat the parent's numbers; Python reseeds its own."""
+    """Reseed NumPy's random generator in a fork, which would repeat the parent's numbers; Python reseeds its own."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()
@@ -135,7 +134,6 @@ def _seed_anew() -> None:
 if __name__ == "__main__":
     for name in (*EVERY_WORKER, *STATEFUL, *RUNNERS, "pyspark.daemon"):
         import_module(name)
-    # Imported objects are hidden from the garbage collector, so that a child's first collection does not copy all of
-    # its pages.
+    # Hides imported objects from the garbage collector, so that a child's first collection does not copy their pages.
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))
