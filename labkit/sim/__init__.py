@@ -1,5 +1,5 @@
-"""Simulators of protocols, the search through all their schedules, and traces of single ones.
+"""Simulators of protocols, a search through all schedules of a simulator, and traces that replay single schedules.
 
-This package uses the standard library only. It reads no clock and no files, draws no unseeded random number, and does
-not depend on hash order.
+The package needs the standard library only. It reads no clock, draws no unseeded random number, and does not depend on
+hash order.
 """

@@ -1,6 +1,6 @@
-"""A model's description: its name, parameters, constructor and scenarios, and the facts that a whole run of it gives.
+"""The description of a simulator (model): name, parameters, constructor, scenarios, and functions of a whole run.
 
-One line in `labkit.sim.models` registers a model; apart from that only its picture (scene) needs a line.
+One line in `labkit.sim.models` registers a model, and another one its picture (scene).
 """
 
 import tomllib
@@ -23,7 +23,7 @@ ModelT = TypeVar("ModelT", bound=Model[Any])
 ScriptT = TypeVar("ScriptT")
 
 Fact = Verdict | int | str | list[int] | None
-"""A result about a whole run: the judge's verdict, a count, a text, or several counts."""
+"""A result about a whole run: the judge's verdict, a count, several counts, or a text."""
 
 
 class Scenario(NamedTuple, Generic[ScriptT]):
@@ -35,9 +35,9 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
-    """Return the scenarios in the file `scenarios.toml` of a model's package, in its order.
+    """Return the scenarios in the file `scenarios.toml` of a model's package by name, in the order of the file.
 
-    `script` makes the script that the model plays out of what the file holds; the default takes it as it is.
+    `script` converts the field `script` into what the model plays; the default leaves it a text of action names.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -47,7 +47,10 @@ def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, 
 
 
 def play(model: Model[Any], steps: str) -> Replay:
-    """Take exactly these steps, from a text of action names. Raises `InvalidAction` for a step that is not enabled."""
+    """Return the run that takes exactly these steps, action names separated by spaces, from the initial state.
+
+    Raises `InvalidAction` for a step that is not enabled.
+    """
     walk = Replay(model)
     for step in steps.split():
         walk.forward(Action.parse(step))
@@ -55,27 +58,24 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def first_of(enabled: list[Action]) -> Action:
-    """Return the first action in the order in which the model lists them; a `choose` for `go_on`."""
+    """Return the first of these actions; `go_on` uses it as the default `choose`."""
     return enabled[0]
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = first_of) -> Replay:
-    """Take further steps until no more are left, without the faults that only a scenario may cause."""
+    """Take further steps, chosen by `choose`, until none is enabled but faults that only a script may cause."""
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the enabled actions that may happen without being named by a scenario."""
+    """Return the enabled actions that may happen although no script names them (see `Rule.on_cue`)."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
-    """Take these steps, then further ones until no more are left.
-
-    Raises `InvalidAction` for one of these steps that is not enabled.
-    """
+    """Return the run that takes these steps as `play` does, and then continues as `go_on` does."""
     return go_on(play(model, steps), model)
 
 
@@ -103,27 +103,30 @@ class Blueprint(Generic[ModelT, ScriptT]):
     """The function that plays a scenario's script to its end."""
     scenarios: Mapping[str, Scenario[ScriptT]] = field(default_factory=dict)
     facts: Callable[[Replay], Mapping[str, Fact]] = _no_facts
-    """The function that derives facts from a whole run that its last state does not contain."""
+    """The function that computes facts from a whole run."""
     meanings: Mapping[str, str] = field(default_factory=dict)
-    """The meaning of each fact in words. The judge's verdict needs none."""
+    """For the name of each fact, its meaning in words; the judge's verdict has none."""
     history: Callable[[Replay], History] | None = None
     """The function that returns what an outside reader saw in a run; None if the model has no such reader."""
     expected: Callable[[Replay], Sequence[Record]] | None = None
-    """The function that returns the records that should come out for that reader; None if the model has none."""
+    """The function that returns the records that this reader should see; None if the model has no such reader."""
     tells_when_written: Callable[[Replay], bool] = _always
     """The function that returns whether every row that readers cannot see yet is in a transaction of the store.
 
-    If not, nobody can tell how long such a row has waited.
+    Otherwise it is unknown since when a row waits.
     """
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    """Small tasks that a player offers a reader, in order of difficulty."""
+    """Tasks for a learner who steps through the model, by name, in order of difficulty."""
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
-        """Return the model with these parameters and defaults for the others. Raises `InvalidInput`."""
+        """Return the model with these parameters and defaults for the others.
+
+        Raises `InvalidInput` for an unknown parameter or a value that is not allowed.
+        """
         return self.build(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
-        """Return the scenario of this name. Raises `InvalidInput` with the nearest name."""
+        """Return the scenario of this name. Raises `InvalidInput`, which suggests the nearest name, if none has it."""
         if name not in self.scenarios:
             close = nearest(name[:40], list(self.scenarios))
             raise InvalidInput(f"there is no scenario {name[:40]!r}; {close}")

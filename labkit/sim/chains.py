@@ -1,8 +1,8 @@
-"""Chains of a source, an engine and a sink, each of which can be exchanged, as parameters of the pipeline's model.
+"""Combinations of a source, an engine and a sink, translated into parameters of the simulator `pipeline`.
 
-An engine is described by what it knows after a crash: whether the sink commits before the engine logs the batch as
-finished (Spark's order) or after it (Flink's), and whether its checkpoint survives. A sink that has nothing to commit
-afterwards has no commit order, so both engines give the same result for it.
+Two properties describe an engine: whether the sink commits before the engine logs the batch as finished (Spark's order)
+or afterwards (Flink's), and whether its checkpoint survives a crash. For a sink without a separate commit the order
+makes no difference.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ SINKS = tuple(each.value for each in Strategy)
 
 
 class Chain(NamedTuple):
-    """A chain to simulate, given by the names of its source, its engine and its sink."""
+    """A combination to simulate, given by the names of its source, its engine and its sink."""
 
     source: str
     engine: str
@@ -54,7 +54,7 @@ class Chain(NamedTuple):
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return the parameters of the pipeline's model: four records in two batches, and one crash."""
+        """Return parameters of the simulator `pipeline`: this chain, with four records in two batches."""
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
             chosen["order"] = self.order.value
@@ -66,7 +66,7 @@ class Chain(NamedTuple):
 
 
 def chain(source: str, engine: str, sink: str) -> Chain:
-    """Return the chain of these names. Raises `InvalidInput` with the nearest name for an unknown one."""
+    """Return the chain of these names. Raises `InvalidInput`, which suggests the nearest name, for an unknown one."""
     for kind, name, names in (("source", source, SOURCES), ("engine", engine, ENGINES), ("sink", sink, SINKS)):
         if name not in names:
             raise InvalidInput(f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}")

@@ -1,4 +1,4 @@
-"""The properties of a model that a search has not decided yet, and the rules by which new states decide them."""
+"""The properties of a model that a search has not decided yet, and the check of new states against them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -10,7 +10,11 @@ from labkit.sim.model import Model, Mood, Property, StateT
 
 @dataclass
 class Claims(Generic[StateT]):
-    """The undecided properties of a search: not violated so far, and for "sometimes" not reached so far."""
+    """The undecided properties of a search, by kind (`Mood`), and the violations found so far.
+
+    An "always" or "eventually" property is undecided until a state violates it, a "sometimes" one until a state fulfils
+    it. `broken` has each violated property with the state that violates it.
+    """
 
     model: Model[StateT]
     always: list[Property[StateT]] = field(default_factory=list)
@@ -26,19 +30,19 @@ class Claims(Generic[StateT]):
 
     @property
     def settled(self) -> set[str]:
-        """Return the names of the properties that are violated or reached by now."""
+        """Return the names of the decided properties: violated, or for "sometimes" fulfilled."""
         claims = (*self.always, *self.sometimes, *self.eventually)
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Remove the properties that other processes of the search have decided."""
+        """Stop checking the properties with these names, which other processes of the search have decided."""
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]
 
     def meet(self, states: list[StateT]) -> None:
-        """Check new states, and move the properties that they decide.
+        """Check new states against all "always" and "sometimes" properties, and remove those that they decide.
 
-        If several properties apply to the same states (`where`), these states are selected once.
+        Violated ones are added to `broken`. States are selected only once for all properties with the same `where`.
         """
         picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
         for claim in [*self.always, *self.sometimes]:
@@ -54,7 +58,7 @@ class Claims(Generic[StateT]):
                 self.sometimes.remove(claim)
 
     def end(self, state: StateT) -> None:
-        """Check a terminal state, one without enabled actions, against the properties that concern the end."""
+        """Check a terminal state, one without enabled actions, against the "eventually" properties."""
         for claim in list(self.eventually):
             if not claim.holds(state):
                 self.eventually.remove(claim)

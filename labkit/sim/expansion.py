@@ -1,8 +1,8 @@
-"""A helper process of a search: it expands states without knowing which of the reached states are new.
+"""The work of a helper process in a search on several cores: compute the states that actions lead to.
 
-The leader knows all states, sends the helpers portions of a level, and adds the states that they reached
-(`labkit.sim.explore.Search.admit`). Numbers of states mean the same in both processes. If a state contains a value that
-has no code yet, the state has no number, so the helper sends the state itself.
+Only the leading process knows which states are new. It sends each helper some states of a level, and adds the states
+that the helper returns (`labkit.sim.explore.Search.admit`). Both processes encode states as the same numbers. A state
+with a value that has no code yet has no number, so the helper sends the state itself.
 """
 
 from array import array
@@ -16,7 +16,10 @@ from labkit.sim.packing import News, compact
 
 
 class Expander(Generic[StateT]):
-    """Expands states for a search that another process leads, using the codes that this leader has published so far."""
+    """Expands states, that is, takes every action in them, for a search that another process leads.
+
+    `begun` is a copy of that search; the helper uses the codes for values that it contains.
+    """
 
     def __init__(self, begun: Search[StateT]) -> None:
         self._model, self._packer = begun.model, begun.packer
@@ -28,7 +31,7 @@ class Expander(Generic[StateT]):
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Check the states with these numbers and, unless `is_last`, take every action in them.
+        """Check the properties in the states with these numbers and, unless `is_last`, take every action in them.
 
         `are_often_met` says whether most states are reached several times (`Search.are_often_met`).
         """

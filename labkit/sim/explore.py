@@ -1,8 +1,8 @@
 """Search every schedule of a model, breadth first, so that the first violation found is one of the shortest.
 
-The caller limits time and memory and shows progress by `keep_going`, and supplies random choices by `choose`. A stopped
-search says so (`exhausted` is false) and claims only what it has seen. The search stores only states, packed into
-numbers, and their parents; a trace recomputes the action between two states.
+The caller limits time and memory and shows progress by `keep_going`, and supplies random choices by `choose`. The
+result of a stopped search (`exhausted` is false) holds only for the states that it has visited. The search stores only
+states, encoded as numbers, and their predecessors; a trace recomputes the action between two states.
 """
 
 from array import array
@@ -23,7 +23,7 @@ _ASK_EVERY = 1_024
 """The number of states that are expanded between two calls of `keep_going`."""
 
 _AT_ONCE = 512
-"""The number of states of a level that are unpacked at one time."""
+"""The number of states of a level that are decoded at one time."""
 
 
 class Progress(NamedTuple):
@@ -35,19 +35,21 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """A helper's result: the states that it reached from some states of a level, and the violated properties.
+    """A helper's result for some states of a level: the states that one action leads to, and violated properties.
 
-    A violated property is paired with the index of the state that violates it.
+    A violated property is given by its name and the index of the state that violates it.
     """
 
     met: list[tuple[str, int]]
+    """The violated "always" properties."""
     ended: list[tuple[str, int]]
+    """The violated "eventually" properties."""
     unreached: list[str]
-    """The names of the "sometimes" properties for which no checked state is an example yet."""
+    """The names of the "sometimes" properties that no checked state fulfils."""
     enabled: "array[int]"
     """The number of enabled actions of each expanded state."""
     counts: "array[int]"
-    """How many of the reached states come from each expanded state."""
+    """How many of the entries in `reached` come from each expanded state."""
     reached: Sequence[int]
     """The numbers of the reached states; 0 for a state that contains a value without a code."""
     unencoded: list[tuple[int, Any]]
@@ -68,7 +70,10 @@ class Violation(NamedTuple):
 
 @dataclass(frozen=True)
 class Exploration:
-    """The result of a search. `stopped` is the reason why it ended early; it is empty if the search saw every state."""
+    """The result of a search. `stopped` says why it ended early; it is empty if the search visited every state.
+
+    `never_reached` names the "sometimes" properties that no state fulfils.
+    """
 
     model: str
     parameters: Mapping[str, object]
@@ -81,7 +86,7 @@ class Exploration:
 
     @property
     def exhausted(self) -> bool:
-        """Return whether the search saw every reachable state."""
+        """Return whether the search visited every reachable state."""
         return not self.stopped
 
     def to_json(self) -> dict[str, Any]:
@@ -96,28 +101,31 @@ class Exploration:
 
 
 def go_on(_progress: Progress) -> bool:
-    """Return True: a `keep_going` that never stops a search."""
+    """Return True, as a `keep_going` that never stops a search."""
     return True
 
 
 def explore(
     model: Model[StateT], *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visit every state that any schedule of the model reaches, until no state is new or a limit is reached."""
+    """Visit every reachable state of the model and return the result.
+
+    The search ends early at `max_states` states, or when `keep_going` returns False.
+    """
     return Search(model, max_states, keep_going).run().result()
 
 
 def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable[StateT]:
-    """Return every reachable state, in the order in which the search finds them."""
+    """Return every reachable state, at most `max_states`, in the order in which the search finds them."""
     search = Search(model, max_states).run()
     return map(search.packer.unpack, search.parents)
 
 
 class Search(Generic[StateT]):
-    """One breadth-first search: every known state, and the state from which it was first reached, both as numbers.
+    """One breadth-first search. `parents` maps each known state to its first predecessor, both encoded as numbers.
 
     A level is the list of states that the same number of steps leads to, in the order in which they were reached. At
-    most `_AT_ONCE` of its numbers are unpacked at a time.
+    most `_AT_ONCE` of its numbers are decoded at a time.
     """
 
     def __init__(
@@ -127,7 +135,7 @@ class Search(Generic[StateT]):
         keep_going: Callable[[Progress], bool] = go_on,
         start: StateT | None = None,
     ) -> None:
-        """Begin in the state `start`; by default in the model's initial state."""
+        """Prepare a search from the state `start`, by default from the model's initial state."""
         self.model, self.max_states, self.keep_going = model, max_states, keep_going
         self.claims = Claims(model)
         self.packer = Packer(model)
@@ -146,7 +154,7 @@ class Search(Generic[StateT]):
     def are_often_met(self) -> bool:
         """Return whether most states are reached several times.
 
-        Then a set of recent states costs less than packing each of them again.
+        Then looking a state up in a set of recent ones costs less than encoding it again.
         """
         return self.generated > 2 * len(self.parents)
 
@@ -157,9 +165,9 @@ class Search(Generic[StateT]):
         return self
 
     def advance(self) -> None:
-        """Check every state of the current level and take every action in it; the reached states form the next level.
+        """Check every state of the current level and take every action in it; the new states form the next level.
 
-        A search that must stop checks the states that it has reached, but takes no more actions.
+        A stopped search still checks the states of the level, but takes no more actions.
         """
         level, self.level = self.level, []
         for numbers in at_once(level, _AT_ONCE):
@@ -176,7 +184,7 @@ class Search(Generic[StateT]):
     def _expand(self, numbers: Sequence[int], states: list[StateT]) -> None:
         """Add every new state that one action reaches from these states to the next level.
 
-        `numbers` and `states` are the same states, packed and unpacked.
+        `numbers` and `states` are the same states, encoded and decoded.
         """
         parents, level, pack = self.parents, self.level, self.packer.pack
         expanded = expand(self.model, self.claims, states, each_once=self.are_often_met)
@@ -190,10 +198,7 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Add the states that a helper process reached from these states, as `advance` would do.
-
-        `labkit.sim.expansion` is the helper's side.
-        """
+        """Add the result of a helper process (`labkit.sim.expansion`) for these states, as `look` would compute it."""
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, expansion)
         if self.stopped:
@@ -219,9 +224,9 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add the reached states one by one up to the limit of states.
+        """Add a helper's states one by one up to the limit of states.
 
-        Returns the index of the last state in `numbers` whose expansion still counts.
+        Returns the index in `numbers` of the last state whose successors were all added.
         """
         end = 0
         for place, (number, enabled, count) in enumerate(
@@ -238,14 +243,14 @@ class Search(Generic[StateT]):
         return len(numbers) - 1
 
     def _take_over(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Record which properties these states violate, and which are reached, as found by a helper."""
+        """Record which properties a helper found violated by these states, and which "sometimes" ones fulfilled."""
         self._take_broken(self.claims.always, numbers, expansion.met)
         self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
 
     def _take_broken(
         self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
     ) -> None:
-        """Mark these properties as violated by the states at these indexes, unless they are decided already."""
+        """Record each property of `broken` (name, index of a state) as violated, unless it is decided already."""
         for name, place in broken:
             for claim in [claim for claim in claims if claim.name == name]:
                 claims.remove(claim)
@@ -258,7 +263,7 @@ class Search(Generic[StateT]):
         return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
-        """Record the violations of a level once all of it is checked, and go one level deeper if there is one."""
+        """Record the violations of a completely checked level, and count one level more if there is a next one."""
         self._note_broken()
         self.depth += bool(self.level)
 
@@ -272,7 +277,7 @@ class Search(Generic[StateT]):
         self.violated += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
-        """Return whether the limit of states is reached or `keep_going` says no, and record the reason."""
+        """Return whether the limit of states is reached or `keep_going` returns False; store why in `stopped`."""
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
         elif not self.keep_going(self.progress):
@@ -302,10 +307,10 @@ class Search(Generic[StateT]):
 
 
 def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) -> Trace | None:
-    """Return a shortest run to a state in which a "sometimes" claim that is never reached comes nearest to holding.
+    """Return a shortest trace that helps to see why no state fulfils the "sometimes" property `name`.
 
-    That is a state that the claim is about (`where`); if there is none, or the claim is about all states, it is the end
-    of a run. None if the search finds neither in `max_states` states.
+    It leads to a state that the property is about (`where`); if there is none, or the property is about all states, to
+    a terminal state. Returns None if there is neither among the first `max_states` states.
     """
     claim = next(each for each in model.properties() if each.name == name)
 
@@ -325,10 +330,10 @@ def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) ->
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:
-    """Take every action in these states, and yield for each the number of its actions and the states they reach.
+    """Take every action in these states; yield for each state the number of its actions, and the states they lead to.
 
-    A state without actions is checked as a terminal state. With `each_once`, a reached state is yielded only for the
-    first of these states that reaches it.
+    A state without actions is checked as a terminal state (`Claims.end`). With `each_once`, a state that several of
+    these states lead to is yielded only for the first of them.
     """
     actions, apply = model.actions, model.apply
     met, count = set[StateT](), 0
@@ -362,8 +367,7 @@ def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Actio
 def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
     """Run one random schedule of a model that is too large for a search, and return its trace and violations.
 
-    `choose(n)` returns a number from 0 to n - 1 from a seeded generator. Ends after `steps` steps or in a terminal
-    state.
+    `choose(n)` returns a random number from 0 to n - 1. The run ends after `steps` steps or in a terminal state.
     """
     claims, state, taken = Claims(model), model.initial(), list[Action]()
     claims.meet([state])
@@ -386,7 +390,7 @@ def _new_violations(model: Model[StateT], claims: Claims[StateT], taken: list[Ac
 
 
 def violations(walked: Replay) -> list[Violation]:
-    """Return the violations in the states of a run, each with the shortest beginning of the run that shows it."""
+    """Return the properties that a run violates, each with the trace up to the first state that violates it."""
     broken = []
     for claim in walked.model.properties():
         states: list[Any] = walked.states if claim.mood is Mood.ALWAYS else []

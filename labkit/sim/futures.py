@@ -1,7 +1,8 @@
-"""Compute for each possible next step what its futures hold: whether all schedules after it are right, some, or none.
+"""Compute for each possible next step how many of the schedules after it violate a property: none, some, or all.
 
-A search visits the states that can follow, up to a limit. A second pass goes backwards from the states that break a
-claim. If the limit was reached, nothing is called right that was not seen whole, and there is no share.
+A search visits the states that can follow, up to a limit. A second pass goes backwards from the states that violate a
+property ("break a claim"). If the limit was reached, a step is called right only if the search visited every state
+after it.
 """
 
 from collections import deque
@@ -13,52 +14,52 @@ from labkit.sim.explore import Search
 from labkit.sim.model import Action, Model, Mood, Property, StateT
 
 MAX_STATES = 20_000
-"""The default number of states that a look into the future visits: about a second of a quiet core."""
+"""The default limit of states that the search visits, which takes about a second on an idle core."""
 
 _UNSEEN = -1
 """Stands for a successor that the search did not visit."""
 
 _SWEEPS = 1_000
 _CLOSE = 1e-9
-"""Chances are computed until a sweep over all states changes none by more than this."""
+"""Probabilities are computed until a sweep over all states changes none by more than this."""
 
 
 class Fate(StrEnum):
-    """What the schedules that begin with a step have in common."""
+    """How many of the schedules that begin with one step break a claim: none, some, all, or unknown."""
 
     RIGHT = "right"
-    """No schedule breaks a claim; all of them were seen."""
+    """No schedule breaks a claim, and the search saw all of them."""
     MIXED = "mixed"
-    """Some schedule breaks a claim, and some schedule may not."""
+    """At least one schedule breaks a claim, and others may not."""
     WRONG = "wrong"
     """Every schedule breaks a claim, and none can go on for ever without doing so."""
     UNKNOWN = "unknown"
-    """No broken claim was seen, but not every schedule was."""
+    """The search saw no broken claim, but did not see every schedule."""
 
 
 class Prospect(NamedTuple):
-    """What the futures of one possible next step hold."""
+    """A summary of all schedules that begin with one possible next step (`action`)."""
 
     action: Action
     fate: Fate
     share: float | None
-    """The share of schedules that break a claim, from 0 to 1; None if the search did not see all of them.
+    """The share of schedules that break a claim, from 0 to 1; None if it is unknown.
 
-    If steps can go in circles, there are infinitely many schedules. Then every next step counts as equally likely.
+    With cycles there are infinitely many schedules; the share is then the probability if each next step is equally
+    likely.
     """
     counted: tuple[int, int] | None
-    """How many schedules break a claim, and how many there are; None if there are infinitely many or not all were seen.
-    """
+    """How many schedules break a claim, and how many there are; None if that is unknown or infinite."""
     nearest: tuple[Action, ...]
     """The steps of a shortest schedule to a broken claim, this step first; empty if none was seen."""
     broken: str
-    """The name of a claim that this schedule breaks; empty if none was seen."""
+    """The name of the claim that the schedule `nearest` breaks; empty if none was seen."""
     because: str
-    """The reason why it is broken."""
+    """The reason why that claim is broken."""
 
 
 class Futures(Generic[StateT]):
-    """The prospects of the states of one model, kept for the states that one search has seen completely."""
+    """Computes the prospects of states of one model, and keeps the last search for later states."""
 
     def __init__(self, model: Model[StateT], max_states: int = MAX_STATES) -> None:
         self.model, self.max_states = model, max_states
@@ -71,7 +72,7 @@ class Futures(Generic[StateT]):
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
     def is_whole(self, state: StateT) -> bool:
-        """Return whether the search saw every state that can follow this one."""
+        """Return whether the search visited every state that can follow this one."""
         return self._around(state).is_whole
 
     def _around(self, state: StateT) -> "_Graph[StateT]":
@@ -83,7 +84,7 @@ class Futures(Generic[StateT]):
 
 
 class _Graph(Generic[StateT]):
-    """The states that can follow one state, as numbers in the order in which a search found them."""
+    """The graph of the states that can follow the state `root`; a state is its index in the order of the search."""
 
     def __init__(self, model: Model[StateT], root: StateT, max_states: int) -> None:
         search = Search(model, max_states, start=root).run()
@@ -134,7 +135,7 @@ class _Graph(Generic[StateT]):
         return Prospect(action, fate, *share, tuple(steps), claim.name, claim.because(state))
 
     def _share(self, place: int, fate: Fate) -> tuple[float | None, tuple[int, int] | None]:
-        """Return the share of wrong schedules after a state, and their numbers, as far as they are known."""
+        """Return `Prospect.share` and `Prospect.counted` for the schedules after a state."""
         certain = {Fate.RIGHT: 0.0, Fate.WRONG: 1.0}.get(fate)
         if place == _UNSEEN or place in self._open:
             return certain, None
@@ -147,9 +148,7 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return for each state that can reach a broken claim the number of steps to it, and the next state on the
-        way.
-        """
+        """Return for each state from which a broken claim can be reached the fewest steps to it, and the next state."""
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}
         waiting = deque(self._broken)
@@ -162,7 +161,7 @@ class _Graph(Generic[StateT]):
         return distance, towards
 
     def _reach(self, places: Sequence[int]) -> set[int]:
-        """Return these states and all from which one of them can be reached."""
+        """Return these states and all states from which one of them can be reached."""
         reached, waiting = set(places), deque(places)
         while waiting:
             for before in self._before[waiting.popleft()]:
@@ -172,9 +171,9 @@ class _Graph(Generic[StateT]):
         return reached
 
     def _inevitable(self) -> set[int]:
-        """Return the states from which every schedule breaks a claim.
+        """Return the states from which every schedule breaks a claim (a least fixed point).
 
-        A least fixed point: a schedule that may circle for ever, or leave what was seen, breaks nothing.
+        An endless schedule, or one that leaves the visited states, does not count as breaking a claim.
         """
         left = [len(after) for after in self._after]
         doomed, waiting = set(self._broken), deque(self._broken)
@@ -192,7 +191,7 @@ class _Graph(Generic[StateT]):
     def _schedules(self, order: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return for each state how many schedules after it break a claim, and how many there are.
 
-        States from which steps can go in circles are left out.
+        States from which a cycle can be reached are left out.
         """
         counts: dict[int, tuple[int, int]] = {}
         for place in order:
@@ -203,7 +202,7 @@ class _Graph(Generic[StateT]):
         return counts
 
     def _chances(self, order: Sequence[int]) -> list[float]:
-        """Return for each state how likely a broken claim is after it, if every next step is equally likely."""
+        """Return for each state the probability of a broken claim after it, if each next step is equally likely."""
         chances = [1.0 if place in self._broken else 0.0 for place in range(len(self._after))]
         order = [place for place in order if place not in self._broken and self._after[place]]
         for _ in range(_SWEEPS):
@@ -217,7 +216,7 @@ class _Graph(Generic[StateT]):
         return chances
 
     def _ends_first(self) -> list[int]:
-        """Return the states so that each comes after all that follow it, as far as there are no cycles."""
+        """Return the states in reverse topological order: each after all its successors, as far as cycles allow."""
         order: list[int] = []
         met = {0}
         path = [(0, iter(self._after[0]))]
@@ -234,7 +233,7 @@ class _Graph(Generic[StateT]):
 
 
 def _reversed(after: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return for each state those before it, one entry for each step."""
+    """Return for each state its predecessors, one entry for each step that leads to it."""
     before: list[list[int]] = [[] for _ in after]
     for place, successors in enumerate(after):
         for each in successors:

@@ -1,10 +1,9 @@
-"""The interface of a simulator: initial state, enabled actions, the state after an action, and properties.
+"""The interface of a simulator (model): initial state, enabled actions, the state after an action, and properties.
 
-States and actions are frozen, hashable and cheap: named tuples, built by position. The state of a process declares each
-field as durable or volatile, and `crash` resets exactly the volatile ones. Channels and external systems belong to the
-environment, which a crash leaves unchanged. States are values, so a model compares their parts by value; a search may
-pass an equal copy. A model reads no clock and makes no random choice, and lists its actions in an order that does not
-depend on hashes.
+States and actions are immutable named tuples. The state of a process declares each field as durable or volatile, and
+`crash` resets exactly the volatile ones. Channels and external systems belong to the environment, which a crash leaves
+unchanged. A model must compare states by value, because a search may pass an equal copy. It reads no clock and makes no
+random choice, and lists its actions in an order that does not depend on hashes.
 """
 
 import re
@@ -32,28 +31,21 @@ Volatile = Annotated[T, "volatile"]
 def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
     """Return a function that builds a named tuple of this class from a tuple of all its fields, in order.
 
-    A search builds a state for every step. This is slightly faster than calling the class, and takes half the time of
-    `_replace`.
+    It takes half the time of `_replace`, which matters because a search builds a state for every step.
     """
     build: Callable[[tuple[Any, ...]], ProcessT] = partial(tuple.__new__, kind)
     return build
 
 
 class Word(StrEnum):
-    """Base class of enumerations in states.
-
-    Members hash as fast as `str`, because a search hashes every reached state.
-    """
+    """Base class of the enumerations in states. Members hash as fast as `str`, because a search hashes every state."""
 
     __hash__ = str.__hash__
 
 
 @cache
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
-    """Return for each field of a process whether it is `durable` or `volatile`.
-
-    Raises `TypeError` if a field is neither.
-    """
+    """Return for each field of a process's class "durable" or "volatile". Raises `TypeError` if a field is neither."""
     hints = get_type_hints(process, include_extras=True)
     marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
@@ -77,7 +69,7 @@ def _left_by_crash(process: type[ProcessT]) -> tuple[Any, ...]:
 
 
 def crash(process: ProcessT) -> ProcessT:
-    """Return the process after its crash: durable fields keep their values, volatile ones get their defaults."""
+    """Return the state of a process after its crash: durable fields keep their values, volatile ones get defaults."""
     kind = type(process)
     return from_fields(kind)(
         tuple([value if left is _KEPT else left for value, left in zip(process, _left_by_crash(kind), strict=True)])
@@ -88,7 +80,7 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One possible event: its name, and the number of the participant, partition or message (-1 if there is none)."""
+    """One step of a model: its name, and the number of the participant, partition or message (-1 if there is none)."""
 
     name: str
     which: int = -1
@@ -119,10 +111,10 @@ class Mood(StrEnum):
 
 
 class Property(NamedTuple, Generic[StateT]):
-    """A named claim about states, which a search checks.
+    """A named property of states (a claim), which a search checks.
 
-    `because` returns, for a violating state, which record or participant violates the claim. `where` selects the states
-    that the claim is about, so that a claim about ends costs nothing elsewhere; None means all.
+    `because` returns, for a violating state, a sentence that says which record or participant violates it. `where`
+    selects the states that the property is about, so that a check of few states costs little; None means all states.
     """
 
     name: str
@@ -133,19 +125,19 @@ class Property(NamedTuple, Generic[StateT]):
     where: Callable[[StateT], bool] | None = None
 
     def is_kept(self, state: StateT) -> bool:
-        """Return whether the claim holds in a state, or does not concern it."""
+        """Return whether the property holds in a state, or is not about that state."""
         return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a claim from one function that says how a state breaks it, or an empty text if the state does not."""
+    """Return a property given by one function `broken`: how a state violates it, or an empty text if it does not."""
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
 
 class Model(ABC, Generic[StateT]):
-    """One configuration of a simulator.
+    """A simulator with values for its parameters.
 
     A trace contains `name`, `version` and the parameters that differ from defaults. Increase `version` with every
     change of a default, an action or its meaning.
@@ -155,7 +147,7 @@ class Model(ABC, Generic[StateT]):
     version: int
     parameters: Mapping[str, Parameter] = MappingProxyType({})
     row: str = ""
-    """The state's field that holds processes. A search encodes these one by one, because combinations are too many."""
+    """The name of the state's field that is a tuple of processes, which a search encodes one by one; or empty."""
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -174,7 +166,7 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def properties(self) -> Sequence[Property[StateT]]:
-        """Return the claims that a search checks in the states."""
+        """Return the properties (claims) that a search checks in the states."""
 
     @abstractmethod
     def text(self, state: StateT) -> str:
@@ -185,25 +177,22 @@ class Model(ABC, Generic[StateT]):
         """Return one sentence that says what an action does, whatever the state."""
 
     def seats(self, _state: StateT) -> Sequence[Any]:
-        """Return the full state of each interchangeable process, in order; empty if no two are interchangeable.
+        """Return the state of each interchangeable process, including its channels; empty if there are none.
 
-        `Action.which` is an index into the result, and no claim distinguishes the processes.
+        `Action.which` is an index into the result, and no property distinguishes the processes.
         """
         return ()
 
     def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
-        """Return the state with the processes of `seats` reordered: the one at index `order[0]` comes first."""
+        """Return the state with the processes of `seats` reordered: first the one at index `order[0]`, and so on."""
         return state
 
     def sentence_in(self, state: StateT, action: Action) -> str:
-        """Return one sentence that says what an action does in this state.
-
-        It differs from `sentence` if the action is refused.
-        """
+        """Return one sentence that says what an action does in this state; it may differ from `sentence`."""
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an action. Raises `InvalidAction`, with the enabled actions, if it is not enabled."""
+        """Return the state after an action. Raises `InvalidAction`, which lists the enabled ones, for any other."""
         enabled = self.actions(state)
         if action not in enabled:
             choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"

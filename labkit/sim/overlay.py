@@ -1,4 +1,4 @@
-"""A model on top of another one: it may remove actions, make other claims, or add to the state."""
+"""A model on top of another one, which may remove actions, replace properties, or extend the state."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -29,7 +29,7 @@ class Below(Protocol[StateT]):
         ...
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """Return the claims about every state, some state, or every terminal state."""
+        """Return the properties (claims) of the model."""
         ...
 
     def text(self, state: StateT) -> str:

@@ -1,8 +1,8 @@
-"""States as numbers: each different value of a state's field gets a code, and a state's number is the sum of its codes.
+"""Encode states as numbers: each value of a state's field gets a code, and a state's number is the sum of its codes.
 
 This is collapse compression (Holzmann, "State Compression in SPIN", 1997). It is exact: each field owns as many bits of
-the number as its different values need, so different states have different numbers and a number restores its state.
-Only the packer that assigned a number can read it.
+the number as its different values need, so different states have different numbers, and a number can be decoded. Only a
+packer with the same codes can decode it.
 """
 
 from array import array
@@ -18,7 +18,7 @@ News = tuple[int, list[tuple[int, Any]]]
 
 
 class _Bits:
-    """The bits of the numbers that are in use: how many in total, and which belong to each part of a state."""
+    """The bits of the numbers that are in use: how many in total, and for each part of a state a mask of its bits."""
 
     def __init__(self) -> None:
         self.taken = 0
@@ -33,9 +33,9 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The codes of the values of one field.
+    """The codes of the values of one part of a state.
 
-    A new value gets the next number, written in the bits that the field owns.
+    A new value gets the next number, written into the bits that the part owns; these may be apart.
     """
 
     def __init__(self, bits: _Bits) -> None:
@@ -65,7 +65,8 @@ class Packer(Generic[StateT]):
         initial: Any = model.initial()
         if not hasattr(initial, "_fields"):
             raise TypeError(
-                f"{type(initial).__name__} is not a named tuple; a state must be one, so that its fields can be packed."
+                f"{type(initial).__name__} is not a named tuple; make the state of the model one, so that a search can "
+                "encode its fields."
             )
         self._build: Any = from_fields(type(initial))
         self._row = initial._fields.index(model.row) if model.row in initial._fields else -1
@@ -81,15 +82,17 @@ class Packer(Generic[StateT]):
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple
         if len(state[row]) != self._length:
-            raise TypeError(f"{state._fields[row]} had {self._length} processes and has {len(state[row])}.")
+            raise TypeError(
+                f"the state's field {state._fields[row]} had {self._length} processes and now has {len(state[row])}."
+            )
         return (*state[:row], *state[row], *state[row + 1 :])
 
     def mask(self, fields: Iterable[int]) -> int:
-        """Return the mask of the bits that these fields of a state own so far; they may get more."""
+        """Return the mask of the bits that these fields of a state, given by index, own so far."""
         return sum(mask for field in fields for mask in self._masks[self._slice(field)])
 
     def _slice(self, field: int) -> slice:
-        """Return the positions of a field among the parts; only the row of processes has several."""
+        """Return the positions of a field among the parts of a state; only `Model.row` has several."""
         row, more = self._row, self._length - 1
         if row < 0 or field < row:
             return slice(field, field + 1)
@@ -100,13 +103,13 @@ class Packer(Generic[StateT]):
         return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
-        """Return the code of a value, after assigning one if it has none."""
+        """Return the code of a value of the part with the index `field`; assign one if it has none."""
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return the number of codes of each part, and for each part its mask and the codes after the first `since`.
+        """Return for each part its number of codes, and its mask with the codes after the first `since`.
 
-        Another packer of the same model that has read all of this (`read_on`) can unpack this one's numbers.
+        Another packer of the same model that has read all of this (`read_on`) can decode this one's numbers.
         """
         counts = [len(table) for table in self._tables]
         return counts, [
@@ -115,14 +118,14 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Stop assigning codes: from now on, packing a state with a new value raises `KeyError`."""
+        """Stop assigning codes: from now on, `pack` raises `KeyError` for a state with a new value."""
         for table in self._tables:
             table.is_closed = is_closed
 
     def read_on(self, news: Sequence[News]) -> None:
-        """Add the codes of another packer, so that this one reads and writes the same numbers from now on.
+        """Add codes from `news` of another packer, so that this one reads and writes the same numbers from now on.
 
-        Packing a state with a value that the other packer has not published raises `KeyError`.
+        From then on, `pack` raises `KeyError` for a state with a value that has no code.
         """
         self.close()
         self._masks[:] = [mask for mask, _ in news]
@@ -137,7 +140,7 @@ class Packer(Generic[StateT]):
 
     @property
     def bits(self) -> int:
-        """Return how many bits the longest number of a state has so far."""
+        """Return the number of bits that numbers of states have so far."""
         return max(mask.bit_length() for mask in self._masks)
 
     def pack(self, state: StateT) -> int:

@@ -1,6 +1,6 @@
-"""Parameters of simulators: their meaning, default and kind, and the values chosen for them.
+"""Parameters of simulators: their meaning, default and allowed values, and the values chosen for them.
 
-A value is a whole number, a switch or a word. A command line passes it as text, a trace as either.
+A value is a whole number, true or false, or a word. It may be given as text, as on a command line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ class Parameter:
     kind: Kind[Any]
 
     def check(self, name: str, choice: object) -> Value:
-        """Return the value of the parameter `name` for this choice, which may be text.
+        """Return the value for this choice, which may be text.
 
-        Raises `InvalidInput` with what is allowed.
+        Raises `InvalidInput`, which says what the parameter `name` allows.
         """
         text = str(choice).lower() if isinstance(choice, bool) else str(choice)
         try:
@@ -59,8 +59,9 @@ def Words(meaning: str, default: str) -> Parameter:  # noqa: N802
 
 
 def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]) -> Values:
-    """Return every parameter with its value, chosen or default. Raises `InvalidInput` for an unknown name or a bad
-    value.
+    """Return every parameter of `model` with its value, as `wanted` or the default.
+
+    Raises `InvalidInput` for an unknown name or a value that is not allowed.
     """
     for name in wanted:
         if name not in parameters:

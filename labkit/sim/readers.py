@@ -1,7 +1,7 @@
-"""Measure where the outside reader's view of a simulated run differs from failure-free runs, and for how many steps.
+"""Explain the verdict on a simulated run, and measure for how many steps an outside reader saw wrong values.
 
 A model has no clock, so the unit of time is a step of the run. A row becomes visible at the step after which the
-model's history contains it, and was written at the step after which a transaction hides it.
+model's history contains it, and is written at the step after which a transaction hides it.
 """
 
 from collections import Counter, defaultdict
@@ -19,13 +19,13 @@ STEPS = "steps"
 
 
 class ReaderAccount(NamedTuple):
-    """The details of a verdict on a simulated run: the explanation, and how long readers saw wrong values."""
+    """The details of a verdict on a simulated run: its explanation, and for how many steps readers saw wrong values."""
 
     explanation: Explanation
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return explanation and exposure as named sentences; see `labkit.core.exposure.verdict_notes`."""
+        """Return explanation and exposure as pairs of a name and a sentence (`labkit.core.exposure.verdict_notes`)."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
@@ -53,12 +53,12 @@ def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccoun
 
 
 def _bare(event: object) -> object:
-    """Return a row without its visibility, which changes when its transaction ends; other events stay as they are."""
+    """Return a row without its visibility, which changes when its transaction ends; return other events unchanged."""
     return event[:5] if isinstance(event, Observation) else event
 
 
 class _Steps:
-    """The steps of a run after which each row appeared, was first hidden, and was withdrawn."""
+    """The steps of a run after which each row appeared, was first hidden in a transaction, and was aborted."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)

@@ -1,7 +1,6 @@
-"""A model whose actions are defined in one table: each entry has the effect, the sentence and the kind of an action.
+"""A model whose actions are defined in one table: each entry has an action's effect, its sentence and its kind.
 
-A method of the model decides which actions are enabled, because a search calls it for every state and several actions
-share its work.
+Which actions are enabled is not in the table: one method computes that for all actions, because it must be fast.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,14 +33,14 @@ class Rule(NamedTuple, Generic[StateT]):
     effect: Callable[[Any, StateT, int], StateT]
     """A method of the model that returns the state after the action, from the state before and the action's number."""
     sentence: str
-    """What the action does, in words. `{which}` is the action's number; a model may define further names (`words`)."""
+    """What the action does, in words. `{which}` stands for the action's number; `words` may define more names."""
     event: Event = Event.STEP
     on_cue: bool | None = None
-    """Whether the action happens only if a scenario names it. None: yes for faults, no for steps and restarts."""
+    """Whether the action happens only if a scenario's script names it. None: yes for faults, no for other kinds."""
 
     @property
     def waits_for_cue(self) -> bool:
-        """Return whether the action happens only if a scenario names it."""
+        """Return whether the action happens only if a scenario's script names it."""
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
         return self.on_cue
@@ -53,7 +52,7 @@ class RuleModel(Model[StateT]):
     rules: ClassVar[dict[str, Rule[Any]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Let a subclass inherit all rules of its base, so that it defines only those that it adds or changes."""
+        """Add the base class's rules to those of the subclass, which defines only rules that it adds or changes."""
         super().__init_subclass__()
         for base in cls.__mro__[1:]:
             if issubclass(base, RuleModel):
@@ -74,18 +73,18 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].event
 
     def sentence(self, action: Action) -> str:
-        """Return one sentence that says what an action does, with the names in it replaced by values."""
+        """Return one sentence that says what an action does; placeholders in braces are replaced by `words`."""
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action with names in braces.
+        """Return the sentence of an action with placeholders in braces.
 
         A model overrides this if a parameter changes the meaning.
         """
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the words for the placeholders in an action's sentence, except `{which}`."""
+        """Return the value of each placeholder in an action's sentence, except `{which}`."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Every named run of every simulator, and the facts that a whole run gives."""
+"""Find the scenarios, which are named runs, of all simulators, and the facts that a simulator computes from a run."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -16,14 +16,14 @@ __all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "say"]
 
 
 class ScenarioName(NamedTuple):
-    """The name of a model and of one of its scenarios, which are named runs."""
+    """The full name of a scenario, which is a named run: the name of its model, and its own."""
 
     model: str
     name: str
 
     @property
     def watch_for(self) -> str:
-        """Return what a learner should watch for in the scenario."""
+        """Return the sentence that tells a learner what to watch for in the scenario."""
         return MODELS[self.model].scenarios[self.name].watch_for
 
     @property
@@ -33,7 +33,7 @@ class ScenarioName(NamedTuple):
 
 
 def every() -> dict[str, ScenarioName]:
-    """Return all scenarios as `model.name`, in the order of the course."""
+    """Return all scenarios by `model.name`, in the order of the course."""
     return {
         f"{model}.{name}": ScenarioName(model, name)
         for model, exported in MODELS.items()
@@ -42,8 +42,9 @@ def every() -> dict[str, ScenarioName]:
 
 
 def find(text: str) -> ScenarioName:
-    """Return the scenario `model.name`, or `name` if only one model has it. Raises `InvalidInput` with the nearest
-    name.
+    """Return the scenario that a text names: `model.name`, or `name` if only one model has it.
+
+    Raises `InvalidInput`, which suggests the nearest name, if there is none or more than one.
     """
     scenarios = every()
     matches = [name for full, name in scenarios.items() if text in (full, name.name)]
@@ -60,7 +61,7 @@ def find(text: str) -> ScenarioName:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the facts that the model of a run derives from the whole run."""
+    """Return the facts that a run's model computes from the whole run, by name."""
     return blueprint(walk.model.name).facts(walk)
 
 
@@ -73,7 +74,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return a fact as text for a person: the verdict's lines, or the meaning of the fact and its numbers."""
+    """Return a fact as text for the user: the lines of a verdict, or the fact's meaning and its value."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

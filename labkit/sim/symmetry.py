@@ -1,9 +1,9 @@
-"""A model that treats states as one if they differ only in the order of interchangeable processes.
+"""A smaller model, in which states that differ only in the order of interchangeable processes are one state.
 
 If two participants of a protocol follow the same rules and start alike, whatever can happen to one can happen to the
-other, and a claim that names neither holds for both or for none. A search of one state from each such class is
-therefore enough (Ip and Dill, "Better Verification Through Symmetry", 1993). A shortest trace in the smaller model is
-as long as one in the model itself, and `in_full` translates it.
+other, and a property that names neither holds for both or for none. So a search needs only one state of each such class
+(Ip and Dill, "Better Verification Through Symmetry", 1993). A shortest trace in the smaller model is as long as one in
+the model itself, and `in_full` translates it.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from labkit.sim.walk import Replay
 
 
 class Quotient(Model[StateT]):
-    """A model whose states stand for classes of equivalent states: in each, the interchangeable processes are sorted.
+    """The smaller model of a model: its states are those in which the interchangeable processes are sorted.
 
     Raises `InvalidInput` for a model without interchangeable processes.
     """
@@ -33,7 +33,7 @@ class Quotient(Model[StateT]):
             )
 
     def shown(self, state: StateT) -> StateT:
-        """Return the state that represents the class of this state: the same one with its processes sorted."""
+        """Return the state that represents this one in the smaller model: the same with its processes sorted."""
         seats = self.model.seats(state)
         order = sorted(range(len(seats)), key=seats.__getitem__)
         if all(map(int.__le__, order, order[1:])):
@@ -56,7 +56,7 @@ class Quotient(Model[StateT]):
         return self.shown(self.model.apply(state, action))
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """Return the original model's claims, none of which may name a process."""
+        """Return the original model's properties, none of which may name a process."""
         return self.model.properties()
 
     def text(self, state: StateT) -> str:
@@ -75,7 +75,7 @@ class Quotient(Model[StateT]):
         return Violation(claim.name, claim.because(walk.state), walk.trace)
 
     def walk(self, actions: Sequence[Action]) -> Replay:
-        """Return a run of the original model whose states belong, in order, to the classes that these actions reach."""
+        """Return a run of the original model that corresponds, state by state, to these actions of the smaller one."""
         walk, here = Replay(self.model), self.initial()
         for action in actions:
             here = self.apply(here, action)

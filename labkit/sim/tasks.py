@@ -1,6 +1,6 @@
-"""Small tasks for a reader of a simulator, such as "let a word be counted twice": data beside the simulator.
+"""Tasks for a learner who steps through a simulator, such as "let a word be counted twice", in a file `tasks.toml`.
 
-A task states its condition in the simulator's own claims, so whether it is fulfilled follows from their verdicts.
+A task names properties (claims) of the simulator that the learner's run must violate or fulfil.
 """
 
 import re
@@ -13,28 +13,28 @@ from labkit.sim.parameters import Values
 
 
 class Task(NamedTuple):
-    """A task in one sentence, and its condition on a run; every part of it must be true.
+    """A task in one sentence, and the conditions that a run must all fulfil.
 
-    An author who adds a task names the claims; `tests/view/test_tasks.py` then asks for a run that fulfils it.
+    `tests/view/test_tasks.py` needs an example of such a run for every task.
     """
 
     sentence: str
     violated: Sequence[str] = ()
     """The claims that the run has violated."""
     holds: Sequence[str] = ()
-    """The claims that hold now; of a claim about the end, this is only known at the end."""
+    """The claims that hold now; a claim about the end counts only at the end of a run."""
     parameters: Mapping[str, object] = {}
     """The values that some parameters must have."""
     steps: str = ""
-    """A regular expression for a part of the run's steps, as its trace writes them: `crash.restart-1`."""
+    """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 
     def fits(self, values: Values, steps: str) -> bool:
-        """Return whether the parameters and the steps of a run are as the task wants them; claims are not asked."""
+        """Return whether a run has the task's parameters and steps; the claims are not checked here."""
         chosen = all(values[name] == value for name, value in self.parameters.items())
         return chosen and re.search(self.steps, steps) is not None
 
 
 def tasks_of(package: str) -> dict[str, Task]:
-    """Return the tasks in the file `tasks.toml` of a model's package, in its order, which is that of difficulty."""
+    """Return the tasks in the file `tasks.toml` of a model's package by name, in order of difficulty."""
     tables = tomllib.loads(files(package).joinpath("tasks.toml").read_text(encoding="utf-8"))
     return {name: Task(**table) for name, table in tables.items()}

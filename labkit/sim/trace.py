@@ -1,6 +1,6 @@
-"""Read and replay traces: turn text or plain data from any source into a run of the model that the trace names.
+"""Read and replay traces: turn a trace, as text or JSON, into a run of the model that it names.
 
-A trace may come from an untrusted source, so its size is checked before anything else.
+A trace may come from an untrusted source, so its size is checked first.
 """
 
 import re
@@ -30,7 +30,7 @@ _FORM = "copy the whole of it, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
-    """Return the model or open model of this name. Raises `InvalidInput` with the nearest name."""
+    """Return the description of the model or open model of this name. Raises `InvalidInput` if there is none."""
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
     if name not in MODELS:
@@ -39,13 +39,16 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
 
 
 def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
-    """Return the model of this name, with these parameters and defaults for the others. Raises `InvalidInput`."""
+    """Return the model of this name, with these parameters and defaults for the others.
+
+    Raises `InvalidInput` for an unknown name or a value that is not allowed.
+    """
     model: Model[Any] = blueprint(name).make(parameters)
     return model
 
 
 def parse(text: str) -> Trace:
-    """Return the trace that `str` wrote. Raises `InvalidInput` for any other text."""
+    """Return the trace in a text that `str(trace)` returned. Raises `InvalidInput` for any other text."""
     if len(text) > MAX_TEXT:
         raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps.")
     head, separator, steps = text.strip().partition("~~")
@@ -57,9 +60,9 @@ def parse(text: str) -> Trace:
 
 
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
-    """Return a trace made of plain data whose types were already checked.
+    """Return the trace with the fields of `Trace.to_json`, whose types the caller has checked.
 
-    Raises `InvalidInput` if the data fit no model.
+    Raises `InvalidInput` if no model has this name, version and parameters.
     """
     _check_length(len(actions))
     return _checked(model, version, parameters, [Action.parse(text) for text in actions])
@@ -101,10 +104,7 @@ def _long(step: str) -> Action:
 
 
 def replay(trace: Trace) -> Replay:
-    """Take every action of a trace and return the run.
-
-    Raises `InvalidAction` for the first step that is not enabled.
-    """
+    """Take every action of a trace and return the run. Raises `InvalidAction` for an action that is not enabled."""
     walk = Replay(make(trace.model, trace.parameters))
     for number, action in enumerate(trace.actions, start=1):
         try:

@@ -1,6 +1,6 @@
-"""The judge of a model: it turns what an outside reader saw in a state into a History for `labkit.core.judge`.
+"""Judge the states of a model: pass what an outside reader has seen by then to `labkit.core.judge`.
 
-States in which a reader saw the same are judged once.
+States in which the reader has seen the same are judged once.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from labkit.sim.model import Mood, Property, StateT
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Judges the states of one configuration. `view` returns everything in a state on which its history depends."""
+    """Judges the states of one model. `view` returns the parts of a state on which its `history` depends."""
 
     def __init__(self, expected: Sequence[Record], view: Callable[[StateT], Hashable]) -> None:
         self.expected = expected
@@ -22,7 +22,7 @@ class StateJudge(ABC, Generic[StateT]):
 
     @abstractmethod
     def history(self, state: StateT) -> History:
-        """Return the rows that an outside reader saw up to this state, with a reading at the end."""
+        """Return the rows that an outside reader has seen up to this state, and at the end one reading of them."""
 
     def verdict(self, state: StateT) -> Verdict:
         """Return the judge's verdict on a state, as if the run ended there."""
@@ -42,7 +42,7 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that no state selected by `where` violates the judge's property `name`."""
+        """Return the claim that the judge finds its property `name` violated in no state selected by `where`."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED
@@ -52,7 +52,7 @@ class StateJudge(ABC, Generic[StateT]):
     def all_out(
         self, sentence: str, text: Callable[[StateT], str], where: Callable[[StateT], bool]
     ) -> Property[StateT]:
-        """Return the claim that all records can come out: some state selected by `where` has no missing record."""
+        """Return the claim that in at least one state selected by `where` the reader misses no record."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties["no_loss"] is Outcome.HOLDS

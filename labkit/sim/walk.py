@@ -1,6 +1,6 @@
-"""A run of a model (a walk), and its trace: the model's name, version and parameters, and the actions, nothing else.
+"""A run of a model, and its trace, which has the model's name, version and parameters, and the actions.
 
-A trace is short text in a URL (`two_phase_commit~1~participants.2~~start.vote_yes-0...`) and plain data in a file.
+In a URL a trace is a short text (`two_phase_commit~1~participants.2~~start.vote_yes-0...`), in a file JSON.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class Trace:
         return f"{'~'.join(parts)}~~{'.'.join(_short(action) for action in self.actions)}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the trace as plain data."""
+        """Return the trace as a dictionary for JSON."""
         return {
             "model": self.model,
             "version": self.version,
@@ -51,7 +51,7 @@ def _short(action: Action) -> str:
 
 
 class Replay:
-    """A run of a model that can go forward by any enabled action, back, and forward on another branch."""
+    """A run of a model: its states and actions so far. It can go forward by any enabled action, and back."""
 
     def __init__(self, model: Model[Any]) -> None:
         self.model = model
@@ -69,7 +69,7 @@ class Replay:
         return Trace.of(self.model, self.actions)
 
     def beginning(self, length: int) -> "Replay":
-        """Return the run as it was after `length` steps."""
+        """Return the run's first `length` steps as a run."""
         walk = Replay(self.model)
         walk.states, walk.actions = self.states[: length + 1], self.actions[:length]
         return walk
@@ -89,7 +89,7 @@ class Replay:
         return self.state
 
     def lines(self) -> Iterator[str]:
-        """Yield one line per step for a person: the action, its sentence, and the state after it."""
+        """Yield the run as text, one line per step: number, action, its sentence, and the state after it."""
         yield f"0 start: {self.model.text(self.states[0])}"
         for number, (action, sentence, state) in enumerate(
             zip(self.actions, self.sentences(), self.states[1:], strict=True), start=1
@@ -97,5 +97,5 @@ class Replay:
             yield f"{number} {action}: {sentence} {self.model.text(state)}"
 
     def sentences(self) -> list[str]:
-        """Return one sentence for each step of the run, which says what its action does."""
+        """Return for each step of the run the sentence that says what its action does."""
         return list(map(self.model.sentence_in, self.states, self.actions))

@@ -1,18 +1,18 @@
-"""Words that all models use in the text of their states: lists, sets of numbers, and remaining faults."""
+"""Functions that all models use for the text of their states: lists, sets of numbers, and remaining faults."""
 
 from collections.abc import Iterable
 
 
 def listed(words: Iterable[object], between: str = " ", none: str = "-") -> str:
-    """Return the words with `between` between them, or `none` if there are none."""
+    """Return the words joined by `between`, or `none` if there are no words."""
     return between.join(map(str, words)) or none
 
 
 def members(bits: int) -> list[int]:
-    """Return the numbers in a set of numbers that is stored as bits."""
+    """Return the numbers in a bit set: the positions of the bits that are 1."""
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 
 def to_come(names: Iterable[str], counts: Iterable[int]) -> list[str]:
-    """Return the faults that a budget still allows, each with its count."""
+    """Return a text such as "2 crashes" for each fault of which the count that is left is not 0."""
     return [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count]

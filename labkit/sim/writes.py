@@ -1,4 +1,4 @@
-"""The vocabulary of designs: the durable writes of one processing step, their order, and what recovery does with them.
+"""Designs of a processing step: which durable writes it makes, in which order, and what recovery does with them.
 
 A design can describe Flink, Spark, an outbox or a write-ahead log. It can be written and parsed as text: `plan >
 visible+marker > decision; transaction; from decision, skips marked`.
@@ -36,7 +36,7 @@ class Write(Word):
 
 
 class Output(Word):
-    """How the store adds a step's rows: whether a repeated row replaces the first, and whether rows appear together."""
+    """The way in which the store adds a step's rows: a repeated row may replace the first, rows may appear together."""
 
     APPEND = "append"
     """Rows are added one by one; a repeated row appears twice."""
@@ -64,24 +64,24 @@ class Start(Word):
 
 
 class Leftover(Word):
-    """What recovery does with staged output, which no reader has seen yet."""
+    """The rule by which recovery treats staged output, which no reader has seen yet."""
 
     DROPPED = "drops staged"
     """Recovery drops staged output; a repeated step stages it again."""
     DECIDED = "finishes decided"
     """Recovery publishes staged output of steps that will not run again, and drops the rest."""
     ALL = "finishes staged"
-    """Recovery publishes all staged output, and only then reads the record from which it resumes."""
+    """Recovery publishes all staged output, and afterwards reads the record from which it resumes."""
 
 
 class Recovery(NamedTuple):
-    """What a restart reads, and what it does with steps and output that were not finished."""
+    """The rules of a restart: which record it reads, and what it does with unfinished steps and output."""
 
     start: Start = Start.BEGINNING
     newest: bool = False
-    """Whether recovery uses the newest state, even if it belongs to a later step than the record (state in place)."""
+    """Whether recovery uses the newest state, even if it belongs to a later step than the record of `start`."""
     skips: bool = False
-    """Whether recovery skips the output of a step that the store's marker names."""
+    """Whether recovery skips the output of a step that the store's marker already contains."""
     leftover: Leftover = Leftover.DROPPED
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ EXAMPLE = "plan > visible+marker > decision; transaction; from decision, skips m
 
 
 class Design(NamedTuple):
-    """A design: the writes of a step as atomic sets in their order, the kind of output, and what recovery does."""
+    """A design: the writes of a step as atomic sets in their order, the kind of output, and the rules of recovery."""
 
     steps: tuple[AtomicSet, ...]
     output: Output
@@ -124,7 +124,10 @@ class Design(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Design":
-        """Return the design that a text describes; output and recovery may be omitted. Raises `InvalidInput`."""
+        """Return the design that a text such as `EXAMPLE` describes; output and recovery may be omitted.
+
+        Raises `InvalidInput` for any other text, and for a design that makes no sense.
+        """
         if len(text) > 300:
             raise InvalidInput(f"a design has at most 300 characters; write it as in {EXAMPLE!r}.")
         order, *rest = (part.strip() for part in text.split(";"))
@@ -157,7 +160,7 @@ def order_text(steps: Iterable[Iterable[Write]]) -> str:
 
 
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
-    """Return the member of an enumeration that a text names. Raises `InvalidInput` with the nearest member.
+    """Return the member of an enumeration that a text names. Raises `InvalidInput` if there is none.
 
     `what` names the enumeration in the error.
     """
@@ -218,11 +221,11 @@ _READS = {
     Start.NOTICE: Write.NOTICE,
     Start.PLAN: Write.PLAN,
 }
-"""For each start of recovery, the write that it reads; the default start is the first whose write the design makes."""
+"""For each start of recovery, the write that it reads; a design's default start is the first whose write it makes."""
 
 
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
-    """Return the default recovery, which reads everything that is written."""
+    """Return the default recovery of a design with these writes, which reads everything that they contain."""
     writes = writes_of(steps)
     readable = (start for start, write in _READS.items() if write in writes)
     start = next(readable, Start.BEGINNING)

@@ -1,4 +1,4 @@
-"""The simulators by name: each is a package here and one line in `_NAMES`. All other code finds it in `MODELS`.
+"""The simulators (models): each is a package here and has one line in `_NAMES`; all other code finds it in `MODELS`.
 
 Simulators do not import each other, and `MODELS` imports a simulator only when somebody looks it up.
 """

@@ -1,8 +1,8 @@
-"""Open models: simulators that leave one rule to a learner, so that each of a learner's possible answers is an action.
+"""Open models: simulators in which a learner's function decides some actions; all its possible answers are enabled.
 
-A learner's function supplies the rule: `labkit.teach.exercises` calls it, and takes only the actions that it returns.
-The result is a run of the open model, so a counterexample can be replayed without the learner's code. An open model
-does not contain the answer to its exercise.
+`labkit.teach.exercises` calls the function and takes only the actions that it returns. The result is a run of the open
+model, so a counterexample can be replayed without the learner's code. An open model does not contain the answer to its
+exercise.
 """
 
 from typing import Any

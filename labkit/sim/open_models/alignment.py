@@ -1,7 +1,7 @@
-"""Barrier snapshots in which a task may read any channel, and copy its state at any time after a barrier has arrived.
+"""Checkpoints by barriers in which a learner decides when a task reads a channel and when it copies its state.
 
-Everything else is `labkit.sim.models.barriers` with aligned checkpoints. The learner decides when a task should read or
-copy.
+A task may read any channel, and copy its state at any time after a barrier has arrived. Everything else is
+`labkit.sim.models.barriers` with aligned checkpoints.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,12 +43,12 @@ class OpenAlignment(Barriers):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         rules = self.settings.rules._replace(blocks=False)
-        self.settings = replace(self.settings, rules=rules)  # no channel is held back but by what a task decides
+        self.settings = replace(self.settings, rules=rules)  # the model itself blocks no channel
         self._takes = [cache(partial(_taken, rules, is_sink=which == self._sink)) for which in range(self._sink + 1)]
         self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the open model's own copy of the schedule
 
     def _offered(self, operator: Operator, task: int) -> tuple[Action, ...]:
-        """Return a task's open actions: a read of each non-empty channel, and a copy if a barrier has arrived."""
+        """Return the actions of a task: a read of each non-empty channel, and a copy if a barrier has arrived."""
         which = task - self.settings.sources
         first = which * self.settings.sources
         offered = []
@@ -60,9 +60,9 @@ class OpenAlignment(Barriers):
         return tuple(offered)
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the arguments of the learner's function for a task: what the task knows.
+        """Return the arguments of the learner's function for an action's task; None if it does not decide the action.
 
-        These are its number of inputs, the inputs with a barrier since its last copy, and the inputs that have ended.
+        They are the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs.
         """
         if action.name not in self.steps:
             return None
@@ -81,10 +81,7 @@ class OpenAlignment(Barriers):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims of the barriers simulator, with a better reason for a job that makes no progress.
-
-        The reason says which task waits for which barriers.
-        """
+        """Return the claims of `Barriers`; for a job that makes no progress, the reason names the task that waits."""
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
         ]
@@ -116,10 +113,7 @@ def inputs_at_barrier(operator: Operator) -> list[int]:
 
 
 def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the step of a task that reads the next item of a channel.
-
-    It only records a barrier, and does not copy yet.
-    """
+    """Return the step of a task that reads the next item of a channel; a barrier is only recorded, without a copy."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     if item < BARRIER:

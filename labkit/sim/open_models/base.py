@@ -11,34 +11,37 @@ Question = tuple[Any, ...]
 
 
 class OpenModel(Below[Any], Protocol):
-    """A simulator in which a learner decides some actions; `actions` returns all of them, whether right or wrong."""
+    """A simulator in which a learner decides some actions; `actions` returns all possible ones, right or wrong."""
 
     steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
 
 
 class ChoiceModel(OpenModel, Protocol):
-    """An open model in which one answer is one open action, for example which channel a task reads."""
+    """An open model in which each answer of the learner is one action, for example which channel a task reads."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """Return the arguments of the learner's function before an open action; None for all other actions."""
+        """Return the arguments of the learner's function that decides about this action; None if none does."""
         ...
 
 
 class ProgramModel(OpenModel, Protocol):
-    """An open model in which one answer is a list of open actions, whose execution a crash may interrupt."""
+    """An open model in which each answer of the learner is a list of actions; a crash may interrupt their execution."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
-        """Return the arguments of the learner's function if it is called after this action; otherwise None."""
+        """Return the arguments of the learner's function if it is to be called after this action; otherwise None.
+
+        `before` and `after` are the states before and after the action.
+        """
         ...
 
     def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
-        """Return the open actions of the learner's answer.
+        """Return the actions that the learner's answer stands for, in the state `after`.
 
-        Raises `ValueError`, with a sentence, for an invalid answer.
+        Raises `ValueError`, with a sentence for the learner, if the answer is invalid.
         """
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Return whether an action ends the execution of the answer, because the process that executes it has died."""
+        """Return whether the process that executes the answer has died, so that the rest of the answer is dropped."""
         ...

@@ -1,7 +1,7 @@
-"""The pipeline with a write-ahead log, in which the learner decides how a commit writes rows and confirmations.
+"""The simulator `pipeline` with a write-ahead log, in which a learner decides how a commit writes and confirms rows.
 
-Everything else is `labkit.sim.models.pipeline` with commit-then-log. The model allows rows and confirmations in any
-order.
+The commit may write rows and confirmations in any order. Everything else is `labkit.sim.models.pipeline` with the order
+commit-then-log.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
 
 
 class OpenConfirmation(Pipeline):
-    """A sink with a write-ahead log whose commit the learner decides."""
+    """The simulator of a sink with a write-ahead log whose commit is the learner's answer."""
 
     name = "confirmation_drill"
     parameters = PARAMETERS | {
@@ -36,10 +36,7 @@ class OpenConfirmation(Pipeline):
         self._in_window = bool(values["crash_in_window"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions.
-
-        Once every log is sealed, rows and confirmations may be written in any order until `commits/N` exists.
-        """
+        """Return the enabled actions; from the last sealed log until `commits/N`, any row or confirmation is one."""
         enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
             query = state.query
@@ -54,10 +51,7 @@ class OpenConfirmation(Pipeline):
         return bool(todo) and todo[0].op is Op.LOG_COMMIT
 
     def _may_crash(self, state: State) -> bool:
-        """Return whether a crash is possible now.
-
-        With crash_in_window=false, none may happen while rows of an unconfirmed batch are visible.
-        """
+        """Return whether a crash is possible now; with crash_in_window=false not while unconfirmed rows are visible."""
         if self._in_window or not self._commits(state):
             return True
         batch = state.query.driver.batch
@@ -76,7 +70,7 @@ class OpenConfirmation(Pipeline):
         return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the learner's arguments: the batch's number, its logged rows, and the batches confirmed so far."""
+        """Return the learner's arguments: the batch's number, the offsets of its rows, and the confirmed batches."""
         if action.name != "seal" or not self._commits(after):
             return None
         query = after.query
@@ -84,9 +78,9 @@ class OpenConfirmation(Pipeline):
         return (batch, list(range(query.start_of(batch), query.ends[batch])), list(query.confirmed))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's commit as actions, followed by the engine's log entry.
+        """Return the steps of the learner's commit as actions, followed by the engine's log entry `commits/N`.
 
-        Raises `ValueError` for a bad answer.
+        Raises `ValueError` for an invalid step.
         """
         query = after.query
         batch = query.driver.batch
@@ -98,13 +92,13 @@ class OpenConfirmation(Pipeline):
             numbers = rows if verb == "write" else range(len(query.ends))
             if type(number) is not int or number not in numbers:
                 raise ValueError(
-                    f"{step!r} is not possible in batch {batch}; there are {', '.join(map(str, numbers))}."
+                    f"{step!r} is not possible in batch {batch}; choose from {', '.join(map(str, numbers))}."
                 )
             steps.append(Action("write_out" if verb == "write" else "confirm_batch", number))
         return [*steps, Action("log_commit", batch)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """Return whether the driver died, by a crash or by an error, so that the rest of the answer is not executed."""
+        """Return whether the driver died, by a crash or an error, so that the rest of the answer is dropped."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
@@ -124,7 +118,7 @@ class OpenConfirmation(Pipeline):
 
 
 def _is_confirmed(state: State) -> bool:
-    return state.query.decided <= max(state.query.confirmed, default=-1)  # an older confirmation is dropped
+    return state.query.decided <= max(state.query.confirmed, default=-1)  # older confirmations are deleted
 
 
 def _unconfirmed(state: State) -> str:

@@ -1,7 +1,7 @@
-"""Delivery in which the learner decides what the receiver does with a message: output it, note its id, acknowledge it.
+"""The simulator `delivery`, in which a learner decides how the receiver handles a message.
 
-Sender, network and crashes are those of `labkit.sim.models.delivery`, with two processes. The receiver may note the id
-in its durable table or in memory, and take these steps in any order.
+The receiver may output the message, store its id in a durable table or in memory, and acknowledge it, in any order.
+Sender, network and crashes are those of `labkit.sim.models.delivery`, with two processes.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
 
 
 class OpenDeduplication(Delivery):
-    """A sender that repeats unacknowledged messages, and a receiver whose steps the learner decides."""
+    """The simulator of a sender that repeats unacknowledged messages to a receiver whose steps the learner decides."""
 
     name = "deduplication_drill"
     parameters = PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)}
@@ -57,17 +57,14 @@ class OpenDeduplication(Delivery):
         return process.held.name, _listed(process.ids), _listed(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, followed by the end of the answer.
-
-        Raises `ValueError` for a bad answer.
-        """
+        """Return the learner's steps as actions, followed by `finish`. Raises `ValueError` for an unknown step."""
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
                 raise ValueError(f"{step!r} is not a step; choose from {', '.join(map(repr, WORDS))}.")
         return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
     def forgets(self, action: Action, _after: State) -> bool:
-        """Return whether the receiver crashed, so that the rest of the answer is not executed."""
+        """Return whether the receiver crashed, so that the rest of the answer is dropped."""
         return action == ("crash", RECEIVER)
 
     def _put_out(self, state: State, which: int) -> State:

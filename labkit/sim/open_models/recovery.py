@@ -1,7 +1,4 @@
-"""Two-phase commit in which the learner decides what a recovering participant does: abort, commit or wait.
-
-Everything else is `labkit.sim.models.two_phase_commit.model`.
-"""
+"""The simulator `two_phase_commit`, in which a learner decides if a recovering participant aborts, commits or waits."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -17,7 +14,7 @@ from labkit.sim.rules import Event, Rule
 
 
 class OpenRecovery(TwoPhaseCommit):
-    """A coordinator that follows the rules, and participants whose recovery the learner decides."""
+    """The simulator of a correct coordinator, and participants whose recovery the learner decides."""
 
     name = "recovery_drill"
     steps = ("return_abort", "return_commit", "return_wait")
@@ -34,7 +31,7 @@ class OpenRecovery(TwoPhaseCommit):
         return enabled
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the argument of the learner's function: the log of the recovering participant."""
+        """Return the argument of the learner's function: the log of the recovering participant, as a list of words."""
         if action.name not in self.steps:
             return None
         return (list(map(str, state.participants[action.which].log)),)

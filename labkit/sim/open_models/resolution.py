@@ -1,6 +1,6 @@
-"""The pipeline with two-phase commit, in which the learner decides what a restarted driver commits and aborts.
+"""The simulator `pipeline` with two-phase commit, in which a learner decides what a new driver commits and aborts.
 
-Everything else is `labkit.sim.models.pipeline` with log-then-commit, except that a task may run twice.
+Everything else is `labkit.sim.models.pipeline` with the order log-then-commit, except that a task may run twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
 
 class OpenResolution(Pipeline):
-    """A driver whose recovery the learner decides: it may commit or abort any transaction that it finds."""
+    """The simulator of a driver whose recovery the learner decides: it may commit or abort any transaction."""
 
     name = "resolution_drill"
     parameters = PARAMETERS | {
@@ -48,9 +48,9 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Return whether a task may run again.
+        """Return whether the task of a transaction may run a second time.
 
-        It may if it pre-committed in this driver's batch, has not been retried, and the budget allows a retry.
+        It may if it has pre-committed in the current batch and was not retried, and if a retry is left.
         """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
@@ -76,7 +76,7 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after this driver's second attempts are aborted, as real sinks do at a batch's end."""
+        """Return the state after the transactions of this driver's second attempts are aborted, as real sinks do."""
         incarnation = state.query.driver.incarnation
         kept = tuple(
             Transaction(each.handle, Status.ABORTED, each.rows)
@@ -105,7 +105,10 @@ class OpenResolution(Pipeline):
             return self._fail(state)
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the learner's arguments: the last decided batch, the stored votes, and the unfinished transactions."""
+        """Return the learner's arguments: the last decided batch, the stored votes, and the unfinished transactions.
+
+        A vote is {"batch": number, "handles": names of transactions}.
+        """
         if action.name != "start":
             return None
         query = after.query
@@ -113,10 +116,7 @@ class OpenResolution(Pipeline):
         return query.decided, stored, list(map(str, unfinished(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's action for each handle, followed by the end of recovery.
-
-        Raises `ValueError` for a bad answer.
-        """
+        """Return the learner's steps as actions, followed by `resolved`. Raises `ValueError` for an invalid step."""
         place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
         for step in answer:
@@ -127,30 +127,27 @@ class OpenResolution(Pipeline):
                 raise ValueError(f"there is no transaction {handle!r}; the store has {', '.join(place) or 'none'}.")
             settled = Action(f"settle_{verb}", place[handle])
             if verb == "abort" and Action("settle_commit", place[handle]) in steps:
-                raise ValueError(f"{handle} is committed and then aborted; do one of the two.")
+                raise ValueError(f"the answer commits {handle} and then aborts it; do only one of the two.")
             steps.append(settled)
         return [*steps, Action("resolved", 0)]
 
     def forgets(self, _action: Action, after: State) -> bool:
-        """Return whether the driver died, by a crash or by an error, so that the rest of the answer is not executed."""
+        """Return whether the driver died, by a crash or an error, so that the rest of the answer is dropped."""
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims that a recovery can fulfil.
-
-        Readers may see part of a batch while the driver is down, so that claim is left out.
-        """
+        """Return the claims that depend on recovery; not the one that readers never see part of a batch."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """Return one sentence that says what an action does in this state, with the name of the transaction."""
+        """Return the sentence for an action in this state, with the name of its transaction."""
         if action.name not in (*SETTLES, "retry"):
             return super().sentence_in(state, action)
         handle = state.transactions[action.which].handle
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for an action's sentence; without a state, a transaction has only a number."""
+        """Return the values for placeholders in an action's sentence; without a state, only a transaction's number."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

@@ -1,4 +1,4 @@
-"""The order of writes: which durable writes a processing step makes, in which order, and which of them recovery reads.
+"""Search designs of a processing step: which durable writes it makes, in which order, and which recovery reads.
 
-`labkit.sim.writes` is the vocabulary, `labkit.sim.models.orders` simulates one design, and these modules search many.
+`labkit.sim.writes` defines a design, `labkit.sim.models.orders` simulates one, and these modules compare many.
 """

@@ -1,8 +1,8 @@
-"""Find the cheapest change that makes a design of writes exactly-once, by breadth-first search over designs.
+"""Find the fewest edits that make a design of writes exactly-once, by breadth-first search over designs.
 
 A design says which durable writes a step makes, in which order, and how recovery uses them. An edit moves a write to
 another position or into an atomic set, adds or removes a write, changes the kind of output, or changes one part of
-recovery. A design between two edits may make no sense; the final one must.
+recovery. Designs in between may make no sense; the final one must.
 """
 
 from collections.abc import Collection, Iterator
@@ -27,7 +27,7 @@ class Change(NamedTuple):
     design: Design
     edits: tuple[str, ...]
     seen: tuple[str, ...]
-    """The claims that readers can still see violated before all is done, such as a value that goes back."""
+    """The claims that readers can still see violated in the meantime, such as a value that goes back."""
 
     def __str__(self) -> str:
         if not self.edits:
@@ -37,11 +37,11 @@ class Change(NamedTuple):
 
 
 def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
-    """Return every design with the fewest edits that is exactly-once, whatever rows a repeated step gets.
+    """Return every design with the fewest edits that is exactly-once, even if a repeated step gets other rows.
 
-    With `quietly`, no reader may see a value go back or part of a step either. `held` are writes that belong to
-    another system, such as an engine: no edit moves or removes them, or makes another write atomic with them.
-    The list is empty if more than `most` edits are needed.
+    With `quietly`, readers must also never see a value go back or part of a step. `held` are writes of another system,
+    such as an engine: no edit moves or removes them, or makes another write atomic with them. The list is empty if more
+    than `most` edits are needed.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):
@@ -54,7 +54,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders of writes that edits of a given order lead to, by the number of edits, computed on demand."""
+    """The orders of writes that edits of `steps` lead to, by the number of edits; no edit touches a `fixed` write."""
 
     def __init__(self, steps: Steps, fixed: frozenset[Write]) -> None:
         self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
@@ -74,7 +74,7 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield every order of writes that one edit makes, with the edit in words. No edit touches `fixed` writes."""
+    """Yield each edit of an order of writes, in words, with the resulting order. No edit touches `fixed` writes."""
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
         rest = without(steps, (write,))
@@ -90,7 +90,7 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
 
 
 def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Yield every order with `write` inserted, as a set of its own or into an existing one, and where in words."""
+    """Yield every position for `write`, in words, with the resulting order: a set of its own, or in an existing one."""
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
         yield where, (*steps[:place], (write,), *steps[place:])
@@ -114,12 +114,12 @@ def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
 
 
 def _plans_first(design: Design) -> bool:
-    """Return whether the plan is the first write, or the design has none: a later plan would plan nothing."""
+    """Return whether the plan is the first write, or the design has no plan; a later plan would be useless."""
     return Write.PLAN not in design.writes or design.place(Write.PLAN) == 0
 
 
 def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
-    """Return in words the edits that lead to this kind of output and this recovery."""
+    """Return, in words, the edits that give a design this kind of output and this recovery."""
     before = design.recovery
     edits = []
     if output is not design.output:
@@ -136,10 +136,9 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change, with `seen` filled in, if searches prove its design exactly-once; otherwise None.
+    """Return the change, with `seen` filled in, if searches of all schedules find its design exactly-once; else None.
 
-    One crash is tried first, since it refutes most designs. With `quietly`, no claim about earlier readings may be
-    violated either.
+    One crash is tried first, since it refutes most designs. With `quietly`, no other claim may be violated either.
     """
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         verdicts = find(change.design, world, crashes=crashes)

@@ -1,7 +1,7 @@
-"""Enumerate every sensible design: which writes a step makes, in which order and how atomic, and what recovery reads.
+"""Enumerate every sensible design: which writes a step makes, in which order, which atomically, what recovery reads.
 
-`RULES` and `labkit.sim.writes.nonsense` define a sensible design, each rule with its reason. They exclude only designs
-whose difference no reader could notice, or which equal another design; tests show that for each rule.
+`RULES` and `labkit.sim.writes.nonsense` define a sensible design. They exclude only designs that make no sense, or that
+no reader can distinguish from another design; tests show that for each rule.
 """
 
 from collections.abc import Iterator
@@ -43,11 +43,11 @@ RECOVERIES = tuple(
     for skips in (False, True)
     for leftover in Leftover
 )
-"""Every combination of the parts of a recovery, whether or not the design writes what it reads."""
+"""Every combination of the rules of a recovery, whether or not a design writes what they read."""
 
 
 def every(most: int = 7) -> Iterator[Design]:
-    """Yield every sensible design of at most `most` writes, small ones first, always in the same sequence."""
+    """Yield every sensible design of at most `most` writes, those with few writes first, always in the same order."""
     for size in range(most):
         for chosen in combinations(_CHOSEN, size):
             writes = (*chosen, Write.VISIBLE)
@@ -56,7 +56,7 @@ def every(most: int = 7) -> Iterator[Design]:
 
 
 def _orders(writes: tuple[Write, ...]) -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield every order of these writes in which at most one set of several writes is atomic."""
+    """Yield every order of these writes, alone or with one set of several writes made atomic."""
     ordered = [write for write in Write if write in writes]
     yield from _permutations(tuple((write,) for write in ordered))
     for size in range(2, len(ordered) + 1):
@@ -114,7 +114,7 @@ def _why_not_written(design: Design) -> str:
 
 
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return the reason why recovery leaves a write unread, as the end of a sentence; empty if it reads all writes."""
+    """Return the reason why a rule of recovery is useless or a write unread, as the end of a sentence; else empty."""
     start, newest, skips, leftover = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {

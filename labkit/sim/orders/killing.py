@@ -1,4 +1,4 @@
-"""Describe a schedule that breaks a design in one sentence: between which writes the process died, and the result."""
+"""Describe in one sentence how a schedule breaks a design: between which writes the process dies, and the result."""
 
 from labkit.sim.model import Action
 from labkit.sim.models.orders.model import Orders
@@ -14,7 +14,7 @@ OUTCOMES = {
     "no_regression": "a reader sees a value go back",
     "no_fractured_read": "a reader sees part of a step",
 }
-"""The consequence of each violated claim, in words."""
+"""For each claim, what happens when it is violated, in words."""
 
 _DONE = {
     "take": "taking its input",

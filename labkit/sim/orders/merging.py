@@ -1,8 +1,8 @@
-"""Group designs of writes into classes that no reader can distinguish.
+"""Group designs of writes into classes: no reader can distinguish two designs of one class.
 
-Two designs are equal if readers can have seen exactly the same in each world (whether or not a repeated step gets the
-same rows), value by value and crash by crash, and if both treat a repeated row alike: an upsert replaces it, other
-output adds it. This is trace equivalence at the reader, bounded by the rows and the crashes of the search.
+Two designs are equal if readers can see exactly the same rows and crashes with both, whether a repeated step gets the
+same rows or others, and if both treat a repeated row alike: an upsert replaces it, other output adds it. This is trace
+equivalence at the reader, within the numbers of rows and crashes that the search allows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ from labkit.sim.orders.outcomes import CLAIMS, OrderResult, find
 from labkit.sim.writes import Design, Output
 
 WORLDS = (World.SAME, World.OTHER)
-"""The worlds in which designs are compared: a repeated step gets the same rows, or different ones."""
+"""The assumptions (worlds) under which designs are compared: a repeated step gets the same rows, or others."""
 
 
 class Verdicts(NamedTuple):
-    """The results of a design in each of `WORLDS`, small enough to be stored for every design."""
+    """The results of searching a design in each of `WORLDS`: guarantee, violated claims, hash of what readers saw."""
 
     replaces: bool
     """Whether a repeated row replaces the earlier one."""
@@ -28,7 +28,7 @@ class Verdicts(NamedTuple):
 
     @property
     def key(self) -> tuple[bool, tuple[str, ...]]:
-        """Return the values by which designs are compared: equal designs have the same."""
+        """Return a key that is the same for two designs if no reader can distinguish them."""
         return self.replaces, self.digests
 
 
@@ -56,7 +56,7 @@ class Class(NamedTuple):
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """Return the classes of equal designs, in the sequence of their first designs."""
+    """Return the classes of indistinguishable designs, in the order of their first designs."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, verdicts in designs:
         classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)
@@ -64,5 +64,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Yield every design with its verdicts, searching them one after the other."""
+    """Yield every design with its verdicts, each searched when it is asked for."""
     return ((design, verdicts(design)) for design in designs)

@@ -19,7 +19,7 @@ class Built(NamedTuple):
     source: str
     """A class, file, proposal or paper that documents the order."""
     limit: str = ""
-    """How the system differs from the design, or what the verdict assumes; empty if no difference is known."""
+    """A difference between the system and the design, or an assumption of the verdict; empty if none is known."""
 
 
 def _built() -> Iterator[tuple[str, Built]]:
@@ -33,9 +33,9 @@ NAMED = dict(_built())
 
 
 def named(text: str) -> Design:
-    """Return the design with this short name, or the design that this text describes.
+    """Return the design with this short name, or the design that this text describes (`Design.parse`).
 
-    Raises `InvalidInput` with the nearest name.
+    Raises `InvalidInput` for an unknown name or another text.
     """
     if text in NAMED:
         return NAMED[text].design

@@ -1,7 +1,7 @@
-"""Search every schedule of one design, and judge what readers saw in the schedules that ran to their end.
+"""Search every schedule of one design, and judge what readers saw in each schedule that ran to its end.
 
-The guarantee is the one that holds in every schedule. The witness of a violated claim is a shortest schedule, with the
-fewest crashes, that violates it.
+The guarantee of a design holds in every schedule. The witness of a violated claim is a shortest of the schedules that
+violate it with the fewest crashes.
 """
 
 import hashlib
@@ -21,56 +21,51 @@ from labkit.sim.walk import Trace
 from labkit.sim.writes import Design, Output
 
 CLAIMS = (*ENDS, *MEANWHILE)
-"""The claims that are checked at every end, in the sequence in which results list them."""
+"""The names of the claims that are checked at the end of every schedule, in the order of the results."""
 
 ReaderSaw = tuple[tuple[int, int], ...]
-"""What one reader saw: offset and value of each row in the order of visibility; (-1, 0) marks a crash."""
+"""The rows that one reader saw: offset and value of each, in the order of visibility; (-1, 0) marks a crash."""
 
 
 class OrderResult(NamedTuple):
-    """The results of searching every schedule of a design in one world."""
+    """The results of searching every schedule of a design in one world (`World`: which rows a repeated step gets)."""
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
     """For each claim that some complete schedule violates, a shortest one with the fewest crashes."""
     readers: frozenset[ReaderSaw]
-    """Everything that readers can have seen by the end, one entry per different sequence of rows and crashes."""
+    """Every sequence of rows and crashes that a reader can have seen by the end."""
     states: int
+    """The number of states that the search visited."""
 
     @property
     def digest(self) -> str:
-        """Return a hash of what readers can have seen.
-
-        Designs with the same hash cannot be distinguished by readers.
-        """
+        """Return a hash of `readers`. Readers cannot distinguish designs with the same hash."""
         return digest(self.readers)
 
 
 def digest(readers: Iterable[ReaderSaw]) -> str:
-    """Return a hash of what readers can have seen; unlike Python's own hash, it is the same in every process."""
+    """Return a hash of a set of sequences that readers can have seen; it is the same in every process."""
     return hashlib.sha256(repr(sorted(readers)).encode()).hexdigest()[:16]
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """Return the simulator of a design in a world (the rows that a repeated step gets). Raises `InvalidInput`.
+    """Return the simulator of a design in a world, that is, with the same or other rows for a repeated step.
 
-    `more` are the simulator's other parameters.
+    `more` are the simulator's other parameters. Raises `InvalidInput` for a value that is not allowed.
     """
     chosen = parameters_of(design, world) | more
     return Orders(settle(Orders.name, PARAMETERS, chosen))
 
 
 def find(design: Design, world: World = World.SAME, **more: object) -> OrderResult:
-    """Search every schedule of a design in a world, and return the results.
-
-    `more` are the simulator's other parameters.
-    """
+    """Search every schedule of the simulator that `make` returns for these arguments, and return the results."""
     model = make(design, world, **more)
     return _Search(model).result()
 
 
 class _Search:
-    """One breadth-first search of a design: every state with its predecessor, and the results at the ends so far."""
+    """One breadth-first search of a design: every state with its predecessor, and the results of the ends so far."""
 
     def __init__(self, model: Orders) -> None:
         self.model, self.settings = model, model.settings
@@ -87,7 +82,7 @@ class _Search:
         return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Yield every new state that one action reaches from these states, and judge those of them that are ends."""
+        """Judge these states if they are ends, and yield every new state that one action leads to."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):
@@ -118,7 +113,7 @@ class _Search:
 
 
 def read(seen: tuple[Seen, ...]) -> ReaderSaw:
-    """Return offset and value of each row, because a reader does not know which step or restart wrote the row."""
+    """Return offset and value of each visible row; a reader cannot see the other fields, its step and restart."""
     return tuple(row[:2] for row in seen)
 
 
@@ -128,7 +123,7 @@ def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
     return _broken(keyed, settings.world is World.OTHER, settings.rows, read(seen))
 
 
-# By position, since arguments with names would cost the cache a longer key.
+# By position, because keyword arguments would make the cache's keys longer.
 @lru_cache(maxsize=200_000)
 def _broken(keyed: bool, other: bool, rows: int, saw: ReaderSaw) -> tuple[str, ...]:  # noqa: FBT001  # by position, for the cache
     seen = [Seen(offset, value, 0, 1) for offset, value in saw]

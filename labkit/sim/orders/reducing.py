@@ -1,7 +1,7 @@
 """Reduce the design of a real system to an equivalent one that the search enumerates, by removing unread writes.
 
-An engine writes more than its recovery reads: a temporary file that a restart drops, or an empty folder of a commit.
-Such a write changes nothing for any reader; tests compare both designs by everything that readers can have seen.
+An engine writes more than its recovery reads, for example a temporary file that a restart drops. Such a write changes
+nothing for any reader; tests compare both designs by everything that readers can have seen.
 """
 
 from labkit.sim.orders.designs import why_not
@@ -9,10 +9,7 @@ from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, wi
 
 
 def reduced(design: Design) -> Design:
-    """Return the equivalent enumerated design or, if none is known, the design reduced as far as possible.
-
-    `labkit.sim.orders.designs.why_not` says whether the search enumerates the result.
-    """
+    """Return an equivalent design with fewer writes, if possible one that the search enumerates (see `why_not`)."""
     if why_not(design):
         design = _renamed(design)
     writes, recovery = design.writes, design.recovery
@@ -27,7 +24,7 @@ def reduced(design: Design) -> Design:
 
 
 def _renamed(design: Design) -> Design:
-    """Return the design with its notice renamed to a decision, if recovery starts from it and there is no decision.
+    """Return the design with its notice renamed to a decision, if recovery starts from the notice and none is there.
 
     Recovery treats both alike.
     """

@@ -1,7 +1,8 @@
-"""The table of designs: blocks are kinds of output, rows order output and decision, columns add writes.
+"""The table of designs: a block for each kind of output, a row for each order of output and decision, and columns for
+additional writes.
 
-The engine plans first and records its decision. Recovery starts from that record and reads everything else that is
-written. State is left out, because versioned state changes nothing that a reader sees.
+In each design the engine plans first and records its decision. Recovery starts from that record and reads everything
+else that is written. State is left out, because versioned state changes nothing that a reader sees.
 """
 
 from collections.abc import Mapping
@@ -22,11 +23,11 @@ ROWS: Mapping[str, str] = {
     "decision, then output": "decision > {output}",
     "output with decision": "{output}+decision",
 }
-"""The rows of the table: orders of output and decision. `{output}` stands for the output with the column's writes."""
+"""The rows of the table: name and order of writes. `{output}` stands for the output with the column's writes."""
 
 
 class Column(NamedTuple):
-    """One column of the table: the extra writes that a sink makes around its output, and how recovery uses them."""
+    """One column of the table: additional writes before, with and after the output, and how recovery uses them."""
 
     before: str = ""
     joined: str = ""
@@ -47,7 +48,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the design in one square of the table, or None if no store can implement it."""
+    """Return the design in one cell of the table, given by the three names, or None if no store can implement it."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
@@ -63,12 +64,12 @@ def square(block: str, row: str, column: str) -> Design | None:
 
 
 def without_plan(design: Design) -> Design:
-    """Return the design without its plan, the input that a step fixes in advance."""
+    """Return the design without the plan, which is the record of a step's input."""
     return design._replace(steps=without(design.steps, (Write.PLAN,)))
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Return the design of each square of the table, by block, row and column."""
+    """Return the design of each cell of the table, by block, row and column."""
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
@@ -82,11 +83,11 @@ _NOTES: Mapping[Start, Write] = {
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the square (block, row, column) of a real system's design, or None if the design fits none.
+    """Return the cell (block, row, column) of a real system's design, or None if it fits none.
 
-    A design without a record to restart from fits none. State changes nothing that a reader sees, nor does staged
-    output that a restart drops beside a marker. A marker beside a decision needs a plan, or a state with the position;
-    without either, the design belongs to no square.
+    A design fits none if a restart reads no record, or if it skips marked steps and starts from a decision but has
+    neither a plan nor a state with the position. State is ignored, because it changes nothing that a reader sees, and
+    so is staged output that a restart drops in a design with a marker.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -110,7 +111,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the short names of real systems by the square (block, row, column) of their design."""
+    """Return the short names of real systems by the cell (block, row, column) of their design."""
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
         if (place := square_of(each.design)) is not None:

@@ -17,7 +17,11 @@ _REQUESTED = ("trigger", "copy")
 
 
 def play(model: Barriers, script: str) -> Replay:
-    """Run a script and go on to the end of the job. Raises `InvalidAction` for an action that is not enabled."""
+    """Return the run that takes the steps of a script and then goes on to the end of the job.
+
+    The step `settle` means: until nothing is left to store, complete, announce or read. Raises `InvalidAction` for a
+    step that is not enabled.
+    """
     walk = Replay(model)
     for step in script.split():
         if step == "settle":
@@ -28,7 +32,7 @@ def play(model: Barriers, script: str) -> Replay:
 
 
 def _first_unasked(enabled: list[Action]) -> Action:
-    """Return the first action that starts no checkpoint, or else the first action. So running checkpoints end first."""
+    """Return the first action that starts no checkpoint, or else the first one, so that checkpoints end first."""
     return next((each for each in enabled if each.name not in _REQUESTED), enabled[0])
 
 

@@ -1,11 +1,10 @@
-"""The claims about checkpoints, about barriers in channels and about the end of a job, and the cost of checkpoints.
+"""The properties (claims) to check of checkpoints, of barriers in channels and of a job's end; the cost of checkpoints.
 
-`labkit.core.judge` alone counts lost and duplicate rows. Each claim checks a checkpoint or a task only once and
-remembers the result, because a search meets most of them in very many states. A complete checkpoint must be a
-consistent cut; otherwise `Cuts` names the record that breaks it, channel by channel. The methods that give a
-reason return a sentence, or an empty string if there is nothing to report. `cost` derives the cost of
-checkpoints from the states of a walk: aligned checkpoints make records wait, unaligned ones store them, and a
-task that does not copy its state in the background stops until the copy is stored.
+`labkit.core.judge` alone counts lost and duplicate rows. Each claim caches its result for a checkpoint or a task,
+because a search meets most of them in very many states. A complete checkpoint must be a consistent cut; otherwise
+`Cuts` names the record that breaks it, channel by channel. `cost` computes the cost of checkpoints from the states of a
+run: aligned checkpoints make records wait, unaligned ones store them, and a task that does not copy its state in the
+background stops until the copy is stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +38,7 @@ from labkit.sim.wording import listed, to_come
 class Channel(NamedTuple):
     """One channel as a checkpoint records it: sender, receiver, and the records sent, received and stored as in flight.
 
-    The three sets of records are numbers with one octal digit for each record, as `state.once` and `times` use them.
+    The three sets of records are numbers with one octal digit for each record (`state.once`, `state.times`).
     """
 
     sender: str
@@ -50,7 +49,7 @@ class Channel(NamedTuple):
 
 
 class Cuts:
-    """The check whether a checkpoint is a consistent cut, in one configuration; each checkpoint is checked once."""
+    """Checks whether checkpoints are consistent cuts (global states in which everything received was also sent)."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -61,7 +60,7 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Yield every channel of a checkpoint. A missing state counts as empty, because a restart would load it so."""
+        """Yield every channel of a checkpoint. A missing state counts as empty, because a restart treats it so."""
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -81,7 +80,7 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a record that a checkpoint holds as received but not as sent; empty without one."""
+        """Return a sentence that names a record that a checkpoint holds as received but not as sent; empty if none."""
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
@@ -92,7 +91,7 @@ class Cuts:
         return ""
 
     def unbalanced(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a record that was not sent as often as it was received or in flight; empty if none."""
+        """Return a sentence that names a record not sent as often as it was received or is in flight; empty if none."""
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 surplus = times(received, record) + times(flight, record) - times(sent, record)
@@ -105,9 +104,9 @@ class Cuts:
         return ""
 
     def inexact(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence on a record that a task has counted the wrong number of times; empty if there is none.
+        """Return a sentence that names a record that a task has counted the wrong number of times; empty if none.
 
-        A count must hold each of its records before the checkpoint's offsets exactly once, and no later record.
+        A task must have counted each of its records before the checkpoint's offsets exactly once, and no later record.
         """
         for count in range(self.settings.counts):
             counts = sum(
@@ -173,7 +172,7 @@ Reason = Callable[[State], str]
 
 
 class Ends:
-    """The judge of the visible rows; each row is the output of one record. Equal sets of rows are judged once."""
+    """Judges the visible rows, each of which is the output of one record; equal sets of rows are judged only once."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -198,10 +197,7 @@ class Ends:
 
 
 def _disorder(settings: Settings) -> Reason:
-    """Return the function that says how a state breaks invariant I4.
-
-    The invariant: a channel brings barriers in the order of their ids, and each once.
-    """
+    """Return a function that says how a state breaks this claim: a channel delivers barriers once, in order of ids."""
 
     @cache
     def out_of_order(operator: Operator) -> int:
@@ -223,9 +219,8 @@ def _disorder(settings: Settings) -> Reason:
 
 
 def _ahead(settings: Settings) -> Reason:
-    """Return the function that says how a state breaks invariant I5.
-
-    The invariant: a task copies its state before it takes a record from behind a barrier.
+    """Return a function that says how a state breaks this claim: a task copies its state before it takes a record that
+    follows a barrier.
     """
 
     def records_after(checkpoint: Checkpoint, which: int, into: int) -> int:
@@ -263,9 +258,8 @@ def _ahead(settings: Settings) -> Reason:
 
 
 def _outdated(state: State) -> str:
-    """Return a sentence on how a state breaks invariant I6; empty if it does not.
-
-    The invariant: checkpoint ids only increase, and a job restores the latest complete checkpoint.
+    """Return how a state breaks this claim, or an empty string: checkpoint ids only increase, and a job restores the
+    latest complete checkpoint.
     """
     (_, completed, running, _, _), _, operators, _, _, _ = state
     if not completed or not running:
@@ -279,10 +273,7 @@ def _outdated(state: State) -> str:
 
 
 def _undecided(settings: Settings) -> Reason:
-    """Return the function that says how a state breaks invariant I7.
-
-    The invariant: every visible row is in a complete checkpoint.
-    """
+    """Return a function that says how a state breaks this claim: every visible row is in a complete checkpoint."""
 
     def why(state: State) -> str:
         completed, visible = state.coordinator.completed, state.visible
@@ -306,7 +297,7 @@ def _undecided(settings: Settings) -> Reason:
 
 
 def _miscount(settings: Settings) -> Reason:
-    """Return the function that says which count is wrong at the end: it must be as in a run without failures."""
+    """Return a function that says which record is not counted exactly once at the end; empty if none is wrong."""
 
     def why(state: State) -> str:
         counts = sum(operator.state for operator in state.operators[:-1])
@@ -328,7 +319,10 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """Return all claims to check: the invariants of checkpoints, possible events, and what must be true in the end."""
+    """Return all claims to check: about checkpoints, about barriers, about possible events, and about the end.
+
+    `text` describes a state in one line.
+    """
     return (
         *_of_checkpoints(settings),
         *_of_barriers(settings),
@@ -346,7 +340,7 @@ def _of_checkpoints(settings: Settings) -> Iterator[Property[State]]:
         return ids == sorted(set(ids)) and cuts.is_sound(completed[-1])
 
     def is_suspect(state: State) -> bool:
-        """Return whether the checkpoints need a close look; this cheap test spares most states the full check."""
+        """Return whether a state needs the full check of its checkpoints; this cheap test is false for most states."""
         completed = state[0].completed
         return bool(completed) and (state[2][-1].done < completed[-1].id or not is_sound(completed))
 
@@ -452,7 +446,7 @@ def _operator(settings: Settings, which: int, operator: Operator) -> str:
 
 
 def _counts_text(settings: Settings, counts: int) -> str:
-    """Return a set of records in words: the count of each word, then the positions of the records in the input."""
+    """Return a set of records as text: the count of each word, then the positions of the records in the input."""
     return f"{settings.totals(counts)} [{listed(map(str, records_in(counts)))}]"
 
 

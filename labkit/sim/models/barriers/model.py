@@ -1,10 +1,10 @@
 """A simulator of asynchronous barrier snapshots: sources with offsets, counting tasks, a sink, and a coordinator.
 
-Sources put barriers into their channels. A task that has received them copies its state and passes them on.
-When every task has acknowledged its copy, the coordinator stores the checkpoint, and only then announces it. A
-crash stops the whole job. A restart loads the latest complete checkpoint, commits the transactions that it
-covers, aborts the others, and reads on from its offsets (Carbone et al., Lightweight Asynchronous Snapshots,
-2015; Flink's CheckpointCoordinator).
+Sources put barriers into their channels. A task that has received one by each channel copies its state and passes the
+barrier on. When every task has acknowledged its copy, the coordinator stores the checkpoint, and only then announces
+it. A crash stops the whole job. A restart loads the latest complete checkpoint, commits the transactions that it
+covers, aborts the others, and reads on from its offsets (Carbone et al., Lightweight Asynchronous Snapshots, 2015;
+Flink's CheckpointCoordinator).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +69,7 @@ class Tasks(RuleModel[State]):
             [(chosen.readers[record], bytes((record,))) for record in range(source, len(chosen.words), chosen.sources)]
             for source in range(chosen.sources)
         ]
-        # What one process does is worked out once: a search meets it in very many states of the job.
+        # Steps of one process are cached, because a search meets each in very many states of the job.
         self._arrive, self._overtake = cache(arrive), cache(overtake)
         self._read_on, self._ended = cache(self._moved), cache(self._at_end)
         self._noted, self._finished = cache(noted), cache(finished)
@@ -216,7 +216,7 @@ READS = ("process", "take_barrier", "take_end")
 
 
 class Barriers(Tasks):
-    """The simulator of a job that takes checkpoints and can crash at any step, for one choice of parameters."""
+    """The simulator of a job that takes checkpoints and can crash at any step."""
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
     row = "operators"
@@ -224,7 +224,7 @@ class Barriers(Tasks):
     def __init__(self, values: Values) -> None:
         super().__init__(values)
         self.schedule = Schedule(self.settings)
-        # Remembered for the same reason as what the tasks do: few values, and very many states.
+        # Cached for the same reason as the steps of tasks.
         self._completed = cache(partial(completed, self.settings))
         self._crashed: Callable[[Coordinator], Coordinator] = cache(crash)
         self._spent = cache(_with_a_crash_less)
@@ -242,7 +242,7 @@ class Barriers(Tasks):
         return self.schedule.actions(state)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action. A step of a task also shortens the minimum pause between checkpoints."""
+        """Return the state after an action. Each step of a task also counts down the minimum pause of checkpoints."""
         name, which = action
         after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
@@ -275,7 +275,7 @@ class Barriers(Tasks):
         return as_state((self._completed(state.coordinator, number), *state[1:]))
 
     def _announce(self, state: State, _: int) -> State:
-        """Return the state after the sink was notified and has committed everything up to the checkpoint."""
+        """Return the state after the sink has received the notification and committed everything up to a checkpoint."""
         visible, prepared = committed(state.visible, state.prepared, self.schedule.announced(state.coordinator))
         return state._replace(visible=visible, prepared=prepared)
 
@@ -294,7 +294,7 @@ class Barriers(Tasks):
             faults=faults._replace(expiries=faults.expiries - 1),
         )
 
-    # The job dies and comes back.
+    # The job dies and restarts.
 
     def _crash(self, state: State, _which: int) -> State:
         coordinator, _, _, visible, prepared, faults = state
@@ -343,10 +343,7 @@ class Barriers(Tasks):
         return {"task": task, "receiver": receiver, "sender": sender}
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action with names in braces.
-
-        The sink's copy without a barrier has a sentence of its own.
-        """
+        """Return the sentence of an action with placeholders; the sink's copy without a barrier has its own."""
         if action == ("inject", self.settings.tasks - 1):
             return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
         return super().template(action)
@@ -394,7 +391,7 @@ _STEPS = ("read", "inject", "finish", "process", "take_barrier", "take_end")
 
 
 def _paced(state: State, action: Action) -> State:
-    """Return the state with one step less of the pause between checkpoints, if the action is a task's step."""
+    """Return the state with one step less of pause before the next checkpoint, if the action is a task's step."""
     coordinator = state.coordinator
     passed = action.name in _STEPS
     return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state

@@ -1,7 +1,8 @@
-"""The steps of one task, which takes a record, a barrier or the end from a channel, and the changes of checkpoints.
+"""The effect of one step of a task, which takes a record, a barrier or the end of input from a channel; and the changes
+of the coordinator's checkpoints.
 
-Every rule about a task is a function of that task alone, so that a search can cache its result: a task has few states,
-the job very many. A `TaskStep` carries what the coordinator and the other tasks learn of a step.
+Every function depends on one task, or on the coordinator, alone, so that a search can cache its results: a task has few
+states, the job very many.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,22 +29,23 @@ from labkit.sim.models.barriers.state import (
 
 
 class TaskStep(NamedTuple):
-    """A task after it has taken an item from a channel, and the consequences for the other tasks and the coordinator.
-
-    `sent` goes to the task's output, and `sealed` holds the rows of the transaction that the sink has closed. The other
-    fields concern the coordinator. Three are ids of checkpoints, 0 for none: `copied`, for which the task has just
-    copied its state; `whole`, for which the task has contributed everything; and `logged`, whose channel state includes
-    the record. `ended` says that all inputs have ended, `reports` that one of the three ids is set.
-    """
+    """A task after it has taken an item from a channel, and the consequences for other tasks and the coordinator."""
 
     operator: Operator
     sent: bytes = b""
+    """The items that the task sends on."""
     sealed: int = 0
+    """The rows of the transaction that the sink has closed."""
     copied: int = 0
+    """The id of the checkpoint for which the task has just copied its state; 0 for none."""
     whole: int = 0
+    """The id of the checkpoint to which the task has now contributed everything; 0 for none."""
     logged: int = 0
+    """The id of the checkpoint that saves the record as in flight; 0 for none."""
     ended: bool = False
+    """Whether all inputs of the task have ended."""
     reports: bool = False
+    """Whether one of the three ids is set."""
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
@@ -53,10 +55,7 @@ def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return the task after a barrier has overtaken the records that wait in a channel, and those records.
-
-    Barriers do not overtake each other.
-    """
+    """Return the task after a barrier has overtaken all records, but no barrier, in a channel; and those records."""
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
     queue = inputs[channel].removesuffix(records) + item + records
@@ -64,7 +63,7 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
-    """Return whether the task must not read a channel because the barriers of other channels are still missing."""
+    """Return whether the task must not read a channel, because it has had this one's barrier but not all others'."""
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 
@@ -121,7 +120,7 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return a new checkpoint with the last state of each task that has ended. The other tasks must send theirs."""
+    """Return the new checkpoint `number`: it has the last state of each ended task; other tasks must send theirs."""
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -136,7 +135,7 @@ def opened(settings: Settings, number: int, sources: Sequence[Source], operators
     return Checkpoint(number, have, have, offsets, states, flight)
 
 
-# What happens to the coordinator: each a function of it alone, so that a search can remember its result.
+# The following functions depend on the coordinator alone, so that a search can cache their results.
 
 
 def with_checkpoint(coordinator: Coordinator, checkpoint: Checkpoint) -> Coordinator:
@@ -152,13 +151,13 @@ def with_pending(coordinator: Coordinator, pending: Iterable[Checkpoint]) -> Coo
 
 
 def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint], Checkpoint]) -> Coordinator:
-    """Return the coordinator with one pending checkpoint changed; if it is not pending any more, nothing changes."""
+    """Return the coordinator with the checkpoint `number` changed if it is still pending, otherwise unchanged."""
     pending = coordinator.pending
     return with_pending(coordinator, (change(each) if each.id == number else each for each in pending))
 
 
 def noted(coordinator: Coordinator, number: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator after a checkpoint has received a task's offset or state (`part`)."""
+    """Return the coordinator after the checkpoint `number` has received a task's offset or state (`part`)."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         sources = len(checkpoint.offsets)
@@ -175,7 +174,10 @@ def finished(
     task: int,
     is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
-    """Return the coordinator after a task has contributed all to a checkpoint and, if `is_stored`, acknowledged it."""
+    """Return the coordinator after a task has made its whole contribution to a checkpoint.
+
+    With `is_stored`, the task has also acknowledged it.
+    """
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         acked = checkpoint.acked | is_stored << task
@@ -185,7 +187,9 @@ def finished(
 
 
 def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator after a task has ended: all checkpoints after `since` get its last state, acknowledged."""
+    """Return the coordinator after a task has ended: its last state `part` counts as acknowledged for all checkpoints
+    with ids above `since`.
+    """
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
             coordinator = finished(noted(coordinator, checkpoint.id, task, part), checkpoint.id, task, is_stored=True)
@@ -204,7 +208,7 @@ def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) 
 
 
 def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coordinator:
-    """Return the coordinator after it has stored a checkpoint, which decides it; older pending ones are dropped."""
+    """Return the coordinator after it has stored the checkpoint `number` as complete and dropped older pending ones."""
     triggered, kept, running, pending, _ = coordinator
     [whole] = [checkpoint for checkpoint in pending if checkpoint.id == number]
     kept = (*kept, stored(whole))[-settings.retained :]
@@ -220,10 +224,7 @@ def stored(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """Return a checkpoint that copies all states at the same time, without barriers.
-
-    Its offsets follow the sink's last rows.
-    """
+    """Return a checkpoint with all states of one moment, without barriers; its offsets follow the sink's last rows."""
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max(
@@ -237,7 +238,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows after all transactions up to a checkpoint have committed, and the other transactions."""
+    """Return the visible rows after all transactions up to the checkpoint `number` have committed, and the others."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),
@@ -247,9 +248,9 @@ def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepa
 def restored(
     settings: Settings, coordinator: Coordinator, loaded: Checkpoint | None, visible: int, faults: Faults
 ) -> State:
-    """Return a job that starts from a checkpoint, or from nothing (None).
+    """Return the state of a job that starts from the checkpoint `loaded`, or from the beginning (None).
 
-    Its tasks first take the records that the checkpoint holds as in flight, and its sources read on from its offsets.
+    Its channels contain the records that the checkpoint holds as in flight; its sources read from its offsets.
     """
     number = loaded.id if loaded else 0
     offsets = loaded.offsets if loaded else (0,) * settings.sources

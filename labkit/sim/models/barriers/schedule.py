@@ -24,7 +24,7 @@ _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("pr
 
 
 class Schedule:
-    """The enabled actions of one configuration, always in the same order."""
+    """Computes the enabled actions of a state for one choice of parameters, always in the same order."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -90,9 +90,9 @@ class Schedule:
                 enabled += of_operator(operator, task)
 
     def _is_due(self, state: State) -> bool:
-        """Return whether the coordinator should trigger a checkpoint.
+        """Return whether the coordinator should trigger a checkpoint now.
 
-        If the sink must commit, one more is due after the end of the input.
+        If the sink has rows to commit, one more checkpoint is due after the end of the input.
         """
         triggered, completed, _, pending, pause = state.coordinator
         if triggered < self.settings.checkpoints and not pause:
@@ -118,7 +118,7 @@ class Schedule:
         return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
-        """Return the id of the checkpoint up to which the coordinator tells the sink to commit."""
+        """Return the id of the checkpoint up to which the coordinator tells the sink to commit; 0 for none."""
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))

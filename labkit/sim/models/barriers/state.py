@@ -1,8 +1,8 @@
-"""The parameters and states of the barriers simulator: tasks, checkpoints, channels, and the table outside.
+"""The parameters and states of the simulator `barriers`: tasks, checkpoints, channels, and the visible rows.
 
 A channel is a `bytes` object with one byte for each item: a record (its position in the input), a barrier (`BARRIER`
-plus the id of its checkpoint), or `END`. The state of a task and the visible rows are one number each, a set of
-records: octal digit r is the number of times that it contains record r, so that a duplicate record can be named.
+plus the id of its checkpoint), or `END`. The state of a task is a set of records, and so are the visible rows; a set is
+one number, whose octal digit r is the number of times that it contains record r.
 """
 
 from collections import Counter
@@ -16,10 +16,10 @@ from labkit.sim.model import Durable, Volatile, Word
 from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
 
 BARRIER = 128
-"""The byte of a barrier is this value plus the id of its checkpoint, so a channel without barriers is ASCII."""
+"""The byte of a barrier in a channel is this value plus the id of its checkpoint; the byte of a record is smaller."""
 
 ENDED = 255
-"""The last byte of a channel, which says that the input has ended. As a barrier it counts as every later one."""
+"""The last byte of a channel, which marks the end of the input. It counts as a barrier of every later checkpoint."""
 
 END = bytes((ENDED,))
 
@@ -28,12 +28,12 @@ DIGIT = 3
 
 
 def once(record: int) -> int:
-    """Return the set of records that contains one record once."""
+    """Return the set of records, as a number, that contains only this record, once."""
     return 1 << DIGIT * record
 
 
 def times(counts: int, record: int) -> int:
-    """Return how many times a set of records contains a record."""
+    """Return how many times a set of records (`counts`) contains a record."""
     return counts >> DIGIT * record & 7
 
 
@@ -57,7 +57,7 @@ def total(queue: bytes) -> int:
 
 
 class Source(NamedTuple):
-    """A task that reads a log: its next offset is `position`, and the last barrier that it has sent is `epoch`."""
+    """The state of a task that reads a log: its next offset (`position`), and the last barrier sent (`epoch`)."""
 
     position: Volatile[int] = 0
     epoch: Volatile[int] = 0
@@ -65,11 +65,11 @@ class Source(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """A task with inputs: a counting task, or the sink.
+    """The state of a task with inputs: a counting task, or the sink.
 
-    `at` holds the newest barrier of each input, `done` the newest checkpoint for which the task has copied its
-    state, and `state` the records that it has counted or written. `sealed` is the sink's state at its last
-    copy, so the open transaction contains the difference to `state`.
+    `inputs` are its channels, `at` the newest barrier of each, `done` the newest checkpoint for which the task has
+    copied its state, and `state` the set of records that it has counted or written. `sealed` is the sink's state at its
+    last copy, so the open transaction contains the difference to `state`.
     """
 
     inputs: Volatile[tuple[bytes, ...]] = ()
@@ -127,7 +127,7 @@ Prepared = tuple[tuple[int, int], ...]
 class State(NamedTuple):
     """The state of the job and its environment: the visible rows, the sealed transactions, and the remaining faults.
 
-    A channel belongs to the memory of the task that reads it, as in a real engine, and is lost with the job.
+    A channel is part of the task that reads it, as in a real engine, so a crash of the job loses it.
     """
 
     coordinator: Coordinator
@@ -141,7 +141,7 @@ class State(NamedTuple):
 Fields = tuple[Coordinator, tuple[Source, ...], tuple[Operator, ...], int, Prepared, Faults]
 
 as_state: Callable[[Fields], State] = partial(tuple.__new__, State)
-"""Builds a state from all its fields, three times as fast as `State(...)`. A search builds one for every step."""
+"""Builds a state from a tuple of its fields, three times as fast as `State(...)`, because a search builds very many."""
 
 
 def live(at: bytes) -> bytes:
@@ -153,7 +153,7 @@ VERSION = 1
 
 
 class Mode(Word):
-    """How a task with several inputs treats barriers."""
+    """The way in which a task with several inputs treats barriers."""
 
     ALIGNED = "aligned"
     """A channel whose barrier has arrived is blocked until the barriers of all channels have arrived."""
@@ -164,7 +164,7 @@ class Mode(Word):
 
 
 class Copying(Word):
-    """When a task's copied state becomes stored and acknowledged."""
+    """The time at which a copy of a task's state is stored and acknowledged."""
 
     INSTANT = "instant"
     """The copy is stored in the same step in which the task makes it."""
@@ -230,20 +230,25 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Rules(NamedTuple):
-    """How tasks treat barriers: when they copy, what they block, whether barriers overtake, and what they save."""
+    """The rules by which tasks treat barriers."""
 
     at_first: bool
+    """Whether a task copies its state at the first barrier of a checkpoint."""
     aligns: bool
+    """Whether a task copies its state when the barriers of all inputs have arrived."""
     blocks: bool
+    """Whether a task stops reading an input whose barrier has arrived."""
     overtakes: bool
+    """Whether barriers overtake records."""
     saves: bool
+    """Whether a checkpoint saves the records in flight."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of one configuration, and the layout of the job that follows from them.
+    """The chosen parameters, and the layout of the job that follows from them.
 
-    Record r is offset r // sources of source r % sources.
+    Record r is the record at offset r // sources of source r % sources.
     """
 
     rules: Rules
@@ -268,10 +273,7 @@ class Settings:
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
-        """Return the counting task of each record.
-
-        Words are dealt to the tasks in the order of their first occurrence.
-        """
+        """Return the number of the counting task of each record; new words go to the tasks in turn."""
         order = list(dict.fromkeys(self.words))
         return tuple(order.index(word) % self.counts for word in self.words)
 
@@ -298,12 +300,12 @@ class Settings:
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Return all channels as (operator, input): first those of the counting tasks, then those of the sink."""
+        """Return all channels as (index of the operator, index of its input), those of the sink last."""
         into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
         return (*into_counts, *((self.counts, count) for count in range(self.counts)))
 
     def named(self, record: int) -> str:
-        """Return a record in words: its offset, its source and its word."""
+        """Return a record as text: its offset, its source and its word."""
         return f"offset {record // self.sources} of source {record % self.sources} ({self.words[record]})"
 
     def totals(self, counts: int) -> str:

@@ -11,7 +11,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Take these steps, then go on to the end. The consumer acts before the query, so it reads each change at once."""
+    """Return the run that takes these steps, then goes on to the end; there the consumer reads each change at once."""
     return go_on(play(model, steps), model, _last)
 
 

@@ -1,7 +1,8 @@
-"""The claims of the changelog: after every prefix of the input, the consumer's table equals the batch query's result.
+"""The properties (claims) to check in `changelog`: after every prefix of the input, the consumer's table equals the
+result of the same query on that prefix as a batch.
 
 The claims compare the two only when every message has been read. Between the two messages of one change the table may
-lack a row; that is no violation, and the narration shows it.
+lack a row; that is no violation.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ def is_settled(state: State) -> bool:
 
 
 def rows(table: Table) -> str:
-    """Return the rows of a table in words, "nothing" if it is empty."""
+    """Return the rows of a table as text, "nothing" if it is empty."""
     return listed(map(_row, table), ", ", "nothing")
 
 
@@ -34,10 +35,10 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check for a changelog.
+    """Return the claims to check; `text` describes a state in one line.
 
-    The table equals the batch query's result after every prefix and at the end, has one row per key and the right
-    totals; certain events must be possible.
+    They say that the table equals the batch query's result after every prefix and at the end, that it has one row per
+    key and the right total, and that certain events are possible.
     """
     always, some, difference = Mood.ALWAYS, Mood.SOMETIMES, partial(_difference, settings)
     same = "Whenever all is read, the table is what the batch query gives for the same records."
@@ -64,7 +65,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _difference(settings: Settings, state: State) -> str:
-    """Return a row in which the consumer's table differs from the batch query's result; empty if they are equal."""
+    """Return a sentence that names a row in which the table differs from the batch query's result; empty if none."""
     table, right = visible(state.consumer.table), batch(settings, state.furthest)
     if table == right:
         return ""
@@ -75,7 +76,7 @@ def _difference(settings: Settings, state: State) -> str:
 
 
 def _doubled(state: State) -> str:
-    """Return which key has more than one row; empty if none has."""
+    """Return a sentence that names a key with more than one row; empty if there is none."""
     table = visible(state.consumer.table)
     keys = [row.key for row in table]
     twice = [row for row in table if keys.count(row.key) > 1 or row.times > 1]
@@ -86,7 +87,7 @@ def _doubled(state: State) -> str:
 
 
 def _wrong_total(state: State) -> str:
-    """Return what the counts add up to; empty if that is the number of records."""
+    """Return a sentence on the sum of all counts; empty if the sum is the number of records."""
     total = sum(row.value * row.times for row in state.consumer.table)
     if total == state.furthest:
         return ""

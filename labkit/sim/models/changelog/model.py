@@ -30,7 +30,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Changelog(RuleModel[State]):
-    """The simulator of a changing table as a stream of messages, for one choice of parameters."""
+    """The simulator of a changing table as a stream of messages."""
 
     name, version, parameters = "changelog", VERSION, PARAMETERS
 
