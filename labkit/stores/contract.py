@@ -59,7 +59,7 @@ class Store(Protocol):
         """Yield the rows of transactions that are neither committed nor aborted."""
 
     def close(self) -> None:
-        """Close files and connections. Nobody uses the store afterwards."""
+        """Close files and connections. The store must not be used afterwards."""
 
 
 class Shown(NamedTuple):

@@ -24,7 +24,7 @@ _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("pr
 
 
 class Schedule:
-    """Computes the enabled actions of a state for one choice of parameters, always in the same order."""
+    """Computes the enabled actions of a state, always in the same order."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -1,7 +1,7 @@
-"""The continuous query and the batch query: SELECT word, COUNT(*) FROM words GROUP BY word, with or without HAVING.
+"""The query SELECT word, COUNT(*) FROM words GROUP BY word, with or without HAVING, run continuously and as a batch.
 
-The continuous query keeps its counts and sends the changes that each record causes. The batch query counts all
-records of a prefix from the beginning. `totals` compares the two after each message.
+The continuous query keeps its counts and sends the changes that each record causes. The batch query counts all records
+of a prefix from the beginning. `totals` compares the two after each message.
 """
 
 from collections import Counter
@@ -61,10 +61,7 @@ def batch(settings: Settings, records: int) -> Table:
 
 
 READS = ("apply", "delete", "insert")
-"""The actions by which the consumer changes its table.
-
-One that deletes and inserts handles a message in two actions.
-"""
+"""The actions by which the consumer changes its table: `apply`, or `delete` and then `insert`."""
 
 
 class Total(NamedTuple):
@@ -73,11 +70,11 @@ class Total(NamedTuple):
     message: str
     is_lost: bool
     records: int
-    """The number of records that the messages so far belong to, which is also the sum of the batch query's counts."""
+    """The number of records whose messages were read or lost, which is also the sum of the batch query's counts."""
     reader_sum: int
     """The sum of the counts in the consumer's table."""
     is_whole: bool
-    """Whether this is the last message of its record; before it a reader sees half of a change."""
+    """Whether this is the last message that its record has caused; before it, the table may lack half of a change."""
 
     @property
     def differs(self) -> bool:
@@ -92,7 +89,7 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one total after each message of a run. `states` holds the state before each action, then the last."""
+    """Return one `Total` per message of a run; `states` has the state before each action, and then the last state."""
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
     result, records = [], 0

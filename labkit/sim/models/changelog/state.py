@@ -1,7 +1,6 @@
-"""The parameters and states of the changelog simulator: messages, a query with counts, a consumer with its table.
+"""The parameters and states of the simulator `changelog`: messages, a query with counts, a consumer with its table.
 
-The fields declare what survives a crash. With an append-only or retract stream the table is a bag of rows; with
-an upsert stream it has one row for each key.
+With an append-only or retract stream the table is a multiset of rows; with an upsert stream it has one row per key.
 """
 
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
 
 
 class Kind(Word):
-    """What a message does to one row of the table (Flink, Dynamic Tables: append-only, retract, upsert stream)."""
+    """The effect of a message on one row of the table (Flink, Dynamic Tables: append-only, retract, upsert stream)."""
 
     ADD = "+"
     """The message adds the row to the table (append-only and retract streams)."""
@@ -28,7 +27,7 @@ TAKES_BACK = (Kind.RETRACT, Kind.DELETE)
 
 
 class Message(NamedTuple):
-    """One change of the table; `offset` is the input record that caused it."""
+    """A message about one change of the table; `offset` is that of the input record that caused it."""
 
     kind: Kind
     key: str
@@ -54,7 +53,7 @@ Table = tuple[Row, ...]
 
 
 class Query(NamedTuple):
-    """The process that runs the continuous query: the offset of the next record, and the count of each key so far."""
+    """The state of the continuous query: the offset of the next record and the count of each key, now and as saved."""
 
     saved: Durable[int] = 0
     """The offset of the next record in the last checkpoint."""
@@ -65,7 +64,10 @@ class Query(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """The process that keeps the table; after a restart it reads on from the position in `stored`."""
+    """The state of the process that keeps the table: its position in the log of messages, now and as stored.
+
+    After a restart it reads from the stored position.
+    """
 
     table: Durable[Table] = ()
     stored: Durable[int] = 0
@@ -104,7 +106,7 @@ VERSION = 1
 
 
 class Encoding(Word):
-    """How changes of the table become messages."""
+    """The encoding of the table's changes as messages."""
 
     APPEND = "append"
     RETRACT = "retract"
@@ -157,7 +159,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The parameters of one configuration, with their types."""
+    """The chosen parameters of the simulator, converted to their types."""
 
     encoding: Encoding
     words: tuple[str, ...]
@@ -203,7 +205,7 @@ def settings(values: Values) -> Settings:
 def applied(table: Table, message: Message, *, owes: bool) -> Table:
     """Return the table after the consumer has applied a message.
 
-    If `owes`, a retraction without a row is kept, and removes the row when that arrives; otherwise it is ignored.
+    If `owes`, a retraction of a missing row is kept, and removes the row when that arrives; otherwise it is ignored.
     """
     kind, key, value, _ = message
     if kind is Kind.UPSERT:

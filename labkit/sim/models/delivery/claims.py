@@ -1,4 +1,4 @@
-"""The claims of the delivery simulator, its texts, and the figures of a run: executions and waiting times.
+"""The properties (claims) to check in the simulator `delivery`, its texts, and counts of executions and waiting steps.
 
 `labkit.core.judge` alone counts lost and duplicate records, as for real runs: `Judge` turns a state into a History.
 """
@@ -22,32 +22,32 @@ SENTENCES = {
     "no_duplicate": "No record comes out twice.",
     "no_regression": "The key is not seen to go back.",
 }
-"""The sentence of the claim for each of the judge's properties."""
+"""For each of the judge's properties, the sentence of the claim that it holds."""
 
 
 def is_over(state: State) -> bool:
-    """Return whether no process has anything left to do. Only a crash can follow, and it would change nothing."""
+    """Return whether no process has anything left to do, and no message is under way."""
     idle = all(process.stage is Stage.IDLE and not process.outbox for process in state.processes)
     return idle and not any(hop.forward or hop.back for hop in state.hops)
 
 
 class Judge(StateJudge[State]):
-    """The judge of the records that have come out of the chain."""
+    """Judges the records that have come out at the end of the chain."""
 
     def __init__(self, records: int) -> None:
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader saw at the end of the chain, with a reading at the end.
+        """Return the rows that an outside reader has seen at the end of the chain, and at the end a reading of them.
 
-        There are no batches, and each crash begins a new incarnation.
+        All rows are in batch 0, and each crash begins a new incarnation.
         """
         rows = (Observation(*self.expected[row.record], batch=0, incarnation=row.crashes + 1) for row in state.out)
         return History([*rows, Reading("end")])
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check: the judge's, durability if senders repeat, recovery, and that the run ends."""
+    """Return the claims to check; `text` describes a state in one line."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
@@ -64,7 +64,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 def _judged(judged: Judge, name: str) -> Property[State]:
     """Return the claim that the judge does not find the property `name` violated.
 
-    A duplicate or a regression can be claimed at any time, because it stays one; a loss only at the end.
+    It is checked in every state, except for a loss, which can be known only at the end.
     """
 
     def because(state: State) -> str:
@@ -128,10 +128,7 @@ def _stuck(state: State) -> str:
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
-    """Return how often each process worked on each record, for all processes but the source.
-
-    The judge counts the effects of this work instead.
-    """
+    """Return how often each process worked on each record: for each process after the source one count per record."""
     records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):
@@ -142,13 +139,13 @@ def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
 
 
 def waited(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each process the number of steps in which it kept a record that it might have to send again."""
+    """Return for each process the number of states in which it keeps a record that it might have to send again."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(bool(process.outbox) or process.output is not None for process in life) for life in lives)
 
 
 def variant(settings: Settings, action: Action) -> str:
-    """Return another sentence for an action if these settings change its meaning; empty if the rule's is right."""
+    """Return another sentence for an action if the settings change its meaning; empty if its rule's one is right."""
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"
@@ -202,7 +199,7 @@ def _hop(number: int, hop: Hop) -> str:
 
 
 def _message(message: Message) -> str:
-    """Return a message in words: its record, and its id if that differs."""
+    """Return a message as text: its record, and its id if that differs."""
     return str(message.record) + (f"#{message.name}" if message.name != message.record else "")
 
 

@@ -1,14 +1,14 @@
 """The simulator of a chain of processes over a network that loses, duplicates, delays and reorders records.
 
-A sender cannot know whether its record has arrived, so it repeats the record until it is acknowledged, and the
-receiver must recognise duplicates by their id. Settings choose whether senders retry, how receivers
-deduplicate, and when a process acknowledges. Strong and weak productions are those of MillWheel (Akidau et al.,
-2013). A strong production writes id and output durably in one step before it sends anything on. A weak one
-sends on first, without that write, and waits until all downstream processes are done. Weak productions without
-deduplication are the older design, in which every process waits for all those after it. A connection
-deduplicates here while it lives, as TCP does, and ends when the process at either end crashes. The only effect
-of a record is the output at the end of the chain; the model has no other state. Hop h leads from process h to
-process h + 1.
+A sender cannot know whether its record has arrived, so it repeats the record until it is acknowledged, and the receiver
+must recognise duplicates by their id. Parameters choose whether senders retry, how receivers deduplicate, and when a
+process acknowledges.
+
+A production is the output record that a process makes of an input record; strong and weak ones are those of MillWheel
+(Akidau et al., 2013). A strong production is written durably, with the input's id in the same step, before the process
+sends anything on. A weak one is sent on without that write, and the process waits until all downstream processes are
+done. A connection deduplicates here while it lives, as TCP does, and ends when the process at either end crashes. Hop h
+is the network from process h to process h + 1.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def send(state: State, hop: int, message: Message) -> State:
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
     """Return the state after the next record of a hop was received, and this record.
 
-    If `remembers`, the connection keeps the id of the record.
+    If `remembers`, the connection stores the id of the record, to recognise duplicates.
     """
     forward, back, ids = state.hops[hop]
     message = forward[0]
@@ -85,7 +85,7 @@ def drop_ack(state: State, hop: int) -> State:
 
 
 def duplicate(state: State, hop: int) -> State:
-    """Return the state after a copy of the next record has joined the end of its hop."""
+    """Return the state after a copy of the next record of a hop was put at the end of the hop."""
     return less(send(state, hop, state.hops[hop].forward[0]), "duplicates")
 
 
@@ -104,7 +104,7 @@ def cut(state: State, process: int) -> State:
 
 
 class Guards(RuleModel[State]):
-    """The conditions under which each action of the chain is enabled."""
+    """The part of the simulator that computes which actions are enabled in a state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -169,17 +169,17 @@ class Guards(RuleModel[State]):
             enabled.append(of["crash"][which])
 
     def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
-        """Return the records that a process has to send and may have under way on its hop at the same time."""
+        """Return the records that a process has to deliver and may have under way on its hop at the same time."""
         process = state.processes[which]
         if which and self.settings.weak:
             return () if process.output is None else (process.output,)
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return the oldest record that has to be sent, and the oldest one with a message or acknowledgement under way.
+        """Return the oldest record of which nothing is under way, and the oldest of which something is; each or None.
 
-        Each may be None. A timeout is right for the first record and too early for the second. A real sender cannot
-        know which of the two it is; here a timeout that comes too early counts as a fault.
+        A timeout is right for the first record and too early for the second. A real sender cannot know which of the two
+        it is; here a timeout that comes too early counts as a fault.
         """
         lost = late = None
         forward, back, _ = state.hops[which]
@@ -201,13 +201,13 @@ class Guards(RuleModel[State]):
         return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
 
     def _waits(self, which: int) -> bool:
-        """Return whether a process acknowledges only after everything downstream is done."""
+        """Return whether a process acknowledges a record only after all downstream processes are done with it."""
         return self.settings.weak and which < self.settings.last
 
     def _collectable(self, state: State, which: int) -> Ids:
         """Return the ids of received records that a process may delete from its table.
 
-        Real systems decide by age; the simulator can see whether the id may still arrive.
+        Real systems decide by age; the simulator sees whether a record with the id may still arrive.
         """
         if not self.settings.collects and self.settings.broken != "collect_early":
             return 0
@@ -227,12 +227,12 @@ def _still_to_come(state: State, which: int) -> Ids:
 
 
 class Delivery(Guards):
-    """The simulator of a chain of processes that deliver records, for one choice of parameters."""
+    """The simulator of a chain of processes that deliver records."""
 
     name, version, parameters = "delivery", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Return the first state: the source has every record in its log, and the other processes have none."""
+        """Return the initial state: the source has every record in its log, and the other processes have none."""
         records = tuple(Message(record, record) for record in range(self.settings.records))
         others = (Process(stage=Stage.IDLE),) * self.settings.last
         productions = self.settings.records if self.settings.fresh else 0
@@ -265,7 +265,7 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(outbox=left))
 
     def _settled(self, state: State, which: int, process: Process) -> State:
-        """Return the state after a weak production was acknowledged; the process now records the id of its input."""
+        """Return the state after a weak production was acknowledged, so that the process stores the id of its input."""
         if self.settings.broken == "ack_early":
             return _with_process(state, which, _idle(self._noted(process)))
         return _with_process(state, which, self._noted(process)._replace(stage=Stage.DONE, output=None))
@@ -283,15 +283,15 @@ class Delivery(Guards):
         return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
-        """Return the state after the receiver has discarded a known record and acknowledged it again.
+        """Return the state after the receiver has discarded a known record.
 
-        It acknowledges again because the first acknowledgement may be lost.
+        With retries it acknowledges the record again, because the first acknowledgement may be lost.
         """
         state, message = self._taken(state, which)
         return acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
     def _store(self, state: State, which: int) -> State:
-        """Return the state after one durable write of id and output; the last process's output is visible to all."""
+        """Return the state after one durable write of id and output; readers see the output of the last process."""
         process = state.processes[which]
         held = process.held
         assert held is not None
@@ -306,7 +306,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _finished(self, process: Process) -> Process:
-        """Return a process after it has recorded the id: idle if no sender waits for an acknowledgement."""
+        """Return a process that has stored output and id: idle if it need not acknowledge, otherwise unchanged."""
         is_over = not self.settings.retry or self.settings.broken == "ack_early"
         return _idle(process) if is_over and process.stage is Stage.DONE else process
 
@@ -317,7 +317,7 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
 
     def _named(self, state: State, message: Message) -> tuple[State, Message]:
-        """Return the state, and the output record (production) that a process makes of a record, with its id."""
+        """Return the state and the production that a process makes of a record, with a derived or a fresh id."""
         if not self.settings.fresh:
             return state, message
         return state._replace(productions=state.productions + 1), Message(message.record, state.productions)
@@ -327,7 +327,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _noted(self, process: Process) -> Process:
-        """Return a process after it has added the id of its record to its table, if it keeps one."""
+        """Return a process after it has added the id of its record to its table, if it has a table."""
         assert process.held is not None
         outbox, ids, memory, stage, held, output = process
         if self.settings.dedup == "durable":
@@ -371,7 +371,7 @@ class Delivery(Guards):
         return reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: the judge's, and that every record is always stored durably somewhere."""
+        """Return the claims to check, for example that no record is lost and that none comes out twice."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:

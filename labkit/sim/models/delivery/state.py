@@ -1,7 +1,4 @@
-"""The parameters and states of the delivery simulator: processes in a chain, hops, output, and the remaining faults.
-
-The fields declare what survives a crash.
-"""
+"""The parameters and states of the simulator `delivery`: a chain of processes, the network between them, the output."""
 
 from typing import NamedTuple
 
@@ -27,10 +24,7 @@ class Stage(Word):
 
 
 class Message(NamedTuple):
-    """A record on its way between two processes.
-
-    `name` is its id there, by which the receiver recognises duplicates.
-    """
+    """A record on its way between two processes; `name` is the id by which the receiver recognises duplicates."""
 
     record: int
     name: int
@@ -41,7 +35,7 @@ Ids = int
 
 
 class Process(NamedTuple):
-    """One process of the chain: the records that it must send, the ids that it has seen, and its work in memory."""
+    """The state of one process of the chain: the records to send, the ids that it has seen, and the current record."""
 
     outbox: Durable[tuple[Message, ...]] = ()
     """The records to send to the next process, oldest first. The source, which reads a log, starts with all records."""
@@ -53,7 +47,7 @@ class Process(NamedTuple):
     held: Volatile[Message | None] = None
     """The record that the process works on now."""
     output: Volatile[Message | None] = None
-    """The weak production that the process has made of this record, which is in memory only."""
+    """The weak production that the process has made of this record, in memory only (see `delivery.model`)."""
 
 
 class Hop(NamedTuple):
@@ -140,7 +134,7 @@ TABLES = ("volatile", "durable")
 
 
 class Settings(NamedTuple):
-    """The parameters of one configuration, with their types."""
+    """The chosen parameters of the simulator, converted to their types."""
 
     retry: bool
     dedup: str

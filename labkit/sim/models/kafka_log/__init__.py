@@ -14,7 +14,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def judge_of(walk: Replay, reader: int = 0) -> Judge:
-    """Return the judge for the records that one reader has received in a run."""
+    """Return the judge for the records that the reader with this number has received in a run."""
     assert isinstance(walk.model, KafkaLog)
     return Judge(walk.model.settings, reader)
 
@@ -30,7 +30,7 @@ def expected(walk: Replay) -> Sequence[Record]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a run: the judge's verdict on the records that the first reader has received by the end."""
+    """Return the one fact about a run: the judge's verdict on the records that the first reader has received."""
     return {"verdict": judge_of(walk).verdict(walk.state)}
 
 

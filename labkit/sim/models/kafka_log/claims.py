@@ -1,8 +1,7 @@
-"""The claims of the log simulator, its texts, and the judge for the records that a reader has received.
+"""The properties (claims) to check in the simulator `kafka_log`, its texts, and the judge of what a reader received.
 
 `labkit.core.judge` alone counts lost, duplicate and early rows: `Judge` turns the records of a reader into a History.
-The claims about every state concern the first reader. It reads at read_committed, unless the configuration has a reader
-at read_uncommitted only.
+The claims are about the first reader. It reads at read_committed, unless the only reader is at read_uncommitted.
 """
 
 from collections import Counter
@@ -58,7 +57,7 @@ def is_over(state: State) -> bool:
 
 
 class Judge(StateJudge[State]):
-    """The judge of the records that one reader has received; by default the first reader."""
+    """Judges the records that one reader has received; by default the first reader."""
 
     def __init__(self, settings: Settings, reader: int = 0) -> None:
         super().__init__(expected(settings), self._view_of)
@@ -76,7 +75,7 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that the reader has received, a reading at the end, and the rows still hidden from it."""
+        """Return the records that the reader has received, a reading of them, and the rows still hidden from it."""
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -111,7 +110,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check: the judge's at the end, the protocol's rules, possible events, and the job's end."""
+    """Return the claims to check; `text` describes a state in one line."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))
@@ -138,7 +137,7 @@ def _nothing_open(judged: Judge) -> Property[State]:
 
 
 def _decided_early(state: State) -> str:
-    """Return how a transaction was committed before its checkpoint was complete; empty if none was."""
+    """Return a sentence on a record committed before its checkpoint was complete; empty if there is none."""
     checkpoints = state.job.checkpoints
     last = checkpoints[-1].number if checkpoints else -1
     for partition in state.partitions:
@@ -150,7 +149,7 @@ def _decided_early(state: State) -> str:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """Yield the claims that certain events are possible; they would fail if the model could not do its work."""
+    """Yield the claims that certain events are possible, which would fail if the model could not do its work."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:
@@ -186,7 +185,7 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence for a learner on a commit request that decides nothing; empty if it decides."""
+    """Return the sentence for a commit request that changes nothing, refused or repeated; empty for any other."""
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
@@ -196,7 +195,7 @@ def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
 
 
 def refused(action: Action) -> str:
-    """Return the sentence that tells a learner why Kafka refuses a write."""
+    """Return the sentence for a write (`action`) that Kafka refuses."""
     why = "its producer is fenced, or its transaction is over"
     if action.name == "zombie_write":
         return f"The job that was thought dead tries to write record {action.which} and is refused: {why}."

@@ -1,4 +1,4 @@
-"""Kafka's transaction coordinator (initialise ids, add partitions, decide, write markers, time out) and the readers.
+"""The steps of Kafka's transaction coordinator (initialise, add partitions, decide, time out) and of the readers.
 
 An entry PrepareCommit or PrepareAbort in the coordinator's log is the decision. The markers follow, one
 partition after the other, and the coordinator answers EndTxn before it writes them (Kafka,
@@ -29,14 +29,11 @@ from labkit.sim.models.kafka_log.state import (
 )
 
 PREPARED = (Stage.PREPARE_COMMIT, Stage.PREPARE_ABORT)
-"""The stages in which the decision is logged, but markers are missing.
-
-Further requests for the id must wait (CONCURRENT_TRANSACTIONS).
-"""
+"""The stages in which the decision is logged, but markers are missing; other requests for the id must wait."""
 
 
 UNUSED = Entry(Stage.EMPTY, -1)
-"""The log entry of a transactional id that was skipped because its checkpoint had nothing of its own to commit."""
+"""The log entry of a transactional id that no producer has initialised, because its checkpoint had no transaction."""
 
 
 class Answer(Word):
@@ -49,14 +46,14 @@ class Answer(Word):
 
 
 class Rules(NamedTuple):
-    """The rules of a configuration that concern the coordinator.
-
-    If it `forgets`, it answers before it logs its decision.
-    """
+    """The rules that the coordinator follows."""
 
     bumps_epoch: bool = False
+    """Whether the end of a transaction raises the producer's epoch (version 2)."""
     fences: bool = True
+    """Whether the coordinator refuses producers with an old epoch."""
     forgets: bool = False
+    """Whether the coordinator answers before it logs its decision, which is wrong."""
 
 
 def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
@@ -66,7 +63,7 @@ def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
 
 
 def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
-    """Return the coordinator with a new last log entry for a transactional id."""
+    """Return the coordinator after it has logged an entry for the transactional id `name`."""
     log, is_up, marked = coordinator
     log = (*log, *(UNUSED,) * (name - len(log)))
     return Coordinator((*log[:name], entry, *log[name + 1 :]), is_up, marked)
@@ -115,9 +112,9 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """Return the coordinator after EndTxn with a commit, and its answer.
+    """Return the coordinator and its answer after a request to commit (EndTxn), which any process may send.
 
-    All markers of the id must be written. Every process that has the handle may send this request.
+    The caller has checked that all earlier markers of the id are written.
     """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):
@@ -133,7 +130,7 @@ def _is_repeated(rules: Rules, handle: Handle, stage: Stage, epoch: int) -> bool
 
 
 def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
-    """Return (id, partition) of every decided marker that the coordinator does not know to be written."""
+    """Return (id, partition) for every marker that the coordinator still has to write."""
     return [
         (name, partition)
         for name, (stage, _, partitions, _) in enumerate(coordinator.log)
@@ -156,7 +153,7 @@ def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordina
 
 
 def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
-    """Return the coordinator with every open transaction one clock tick older, at most as old as the timeout."""
+    """Return the coordinator after one tick of time: each open transaction is older, at most as old as the timeout."""
     log = tuple(
         Entry(stage, epoch, partitions, min(age + 1, timeout))
         if stage is Stage.ONGOING
@@ -169,7 +166,7 @@ def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
 def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
     """Return the coordinator after a crash, which only its log survives.
 
-    A coordinator that answers before it logs (`forgets`) loses the decisions whose markers are not all written.
+    With `Rules.forgets` it also loses the decisions to commit whose markers are not all written.
     """
     if rules.forgets:
         log = tuple(
@@ -181,7 +178,7 @@ def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
 
 
 def end_of(settings: Settings, which: int, partition: Partition) -> int:
-    """Return the position up to which a reader may read a partition."""
+    """Return the position up to which the reader `which` may read a partition."""
     if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
         return last_stable_offset(partition)
     return len(partition)
@@ -190,7 +187,7 @@ def end_of(settings: Settings, which: int, partition: Partition) -> int:
 def rows(
     settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
 ) -> tuple[ReadRecord, ...]:
-    """Return the records that one poll from this position brings to a reader."""
+    """Return the records that the reader `which` receives by one poll of a partition from the position `start`."""
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
@@ -217,5 +214,5 @@ def restarted(reader: Reader) -> Reader:
 
 
 def extend_sight(sight: Sight, where: int, more: tuple[ReadRecord, ...]) -> Sight:
-    """Return the records that a reader has received so far, with more records of partition `where`."""
+    """Return the records that a reader has received so far, extended by more records of partition `where`."""
     return (*sight[:where], (*sight[where], *more), *sight[where + 1 :])

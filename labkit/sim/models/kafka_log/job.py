@@ -1,8 +1,8 @@
 """The steps of the writing job: begin, write, pre-commit, complete a checkpoint, request the commit, recover.
 
-They follow Flink's Kafka sink. The barrier seals the transaction, and its handle goes into the checkpoint. The
-completed checkpoint is the decision. Only then does a process with the handle send the commit, also after a
-restart. Recovery commits the transactions of the last checkpoint before it initialises any id.
+They follow Flink's Kafka sink. At the barrier the job seals the transaction and puts its handle into the checkpoint.
+The completed checkpoint is the decision to commit; only then does the job, or its next incarnation, request the commit.
+Recovery commits the transactions of the last checkpoint before it initialises any id.
 """
 
 from labkit.sim.models.kafka_log.coordinator import Answer, entry_of, is_busy
@@ -10,9 +10,8 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
-    """Return whether the producer may initialise the next transactional id.
-
-    It may if it has no transaction, input is left, and the id is free.
+    """Return whether the producer may initialise the next transactional id: it has no transaction, input is left, and
+    no markers of the id are missing.
     """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
@@ -40,7 +39,9 @@ def can_write(settings: Settings, job: Job) -> bool:
 
 
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
-    """Return whether a checkpoint may start: there is something to commit, no other is running, and it is time."""
+    """Return whether a checkpoint may start: there is something to commit, no other runs, and `since` ticks have passed
+    of at least the interval.
+    """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
     return since >= settings.interval or job.offset == settings.records
@@ -84,7 +85,7 @@ def lapse(job: Job) -> Job:
 
 
 def sent(job: Job, number: int) -> Job:
-    """Return the job after it has requested its pending commit with this number, and waits for the answer."""
+    """Return the job after it has requested the commit with this index in `due`, and waits for the answer."""
     due = job.due
     return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 
@@ -108,7 +109,7 @@ def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Jo
 def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
     """Return the next incarnation of a job, started from the last completed checkpoint.
 
-    The checkpoint says what to commit, which ids to fence, and where to read on.
+    From the checkpoint follow the commits to request, the ids to initialise, and the offset of the next record.
     """
     last = job.checkpoints[-1] if job.checkpoints else Checkpoint(-1, 0, ())
     lingering = range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))
@@ -131,9 +132,9 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
 
 
 def may_fence(settings: Settings, job: Job) -> bool:
-    """Return whether recovery may initialise ids, which aborts their open transactions.
+    """Return whether recovery may now initialise ids, which aborts their open transactions.
 
-    Before that, it must have committed every decided transaction.
+    It must have committed every decided transaction before.
     """
     return bool(job.to_fence) and (not job.due or settings.broken == "init_first")
 
@@ -149,7 +150,7 @@ def fenced(job: Job) -> Job:
 
 
 def recovered(job: Job) -> Job:
-    """Return the job, in the running phase if its recovery has nothing left to do."""
+    """Return the job, switched to the running phase if its recovery has nothing left to do."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
         return job._replace(phase=Phase.RUNNING)
     return job

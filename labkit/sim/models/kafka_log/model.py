@@ -1,8 +1,8 @@
 """The simulator of Kafka's log: the enabled actions of a state, in a fixed order, and what each of them changes.
 
-Time is counted in ticks and not measured. A tick is an action, and the timeout of a transaction counts the ticks since
-its first write. With an interval of 0 any step may take any time. With a larger interval the job is punctual: no tick
-passes while one of its own steps is due.
+Time passes by an action, a tick, and the timeout of a transaction counts the ticks since its first write. With an
+interval of 0 any step may take any time. With a larger interval the job is punctual: no tick passes while one of its
+own steps is due.
 """
 
 from collections.abc import Mapping, Sequence
@@ -142,10 +142,10 @@ class Broker(RuleModel[State]):
 
 
 MAX_FAILURES = 2
-"""The number of failures after which nobody restarts the job; two are enough to see that it would fail for ever."""
+"""The number of failures after which nobody restarts the job; two show that it would fail for ever."""
 
 TEN = 10
-"""The factor in the number of a marker's action, which is ten times the id, plus the partition."""
+"""The number of the action that writes a marker is `TEN` times the transactional id, plus the partition."""
 
 
 def enabled(rules: Settings, state: State) -> list[Action]:
@@ -249,7 +249,7 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _may_tick(rules: Settings, state: State) -> bool:
-    """Return whether a clock tick may happen: some clock runs, and no step of a punctual job is due."""
+    """Return whether a tick may happen: a timeout or the interval is running, and no step of a punctual job is due."""
     job = state.job
     is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
     if not rules.interval or job.phase is Phase.ENDED:
@@ -262,12 +262,12 @@ def _may_tick(rules: Settings, state: State) -> bool:
 
 
 class KafkaLog(Broker):
-    """The simulator of Kafka's log with a writing job and readers, for one choice of parameters."""
+    """The simulator of Kafka's log with a writing job and readers."""
 
     name, version, parameters = "kafka_log", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Return the first state: empty partitions, all processes up, and a job about to start."""
+        """Return the initial state: empty partitions, and all processes running."""
         count, readers = self.settings.partitions, len(self.settings.readers)
         start = (0,) * count
         return State(
@@ -386,7 +386,7 @@ class KafkaLog(Broker):
         return {"name": name, "where": where}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """Return the sentence on an action in this state, which also says why a request or a write is refused."""
+        """Return the sentence for an action in this state, which says why if a request or a write is refused."""
         if action.name == "deliver":
             handle, _ = state.requests[action.which]
             coordinator, answer = kafka.end(self._protocol, state.coordinator, handle)

@@ -1,10 +1,9 @@
-"""The parameters and states of the log simulator: partitions, transaction coordinator, job, readers and requests.
+"""The parameters and states of the simulator `kafka_log`: partitions, transaction coordinator, job, readers, requests.
 
-The fields declare what survives a crash. The last stable offset is the position before the first record of an
-open transaction (Kafka, `isolation.level`); a reader at read_committed gets nothing from there on, not even
-committed records. The model has no producer ids, since each transactional id has exactly one, no consumer
-groups, and no replicas. A search builds a state for every step, so the functions at the end build it from all
-its fields at once (`labkit.sim.model.from_fields`).
+The last stable offset is the position of the first record of an open transaction (Kafka, `isolation.level`); a reader
+at read_committed receives nothing from there on, not even committed records. The model has no producer ids, since each
+transactional id has exactly one, no consumer groups, and no replicas. The functions at the end build a state from all
+its fields at once, which is fast (`labkit.sim.model.from_fields`).
 """
 
 from functools import lru_cache
@@ -15,10 +14,10 @@ from labkit.sim.parameters import Choice, Parameter, Values, Whole
 from labkit.sim.rules import one_less
 
 COMMIT, ABORT = -1, -2
-"""The values of a slot's record that mean a commit marker and an abort marker."""
+"""The values of `Slot.record` for a commit marker and for an abort marker."""
 
 PLAIN = -1
-"""The value of a slot's transactional id that means a record without a transaction."""
+"""The value of `Slot.name` for a record without a transaction."""
 
 
 class Slot(NamedTuple):
@@ -89,7 +88,7 @@ class Checkpoint(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A transaction whose commit is decided, and whether this incarnation has requested it from the coordinator."""
+    """A transaction whose commit is decided, and whether this incarnation of the job has requested the commit."""
 
     handle: Handle
     is_sent: bool = False
@@ -105,7 +104,7 @@ class Phase(Word):
 
 
 class Job(NamedTuple):
-    """The writing job: its source, its sink with a producer, and the store of completed checkpoints."""
+    """The state of the writing job: its source, its sink with a producer, and the store of completed checkpoints."""
 
     checkpoints: Durable[tuple[Checkpoint, ...]] = ()
     """The completed checkpoints. A completed checkpoint is the decision to commit its transactions."""
@@ -124,6 +123,7 @@ class Job(NamedTuple):
     triggered: Volatile[Checkpoint | None] = None
     """The checkpoint that was triggered and is not complete."""
     due: Volatile[tuple[Due, ...]] = ()
+    """The transactions whose commit is decided and not yet confirmed."""
     to_fence: Volatile[tuple[int, ...]] = ()
     """The transactional ids that recovery must still initialise, which aborts their open transactions."""
 
@@ -132,7 +132,7 @@ NOBODY = Job()
 
 
 class Reader(NamedTuple):
-    """A reader of all partitions: its stored positions, from which it would restart, and its current ones."""
+    """The state of a reader of all partitions: its stored positions, from which it restarts, and its current ones."""
 
     stored: Durable[tuple[int, ...]] = ()
     is_up: Volatile[bool] = False
@@ -140,7 +140,7 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """The position of a record that a reader has received; `early` if its transaction was undecided then."""
+    """The position of a record that a reader has received, and whether its transaction was then undecided (`early`)."""
 
     position: int
     early: bool
@@ -172,7 +172,8 @@ class Budget(NamedTuple):
 class State(NamedTuple):
     """The state of the processes and their environment: received records, requests, remaining events, and time.
 
-    `since` is the number of ticks since the last checkpoint was triggered, or since the job went down.
+    `sights` holds the records that each reader has received; `since` is the number of ticks since the last checkpoint
+    was triggered, or since the job went down.
     """
 
     job: Job
@@ -251,7 +252,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 class Settings(NamedTuple):
-    """The parameters of one configuration, with their types."""
+    """The chosen parameters of the simulator, converted to their types."""
 
     records: int
     partitions: int
@@ -332,10 +333,7 @@ as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """Return the state with this job.
-
-    `since` is the number of ticks since its last checkpoint was triggered, or since it went down.
-    """
+    """Return the state with this job, and with `since`, the ticks since its last checkpoint or since it went down."""
     return as_state((job, *state[1:8], since, state.failures))
 
 

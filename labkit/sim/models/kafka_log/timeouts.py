@@ -1,8 +1,8 @@
-"""The check whether three timeouts fit together: the checkpoint's, the transaction's, and the broker's maximum.
+"""Check whether three timeouts fit together: the checkpoint's, the transaction's, and the broker's maximum.
 
-A common rule is: timeout > (tolerated failures + 1) x (interval + checkpoint timeout) + downtime. That is too
-short if a checkpoint may take longer than (tolerated failures + 1) intervals, and otherwise long enough. An
-exhaustive search of the simulator confirms `longest_open` instead.
+A common rule is: transaction timeout > (tolerated failures + 1) x (interval + checkpoint timeout) + downtime. That is
+too short if a checkpoint may take longer than (tolerated failures + 1) intervals, and otherwise long enough. The module
+uses `longest_open` instead, which an exhaustive search of the simulator confirms.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ from labkit.core.errors import InvalidInput
 
 
 class Timeouts(NamedTuple):
-    """The timeouts of a checkpointing job, in seconds.
+    """The checkpoint interval and the timeouts of a checkpointing job, in seconds.
 
     `pause` is the least time from a checkpoint's end to the next start.
     """
@@ -38,7 +38,7 @@ class Fit(StrEnum):
 
 
 class Examination(NamedTuple):
-    """The result of the check, the seconds that the transaction timeout must exceed (`needed`), and the reason."""
+    """The result of a check: `fit`, the seconds that the transaction timeout must exceed (`needed`), and the reason."""
 
     fit: Fit
     needed: float
@@ -48,10 +48,10 @@ class Examination(NamedTuple):
 def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
     """Return the longest time that a transaction can be open, from its first record to its commit.
 
-    The unit is that of the arguments. In the worst case the first record comes right after a barrier. The next
-    checkpoint starts after `interval`, or when the one before ends if that takes longer. `tolerated`
-    checkpoints expire and pass their transactions on. The last one takes all of `checkpoint_timeout`, and then
-    the job is down for `downtime`. A transaction timeout must be longer than this sum.
+    All times have the same unit. In the worst case the first record comes right after a barrier. The next checkpoint
+    starts after `interval`, or when the one before ends if that takes longer. `tolerated` checkpoints expire and leave
+    their transactions to the next one. The last one takes all of `checkpoint_timeout`, and then the job is down for
+    `downtime`.
     """
     return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
 
@@ -59,7 +59,7 @@ def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, dow
 def examine(timeouts: Timeouts) -> Examination:
     """Check whether a job with these timeouts starts, and whether it can lose data.
 
-    Raises `InvalidInput` if a value is negative, or 0 where it must not be.
+    Raises `InvalidInput` if a value is negative, or 0 where it must be more.
     """
     _check(timeouts)
     interval = max(timeouts.interval, timeouts.checkpoint + timeouts.pause) if timeouts.pause else timeouts.interval

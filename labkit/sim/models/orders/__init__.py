@@ -1,4 +1,4 @@
-"""The simulator of the durable writes of one processing step: which writes, in which order, and what recovery reads."""
+"""The simulator of a design: which durable writes a processing step makes, in which order, and what recovery reads."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The claims about a design of writes, the judge of its rows, and the simulator's texts.
+"""The properties (claims) to check in the simulator `orders`, the judge of its visible rows, and its texts.
 
 `labkit.core.judge` alone counts lost, duplicate and wrong rows: `Judge` turns a state into a History.
 """
@@ -27,7 +27,7 @@ KEY = "hello"
 
 
 def expected(rows: int) -> list[Record]:
-    """Return the expected records: one word with its running count."""
+    """Return the expected records: the same word in each, with its running count."""
     return [Record(offset, KEY, offset + 1) for offset in range(rows)]
 
 
@@ -40,8 +40,8 @@ def is_done(settings: Settings, state: State) -> bool:
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
     """Return the visible rows as a history, with a reading at each crash and at the end.
 
-    If a repeated step may take other rows (`bounds_change`), the history has no batches, because their bounds are not
-    fixed.
+    `rows` is the length of the input; `keyed` means that a row replaces the earlier row of its key. If a repeated step
+    may take other rows (`bounds_change`), the history has no planned batches.
     """
     batches = [
         PlannedBatch(step, start, min(start + ROWS_OF_A_STEP, rows))
@@ -66,14 +66,14 @@ def _view(state: State) -> Hashable:
 
 
 class Judge(StateJudge[State]):
-    """The judge of the rows that readers saw."""
+    """Judges the rows that readers have seen."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(expected(settings.rows), _view)
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader saw, with a reading at each crash and at the end."""
+        """Return the rows that an outside reader has seen, with a reading of them at each crash and at the end."""
         settings = self._settings
         return history_of(
             state.seen,
@@ -94,11 +94,11 @@ MEANWHILE = {
     "no_regression": "No value is seen to go back.",
     "no_fractured_read": "At no crash is part of a step visible.",
 }
-"""The claims about readings before the end of a run; a design can break them although its end is right."""
+"""The claims about readings before the end of a run; a design can break them although its final rows are right."""
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check: the judge's properties at the end and before it, and that all rows can come out."""
+    """Return the claims to check; `text` describes a state in one line."""
     judge = Judge(settings)
 
     def done(state: State) -> bool:
@@ -130,7 +130,7 @@ WRITTEN = {
 
 
 def set_in_words(writes: Sequence[Write]) -> str:
-    """Return the sentence that tells a learner of one set of atomic writes."""
+    """Return the sentence that says that one atomic set of writes is durable."""
     if tuple(writes) == (Write.CLEAN,):
         return "its staged output is removed"
     names = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
@@ -138,14 +138,14 @@ def set_in_words(writes: Sequence[Write]) -> str:
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
-    """Return the sentence that tells a learner which rows a step takes, and whether a plan fixes them."""
+    """Return the sentence that says which rows a step takes, and whether a plan fixes them."""
     rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."
 
 
 def skipped_in_words(process: Process) -> str:
-    """Return the sentence that tells a learner why the output of a step is skipped."""
+    """Return the sentence that says why the output of a step is skipped."""
     return f"The marker names step {process.marker.step}, so the output of step {process.job.step} is left out."
 
 
@@ -160,7 +160,7 @@ _SOURCES = {
 
 
 def started_in_words(recovery: Recovery, before: Process, after: Process) -> str:
-    """Return the sentence that tells a learner what the process read at its restart, and with which step it goes on."""
+    """Return the sentence that says what the process read at its restart, and with which step it goes on."""
     if after.place is Place.FINISHING:
         return f"The process starts, finds the staged output of step {after.job.step} and finishes it."
     dropped = f" and drops the staged output of step {before.staged.step}" if before.staged is not NO_JOB else ""

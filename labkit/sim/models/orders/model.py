@@ -1,7 +1,7 @@
 """The simulator of a design of writes: a process makes the writes of each step in order, and may die between two.
 
-The process is sequential: a step begins after all writes of the step before. Only `next_job` and `to_finish` know how a
-design recovers: what a restart reads, and where it goes on.
+A step begins after all writes of the step before. `next_job` and `to_finish` contain the rules of recovery: what a
+restart reads, and with which step it continues.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -66,7 +66,7 @@ def _note(start: Start, process: Process) -> Note:
 
 
 def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
-    """Return the running count before a step. A design that stores no state derives it from the row's offset alone."""
+    """Return the running count before a step. Without stored state it equals the offset of the step's first row."""
     design = settings.design
     if Write.STATE not in design.writes:
         return offset
@@ -77,7 +77,7 @@ def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
 
 
 def to_finish(settings: Settings, process: Process) -> Job:
-    """Return the staged step that a restart finishes; `NO_JOB` if nothing is staged, or if it is dropped."""
+    """Return the step whose staged output a restart finishes; `NO_JOB` if there is none, or if it is dropped."""
     leftover, staged = settings.design.recovery.leftover, process.staged
     if staged is NO_JOB or leftover is Leftover.DROPPED:
         return NO_JOB
@@ -87,7 +87,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """Return the durable plan of a step; None if no plan covers its first row."""
+    """Return the durable plan of a step; None if no plan contains its first row."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -99,12 +99,12 @@ _state = from_fields(State)
 
 
 def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[State]]:
-    """Return one rule for each kind of write. A set of atomic writes uses the rule of its last write."""
+    """Return the rules for all kinds of write, with the same effect; an atomic set uses the rule of its last write."""
     return {write.value: Rule(effect, "Step {which}: {what}.") for write in Write}
 
 
 class Orders(RuleModel[State]):
-    """The simulator of a process that makes the writes of one design, with one kind of input."""
+    """The simulator of a process that makes the writes of one design."""
 
     name, version, parameters = "orders", VERSION, PARAMETERS
 
@@ -116,7 +116,7 @@ class Orders(RuleModel[State]):
         self._by_row = self.design.output is not Output.TRANSACTION
 
     def initial(self) -> State:
-        """Return the first state: the stores are empty, and the process waits for its first step."""
+        """Return the initial state: the stores are empty, and the process waits for its first step."""
         process = Process(place=Place.IDLE, job=Job(0, 0, 0, 0))
         return State(process, crashes=self.settings.crashes)
 
@@ -134,7 +134,7 @@ class Orders(RuleModel[State]):
         return enabled
 
     def _ends(self, process: Process) -> list[int]:
-        """Return the input offsets at which the next step may end."""
+        """Return the input offsets at which the next step may end; none if no input is left."""
         job, rows = process.job, self.settings.rows
         if job.start >= rows:
             return []
@@ -186,7 +186,7 @@ class Orders(RuleModel[State]):
         return self._after_writes(state, ())
 
     def _after_writes(self, state: State, writes: AtomicSet) -> State:
-        """Return the state after a set of atomic writes; the process goes on to the next set, or to the next step."""
+        """Return the state after an atomic set of writes; the process goes on to the next set, or to the next step."""
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
@@ -207,7 +207,7 @@ class Orders(RuleModel[State]):
             job = Job(job.step + 1, job.end, job.end, behind.total)
         return process._replace(place=Place.IDLE, job=job, at=0, shown=0, is_marked=False)
 
-    # What goes wrong, and what follows.
+    # Crash and restart.
 
     def _crash(self, state: State, _: int) -> State:
         mark = Seen(-1, 0, -1, state.life)
@@ -228,14 +228,14 @@ class Orders(RuleModel[State]):
         return State(process, state.seen, life, state.crashes)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: the judge's verdicts on every end, and on the readings before the end."""
+        """Return the claims to check at the end of a run and on readings before the end."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for the placeholders in an action's sentence: words for all writes of its atomic set."""
+        """Return the value of `{what}` in an action's sentence: words for all writes of its atomic set."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:

@@ -1,4 +1,4 @@
-"""The parameters of a design and of its input, and the states: stores, memory of the process, and visible rows."""
+"""The parameters and states of the simulator `orders`: design, input, stores, a process's memory, and visible rows."""
 
 import re
 from typing import NamedTuple
@@ -27,7 +27,7 @@ ROWS_OF_A_STEP = 2
 
 
 class World(Word):
-    """Which rows the input gives to a step that runs again."""
+    """The assumption about the input of a step that runs again: which rows it gets."""
 
     SAME = "same"
     """The same rows as before."""
@@ -41,17 +41,17 @@ _SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")
 
 
 def short(order: str) -> str:
-    """Return an order of writes in the form that a trace may contain."""
+    """Return an order of writes in its form for traces: `plan-visible_marker` for `plan > visible+marker`."""
     return order.replace("+", "_").replace(" > ", "-")
 
 
 def _long(order: str) -> tuple[AtomicSet, ...]:
-    """Return the order of writes that `short` wrote, as atomic sets. Raises `InvalidInput` for any other text."""
+    """Return the order of writes in a text of `short`, as atomic sets. Raises `InvalidInput` for any other text."""
     return parse_order(order.replace("_", "+").replace("-", ">"))
 
 
 def _order(text: str) -> str:
-    """Return an order of writes with each set sorted as in `Write`. Raises `Unfit` if the text is no order."""
+    """Return an order in the form of `short` with each atomic set sorted. Raises `Unfit` if the text is no order."""
     remedy = f"write each of {', '.join(Write)} at most once, as in plan-visible_marker-decision."
     if not _SHORT.fullmatch(text):
         raise Unfit(remedy)
@@ -102,7 +102,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The parameters of one configuration, with their types."""
+    """The chosen parameters of the simulator, converted to their types."""
 
     design: Design
     world: World
@@ -152,7 +152,7 @@ NOTHING = Note(-1, 0)
 
 
 class Snapshot(NamedTuple):
-    """The running count after a step."""
+    """The state after a step: the offset after its last row (`end`), and the running count (`total`)."""
 
     step: int
     end: int
@@ -160,7 +160,7 @@ class Snapshot(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A step with its rows: the offsets [start, end), and the running count before the first of them."""
+    """A step with its rows: the offsets [start, end), and the running count before the first of them (`base`)."""
 
     step: int
     start: int
@@ -193,7 +193,7 @@ class Place(Word):
 
 
 class Process(NamedTuple):
-    """The process: the contents of its durable stores, then its memory."""
+    """The state of the process: the contents of its durable stores, then its memory."""
 
     plans: Durable[tuple[Job, ...]] = ()
     """The planned steps in the order of their numbers; a plan does not contain the running count."""
@@ -210,11 +210,13 @@ class Process(NamedTuple):
     shown: Volatile[int] = 0
     """The number of the step's rows that are visible already, if rows are made visible one by one."""
     is_marked: Volatile[bool] = False
-    """Whether the store's marker already named this step when the step took its input."""
+    """Whether the store's marker already contained this step when the step took its input, so its output is skipped."""
 
 
 class Seen(NamedTuple):
-    """A row that became visible; with offset -1, a crash of the process."""
+    """A row that became visible, with the step and the start of the process (`life`) that wrote it; or a crash, with
+    offset -1.
+    """
 
     offset: int
     value: int
@@ -223,7 +225,7 @@ class Seen(NamedTuple):
 
 
 class State(NamedTuple):
-    """The process with its stores, and its environment: visible rows, number of starts, and remaining crashes."""
+    """The state of the process and its environment: visible rows, starts of the process (`life`), crashes left."""
 
     process: Process
     seen: tuple[Seen, ...] = ()

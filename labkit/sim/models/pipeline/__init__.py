@@ -1,4 +1,4 @@
-"""The simulator of the pipeline, which runs the real runner's scenarios with the same failpoints and the same judge."""
+"""The simulator `pipeline`, a streaming query with a sink, which has the failpoints and the judge of the real runs."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a run: the judge's verdict on its end."""
+    """Return the one fact about a run: the judge's verdict on its end."""
     return {"verdict": verdict(walk)}
 
 

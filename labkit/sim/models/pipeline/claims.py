@@ -1,7 +1,7 @@
-"""The claims of the pipeline simulator, its texts, and the judge of the rows that readers saw.
+"""The properties (claims) to check in the simulator `pipeline`, its texts, and the judge of the rows that readers saw.
 
-`labkit.core.judge` alone counts lost, duplicate and early effects, as for real runs: `Judge` turns a state into
-a History.
+`labkit.core.judge` alone counts lost, duplicate and early effects, as for real runs: `Judge` turns a state into a
+History.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ def _view(state: State) -> Hashable:
 
 
 class Judge(StateJudge[State]):
-    """The judge of the rows that readers of the store saw."""
+    """Judges the rows that readers of the store have seen."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(expected(settings.words), _view)
@@ -100,14 +100,14 @@ SENTENCES = {
     "no_precommitted_read": "Nobody read a row before its transaction was decided.",
     "no_fractured_read": "While everything was dead, nobody saw a part of a batch.",
 }
-"""The sentence of the claim for each of the judge's properties.
+"""For each of the judge's properties, the sentence of the claim that it holds.
 
-`no_unexpected` is not among them, because all values come from the input, so it cannot fail.
+`no_unexpected` is left out: it cannot fail, because all values come from the input.
 """
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check: the judge's at the end, the protocol's rules, and that the query can and does end."""
+    """Return the claims to check; `text` describes a state in one line."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
     sentence = "In the end no transaction is left unfinished."
@@ -131,7 +131,7 @@ def _has_recovered(state: State) -> bool:
 
 
 def _orphan(state: State) -> str:
-    """Return which transaction is left unfinished; empty if none is."""
+    """Return a sentence that names a transaction that is left unfinished; empty if there is none."""
     for each in state.transactions:
         if each.status in (Status.OPEN, Status.PREPARED):
             hides = f"it hides offsets {each.rows}."
@@ -140,7 +140,7 @@ def _orphan(state: State) -> str:
 
 
 def _decided_early(state: State) -> str:
-    """Return which transaction was committed before its batch was decided; empty if none was."""
+    """Return a sentence that names a transaction committed before its batch was decided; empty if there is none."""
     for each in state.transactions:
         if each.status is Status.COMMITTED and each.handle.batch > state.query.decided:
             return f"the transaction {each.handle} was committed before commits/N, the decision."
@@ -152,14 +152,14 @@ def _stuck(state: State) -> str:
 
 
 ZOMBIE, NOTIFIED = "zombie_", "notified_"
-"""The prefixes of actions that are not steps of the driver's own program."""
+"""The prefixes in the names of actions of a zombie driver, and of the thread that handles a notification."""
 
 LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: "Told by the notification: "}
 """For each of these prefixes, the words with which the sentence of such an action begins."""
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence that tells a learner of an action that the engine or the store refuses, and `why`."""
+    """Return the sentence for an action whose task the engine or the store refuses, with the reason `why`."""
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
         return f"{lead.removesuffix(': ')}, and is refused: {why}."
@@ -168,10 +168,7 @@ def refused(action: Action, task: Task, word: str, why: str) -> str:
 
 
 def done_before(state: State, action: Action, task: Task) -> str:
-    """Return the sentence for a learner on a commit that changes nothing, because its transaction has ended before.
-
-    It is empty for any other task.
-    """
+    """Return the sentence for a commit that changes nothing, since its transaction has ended; empty for other tasks."""
     statuses = [status for handle, status, _ in state.transactions if task.op is Op.COMMIT and handle in task.handles]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."

@@ -1,4 +1,4 @@
-"""The effect of each kind of task on the checkpoint folder and on the store, with one small function for each.
+"""The effect of each kind of task on the checkpoint directory and on the store, as one small function per kind.
 
 A function raises `TaskRefusal` if the real system would refuse the task, because a transaction is gone, or because a
 name or a log entry exists already. The driver then ends with an error.
@@ -23,7 +23,7 @@ from labkit.sim.models.pipeline.state import (
 
 
 class TaskRefusal(Exception):  # what happened, not whose mistake it was
-    """The engine or the store refuses a task; the driver of the task ends with this error."""
+    """The engine or the store refuses a task, so the driver of the task ends with an error."""
 
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:
@@ -159,13 +159,13 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
 
 
 class TaskRule(NamedTuple):
-    """The definition of one kind of task: its effect on a state, and its words for pictures and for narration."""
+    """The definition of one kind of task: its effect on a state, and its words for pictures and sentences."""
 
     effect: Callable[[Outside, State, Driver, Task], State]
     short: str
     """A few words for a picture, with a placeholder for the offset, partition or batch."""
     reaches: tuple[str, ...]
-    """The parts of a picture that the task changes or that see it: `store`, `reader`, `folder` (of the checkpoint)."""
+    """The parts of a picture that the task affects: `store`, `reader`, `folder` (the checkpoint)."""
     sentence: str
     tried: str = ""
     """The subject of the sentence if the task is refused; empty if it never is."""

@@ -1,9 +1,9 @@
-"""The simulator of the pipeline: a source with offsets, a stateful count, micro-batches, a sink strategy, a store.
+"""The simulator of a pipeline: a source with offsets, a stateful count, micro-batches, a sink strategy, and a store.
 
-A driver recovers, plans a batch, writes, pre-commits, commits and goes on; it can die between any two steps.
-The environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as
-often as its parameter allows. Every path ends in a History, which the same judge reads as for real runs. A
-rerun of a batch counts alike, because the driver restores the counts from the state of the batch before.
+A driver recovers, plans a batch, writes, pre-commits, commits and goes on; it can die between any two steps. The
+environment can also drop a transaction, lose a notification, let a checkpoint expire, and more, each as often as its
+parameter allows. The judge of real runs also judges these runs. A repeated batch gives the same counts, because the
+driver restores the counts from the state of the batch before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +92,7 @@ class Environment(RuleModel[State]):
         return enabled
 
     def _has_next(self, query: Query) -> bool:
-        """Return whether another batch follows this one, so that its checkpoint can commit what an expired one left."""
+        """Return whether another batch follows, whose checkpoint can commit the transactions of an expired one."""
         return self.settings.defers and self._next_batch(query) is not None
 
     def _crash(self, state: State, _: int) -> State:
@@ -134,16 +134,13 @@ class Environment(RuleModel[State]):
         return state._replace(query=query, faults=one_less(state.faults, "rollbacks"))
 
     def _delete_checkpoint(self, state: State, _: int) -> State:
-        """Return the state after a person has deleted the checkpoint folder.
-
-        Everything durable of the query is gone, and the next query has another name.
-        """
+        """Return the state after a person has deleted the checkpoint directory, so that a new query starts."""
         left = one_less(state.faults, "deletions")
         first = 0 if self.settings.replayable else self._end(state.query)
         return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
 
     def _replace_driver(self, state: State, _: int) -> State:
-        """Return the state after a hanging driver was declared dead; it will be replaced, and it will wake up."""
+        """Return the state after a hanging driver was declared dead: another will start; this one wakes up later."""
         left = one_less(state.faults, "zombies")
         return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
 
@@ -161,22 +158,22 @@ class Environment(RuleModel[State]):
 
 
 MAX_FAILURES = 2
-"""The number of failed drivers after which nobody starts another; two are enough to see that it would fail for ever."""
+"""The number of failed drivers after which nobody starts another; two show that each would fail."""
 
 
 def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") -> dict[str, Rule[State]]:
-    """Return one rule for each kind of task, for actions whose names are the prefix and the task's name."""
+    """Return one rule for each kind of task, by the name of its action: `prefix` and the task's name."""
     lead = LEADS.get(prefix, "")
     return {f"{prefix}{op}": Rule(effect, lead + task.sentence) for op, task in TASKS.items()}
 
 
 class Pipeline(Environment):
-    """The simulator of a streaming query with a sink and a store, for one choice of parameters."""
+    """The simulator of a streaming query with a sink and a store."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Return the first state: nothing is planned, and no driver runs."""
+        """Return the initial state: nothing is planned, and no driver runs."""
         return State(Query(), NOBODY, self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
@@ -223,9 +220,9 @@ class Pipeline(Environment):
         return skip(tasks[1:])[1] if is_done else tasks[0].points
 
     def _work(self, state: State, action: Action) -> tuple[Driver, tuple[Task, ...]]:
-        """Return the driver that an action belongs to, and its tasks, of which the action carries out the first.
+        """Return the driver that an action belongs to, and its tasks; the action carries out the first of them.
 
-        The tasks are empty if the action is not a task.
+        There are no tasks if the action is not a task.
         """
         driver, zombie = state.query.driver, state.zombie
         effect = self.rules[action.name].effect
@@ -235,7 +232,7 @@ class Pipeline(Environment):
             return driver, driver.settling
         return driver, driver.todo if effect is Pipeline._driver_step else ()
 
-    # What drivers do.
+    # Steps of drivers.
 
     def _driver_step(self, state: State, _: int) -> State:
         driver = state.query.driver
@@ -275,11 +272,11 @@ class Pipeline(Environment):
         return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
 
     def _is_replaced(self, state: State) -> bool:
-        """Return whether a woken zombie driver is refused whatever it does: it is fenced, or its checkpoint is gone."""
+        """Return whether every step of a zombie driver is refused: it is fenced, or its checkpoint was deleted."""
         return self.settings.fencing or state.zombie.generation != state.query.generation
 
     def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
-        """Return whether this task is a look-up that finds the batch already written."""
+        """Return whether this task looks the batch up and finds it written already."""
         if task.op is not Op.LOOK:
             return False
         marker = self._outside.marker(driver, task.batch)
@@ -309,13 +306,13 @@ class Pipeline(Environment):
         return queried(state, Query(ends, *query[1:8], planned))
 
     def _plan_nothing(self, state: State, batch: int) -> State:
-        """Return the state after a repeated batch without records, because its source cannot deliver them again."""
+        """Return the state after a batch was planned again without records, because its source cannot repeat them."""
         driver = state.query.driver
         todo = empty_batch_tasks(self.settings.order, batch)
         return driven(state, driver._replace(batch=batch, todo=todo))
 
     def _finish(self, state: State, _: int) -> State:
-        """Return the state at a clean end. If `sweeps` is set, the last notification is delivered first."""
+        """Return the state when no input is left; with `sweeps`, the last notification is still to be delivered."""
         todo = self._settling(state) if self.settings.defers else last_notification(state.query)
         left = todo if self.settings.sweeps else ()
         return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
@@ -328,31 +325,29 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver first commits all decided batches, because no notification has come.
+        """Return the state in which the driver must commit all decided batches before it stores new votes.
 
-        It must do so before it stores new votes.
+        It does so if no notification has come.
         """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
     def _notify(self, state: State, _: int) -> State:
         return driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
 
-    # What goes wrong.
-
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: the judge's verdicts on every end, and the rules of the protocol."""
+        """Return the claims to check at the end of a run, and on the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for the placeholders in an action's sentence: the word at the action's offset."""
+        """Return the value of `{word}` in an action's sentence: the input's word at the action's offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 
     def sentence_in(self, state: State, action: Action) -> str:
-        """Return the sentence on an action in this state, which also says why a task is refused."""
+        """Return the sentence for an action in this state, which says why if its task is refused."""
         driver, tasks = self._work(state, action)
         if not tasks:
             return self.sentence(action)

@@ -1,7 +1,7 @@
-"""The programs of a driver as lists of tasks: a batch, a commit, a recovery. Each task has the failpoints after it.
+"""The lists of tasks that a driver carries out for a batch, a commit, or a recovery, with the failpoints after each.
 
-The facts of a strategy (`labkit.core.strategies`) list the operations of its program; its sink in `labkit.sinks` is
-written separately, on purpose, and the two must agree. The failpoints are where the real sinks call `reach`.
+The facts of a strategy (`labkit.core.strategies`) list its operations; its sink in `labkit.sinks` is written
+separately, on purpose, and tests compare the two. The failpoints are those at which the real sinks call `reach`.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ Tasks = tuple[Task, ...]
 
 @cache
 def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
-    """Return the partitions of a batch that hold rows, in order; partition 0 stays empty.
+    """Return the share of each partition of a batch that has rows, in order; `start` and `end` are the batch's offsets.
 
-    Words go to partitions in the reverse order of the alphabet. Spark's hash with three partitions does the
-    same for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
+    Words go to partitions from 1 in the reverse order of the alphabet. Spark's hash with three partitions does the same
+    for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -41,9 +41,9 @@ class Writer(NamedTuple):
     incarnation: int
 
     def handle(self, batch: int, partition: int) -> Handle:
-        """Return the name of one task's transaction.
+        """Return the name of the transaction for one partition of a batch.
 
-        It contains the driver's number, because otherwise a second attempt would find the transaction of the first.
+        It contains the driver's number, so that a repeated batch does not find the transactions of the first one.
         """
         return Handle(self.generation, batch, partition, self.incarnation)
 
@@ -53,8 +53,7 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
     """Return all tasks of a batch, from its first row to `commits/N`, with the failpoints on the way."""
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
-    # The real sinks pass the middle of the write behind the first row of the last
-    # participant that has rows.
+    # The real sinks reach this failpoint after the first row of the last task with rows.
     first = next(number for number, task in enumerate(tasks) if task.which == parts[-1][1][0] and task.op is row)
     tasks[first] = _with(tasks[first], FailPoint.MID_WRITE)
     tasks[-1] = _with(tasks[-1], FailPoint.AFTER_PRE_COMMIT)
@@ -69,13 +68,13 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
 
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
-    """Return the tasks of a batch without rows, in which nobody writes or votes."""
+    """Return the tasks of a batch without rows, which has no writes and no votes."""
     votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
 def _row_and_vote(pending: Pending) -> tuple[Op, Op | None]:
-    """Return the operation for each row of a task, and the one after its last row; None if it needs no pre-commit."""
+    """Return the operation for each row, and the one after the last row of a partition (None without a pre-commit)."""
     match pending:
         case Pending.NOWHERE:
             return Op.WRITE, None
@@ -111,7 +110,7 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
 
 
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
-    """Return the tasks that commit one batch, from its partitions and the handles that voted.
+    """Return the tasks that commit one batch with these partitions and transactions (`handles`).
 
     An operation with several tasks has a failpoint in its middle, and a confirmation has one before it.
     """
@@ -162,19 +161,19 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the last notification as a task, in the order commit-then-log; it has nothing left to commit."""
+    """Return the last notification in the order commit-then-log, as a task that commits nothing; or no task."""
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 
 def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...]:
-    """Return the shares (partitions with offsets) of a planned batch, which its write-ahead logs contain."""
+    """Return the shares (partitions with offsets) of a planned batch, which are the rows in its write-ahead logs."""
     return shares(words, query.start_of(batch), query.ends[batch])
 
 
 def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
-    """Return the tasks of a restarted driver: finish decided batches, and abort all other transactions of the query."""
+    """Return the tasks of recovery: finish decided batches, and abort all other transactions of the query."""
     steps = _recovery_steps(strategy, words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
@@ -208,7 +207,7 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the rest of a program whose batch is written already, and the failpoints reached by skipping."""
+    """Return the tasks that remain if the batch is written already, and the failpoints of the tasks skipped."""
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]
     return rest, tuple(point for point in passed if point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_COMMIT))

@@ -1,4 +1,4 @@
-"""Scripts of the pipeline simulator, and simulated crashes at failpoints.
+"""Play scripts in the simulator `pipeline`, and crashes at failpoints.
 
 A script says which faults happen at which failpoint; between them the drivers go on without faults.
 """
@@ -23,7 +23,7 @@ from labkit.sim.walk import Replay
 class Cue(NamedTuple):
     """One entry of a script: the actions to take when a driver first reaches this failpoint in this batch.
 
-    At a failpoint of recovery, the batch does not matter.
+    For a failpoint of recovery the batch is ignored.
     """
 
     point: FailPoint
@@ -32,7 +32,7 @@ class Cue(NamedTuple):
 
 
 def cues(script: Sequence[str]) -> tuple[Cue, ...]:
-    """Return a script from its text: each entry is a failpoint, perhaps with a batch, and actions; none is a crash."""
+    """Return a script from its lines: a failpoint, perhaps with a batch, and actions; without actions, a crash."""
     return tuple(_cue(*entry.split()) for entry in script)
 
 
@@ -42,12 +42,12 @@ def _cue(at: str, *actions: str) -> Cue:
 
 
 def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
-    """Return the script that kills the nth driver at the nth point."""
+    """Return the script that kills the first driver at the first of these points, the second at the second, etc."""
     return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
 
 
 def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
-    """Run the drivers until nothing is left to do, and take the actions of the script at their failpoints.
+    """Return the run that goes on until nothing is left to do, and takes the script's actions at their failpoints.
 
     A zombie driver wakes up when nothing else is left to do. Raises `JobFailed` if a failpoint of the script is never
     reached.
@@ -84,7 +84,7 @@ def _named(model: Pipeline, state: State, name: str) -> Action:
 
 
 def is_modelled(store: str) -> bool:
-    """Return whether the pipeline models this kind of store."""
+    """Return whether this simulator has the store of this name."""
     return store in STORES
 
 
@@ -97,11 +97,10 @@ def crashed(
     *,
     source: Mapping[str, object] | None = None,
 ) -> Replay:
-    """Return a run of the small job (hello, world, hello in one batch) whose nth driver is killed at the nth point.
+    """Return a run of the small job (hello, world, hello in one batch), whose drivers die at these points in turn.
 
-    `source` holds the parameters of a source other than a log, and `words` another input, still in one batch.
-    Raises `JobFailed` if a point is never reached, and `InvalidInput` if the store is not modelled or the input
-    is too long.
+    `source` holds the parameters of a source other than a log, and `words` another input, also in one batch. Raises
+    `JobFailed` if a point is never reached, and `InvalidInput` if the store is unknown or the input is too long.
     """
     parameters: dict[str, object] = {"strategy": strategy, "store": store, "crashes": len(points), **(source or {})}
     if words:
@@ -112,10 +111,7 @@ def crashed(
 
 
 def first_crash(walk: Replay) -> int:
-    """Return the number of the step at which the first crash happens; the state before it has reached the failpoint.
-
-    Raises `JobFailed` if the run contains no crash.
-    """
+    """Return the number of the step, from 1, that is the first crash. Raises `JobFailed` if the run has none."""
     for step, action in enumerate(walk.actions, start=1):
         if action.name == "crash":
             return step
@@ -128,13 +124,13 @@ def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Cras
 
 
 def history(walk: Replay) -> History:
-    """Return the rows that an outside reader saw in a run."""
+    """Return the rows that an outside reader saw in a run, with readings at crashes and at the end."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).history(walk.state)
 
 
 def due(walk: Replay) -> Sequence[Record]:
-    """Return the records that should come out of a run."""
+    """Return the records that an outside reader of a run should see."""
     assert isinstance(walk.model, Pipeline)
     return expected(walk.model.settings.words)
 
@@ -142,7 +138,7 @@ def due(walk: Replay) -> Sequence[Record]:
 def tells_when_written(walk: Replay) -> bool:
     """Return whether every row that readers cannot see yet is in a transaction of the store.
 
-    The alternatives are a log or the driver's memory, in which case nobody can tell how long a row has waited.
+    Otherwise it is in a log or in the driver's memory, and it is unknown since when it waits.
     """
     assert isinstance(walk.model, Pipeline)
     return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)

@@ -1,7 +1,4 @@
-"""The parameters and states of the pipeline simulator: checkpoint folder, driver, store, and the remaining faults.
-
-The fields declare what survives a crash.
-"""
+"""The parameters and states of the simulator `pipeline`: checkpoint directory, driver, store, and remaining faults."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +11,7 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Word
 
 
 class Handle(NamedTuple):
-    """The name of a transaction: query, batch, partition, the driver's incarnation, and the attempt at the task."""
+    """The name of a transaction: query (`generation`), batch, partition, the driver's number, the task's attempt."""
 
     generation: int
     batch: int
@@ -30,7 +27,8 @@ class Handle(NamedTuple):
 class Task(NamedTuple):
     """One step that a driver must still take, for an offset, a partition or a batch (`which`).
 
-    `points` are the failpoints that the driver has reached after it; the step works on `handles` and `rows`.
+    `points` are the failpoints that the driver reaches after the step; `handles` and `rows` are the transactions and
+    the offsets that the step affects.
     """
 
     op: Op
@@ -54,9 +52,9 @@ class Place(Word):
 class Driver(NamedTuple):
     """The memory of one driver process, which a crash loses completely.
 
-    `todo` holds the tasks of the driver's own thread and `settling` those of the notification's thread.
-    `notice` is the batch of a waiting notification, `batch` the last one that this driver has planned (each -1
-    if there is none).
+    `todo` holds the tasks of the driver's own thread and `settling` those of the thread that handles a notification.
+    `notice` is the batch of a waiting notification, `batch` the last batch that this driver has planned (each -1 if
+    there is none).
     """
 
     place: Place = Place.DEAD
@@ -72,7 +70,7 @@ NOBODY = Driver()
 
 
 class Query(NamedTuple):
-    """The state of one query: its checkpoint folder, and the process that runs it."""
+    """The state of one query: the contents of its checkpoint directory, and the process that runs it."""
 
     ends: Durable[tuple[int, ...]] = ()
     """The offset at which each planned batch ends, as in `offsets/N`."""
@@ -83,9 +81,9 @@ class Query(NamedTuple):
     logs: Durable[tuple[tuple[int, int], ...]] = ()
     """The sealed write-ahead logs, each as (batch, partition)."""
     confirmed: Durable[tuple[int, ...]] = ()
-    """The batches with a second confirmation, by which a write-ahead log says that it was flushed."""
+    """The batches with a confirmation that their write-ahead logs were flushed."""
     incarnation: Durable[int] = 0
-    """The number of drivers that this checkpoint has had."""
+    """The number of drivers that have run the query with this checkpoint."""
     generation: Durable[int] = 0
     """The number of the query. Deleting the checkpoint folder begins a new query with another number."""
     first: Durable[int] = 0
@@ -115,7 +113,7 @@ class Transaction(NamedTuple):
 
 
 class VisibleRow(NamedTuple):
-    """A row that became visible, or (with offset -1) a reading while every process was down.
+    """A row that became visible, or (with offset -1) a crash, at which a reader reads.
 
     `transaction` is the index of the row's transaction in the store if the row was readable before the transaction
     ended, otherwise -1.
@@ -128,7 +126,7 @@ class VisibleRow(NamedTuple):
 
 
 class Store(NamedTuple):
-    """The store outside of the query, which no crash of a driver changes."""
+    """The state of the external store, which no crash of a driver changes."""
 
     seen: tuple[VisibleRow, ...] = ()
     transactions: tuple[Transaction, ...] = ()
@@ -151,8 +149,8 @@ class Faults(NamedTuple):
 class State(NamedTuple):
     """The state of the query, a zombie driver of it, the store, and the remaining faults.
 
-    The parts of the store are separate fields, because a search stores each different value of a field once, and each
-    part alone has fewer different values than all three together.
+    The parts of the store are separate fields, because a search stores each value of a field once, and each part has
+    fewer values than all three together.
     """
 
     query: Query
@@ -171,26 +169,23 @@ class State(NamedTuple):
 
 
 class Outside(NamedTuple):
-    """How the store behaves in a configuration.
-
-    - `readable_early`: readers see the rows of open transactions.
-    - `ignores_dropped`: a commit of a dropped transaction is logged and ignored.
-    - `marks_query`: a marker names the query and the batch, not the batch alone.
-    - `commits_again`: a second commit of a transaction changes nothing and is no error.
-    """
+    """The behaviour of the external store."""
 
     readable_early: bool
+    """Whether readers see the rows of open transactions."""
     ignores_dropped: bool
+    """Whether a commit of a dropped transaction is ignored; otherwise it is an error."""
     marks_query: bool
+    """Whether a marker names the query and the batch; otherwise it names only the batch."""
     commits_again: bool
+    """Whether a second commit of a transaction is ignored; otherwise it is an error."""
 
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
         """Return the marker (query, batch) that a driver writes for a batch and looks for."""
         return (driver.generation if self.marks_query else 0, batch)
 
 
-# Built from all fields at once: `_replace` would take four times as long, and a state is built for every step of a
-# search.
+# Four times as fast as `_replace`, because a search builds a state for every step.
 
 as_state = from_fields(State)
 as_query = from_fields(Query)
@@ -198,13 +193,13 @@ as_driver = from_fields(Driver)
 
 
 def driven(state: State, driver: Driver) -> State:
-    """Return the state with this driver in place of the query's present one."""
+    """Return the state with the query's driver replaced."""
     query, *others = state
     return as_state((as_query((*query[:8], driver)), *others))
 
 
 def queried(state: State, query: Query) -> State:
-    """Return the state with this query in place of the present one."""
+    """Return the state with its query replaced."""
     return as_state((query, *state[1:]))
 
 
@@ -223,9 +218,9 @@ VERSION = 1
 
 
 class StoreKind(NamedTuple):
-    """The properties of a store that matter here: upserts by key, and whether its transactions are simulated.
+    """The properties of a store: whether it upserts by key (`keyed`), and whether it only simulates transactions.
 
-    A store that only simulates prepared transactions keeps uncommitted rows in a table that everybody could read.
+    A store that simulates transactions keeps uncommitted rows in a table that readers could read.
     """
 
     keyed: bool
@@ -291,7 +286,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of one configuration, with their types."""
+    """The chosen parameters of the simulator, converted to their types."""
 
     strategy: Strategy
     order: Order
@@ -316,7 +311,7 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Return the offset at which a new batch ends; the first batch in a fresh folder takes all waiting input."""
+        """Return the offset at which a batch from `start` ends; after a deleted checkpoint it takes all the input."""
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 
 

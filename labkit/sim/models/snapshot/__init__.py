@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the figures of a run: the last snapshot's contents, its pauses, and the step at which it was true."""
+    """Return the facts about a run: the last snapshot's contents, the pauses, and the step after which it was true."""
     snapshot = walk.state.completed
     step = moment(walk.states)
     return {

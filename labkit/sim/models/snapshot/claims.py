@@ -1,4 +1,4 @@
-"""The claims of the snapshot simulator, its texts, and the figures of a run: pauses, and when a snapshot was true.
+"""The properties (claims) to check in the simulator `snapshot`, its texts, and facts about a run's pauses and copies.
 
 The state in a snapshot is reachable if it is a consistent cut: every transfer received in it was sent in it, and its
 channels hold exactly the transfers sent but not received in it. Chandy and Lamport prove that such a state can be
@@ -29,9 +29,9 @@ from labkit.sim.wording import listed, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check.
+    """Return the claims to check; `ends` lists the channels, and `text` describes a state in one line.
 
-    Snapshots hold all the money and are reachable, no money is lost, and snapshots can end and do.
+    They say that snapshots hold all the money and are reachable, that no money is lost, and that snapshots end.
     """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Sentences(ends)
@@ -67,19 +67,19 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
 
 
 class Sentences:
-    """The sentences that explain how a state breaks a claim, naming the transfer and the process."""
+    """Returns sentences that say how a state breaks a claim, and name the transfer and the process."""
 
     def __init__(self, ends: Sequence[Ends]) -> None:
         self._ends = ends
 
     def changed(self, state: State) -> str:
-        """Return the reason why a completed snapshot breaks its claim: it holds too much or too little money."""
+        """Return a sentence that says how much money is too much or too little in the completed snapshot, and why."""
         total, expected = money(state.completed), START * len(state.processes)
         word = "appeared" if total > expected else "vanished"
         return f"the snapshot holds {total} of {expected}, so {abs(total - expected)} {word}: {self.strayed(state)}"
 
     def strayed(self, state: State) -> str:
-        """Return the reason why a snapshot is inconsistent: the first transfer that it has lost or holds too early."""
+        """Return a sentence that names the first transfer that makes the completed snapshot inconsistent."""
         orphans, missing = orphans_and_missing(state.completed)
         if orphans:
             number, ends = self._first(orphans)
@@ -96,7 +96,7 @@ class Sentences:
         return f"the accounts were wrong before it: {_balances(state)}."
 
     def live(self, state: State) -> str:
-        """Return the reason why the sum of money is wrong: a restore has created or lost some."""
+        """Return a sentence that says how a restore has changed the sum of all money."""
         total, expected = _money_of(state), START * len(state.processes)
         return f"there is {total} of {expected} after a restore: {_balances(state)}."
 
@@ -154,13 +154,13 @@ def _waits(state: State) -> str:
 
 
 def paused(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each process the number of steps in which it was paused."""
+    """Return for each process the number of states in which it is paused."""
     lives = zip(*(state.processes for state in states), strict=True)
     return tuple(sum(process.paused for process in life) for life in lives)
 
 
 def stood_still(states: Sequence[State]) -> int:
-    """Return the number of steps in which all processes were paused, so that nobody could begin a transfer."""
+    """Return the number of states in which all processes are paused, so that no transfer can begin."""
     return sum(all(process.paused for process in state.processes) for state in states)
 
 
@@ -185,7 +185,7 @@ VARIANTS = {
     ("late_markers", "record"): "Process {which} has seen no marker and records its account; its markers come later.",
     ("restore_alone", "restore"): "Who died starts again from the last completed snapshot, alone: the others go on.",
 }
-"""The sentence of an action in a configuration that omits a rule, by the names of the rule and of the action."""
+"""The sentence of an action if a rule is left out, by the names of that rule and of the action."""
 
 
 def transfer_name(ends: Sequence[Ends], transfer: int) -> str:

@@ -1,10 +1,10 @@
 """The simulator of a bank whose branches send each other money, and of three ways to take a snapshot of it.
 
-Naive: each process copies its account at any time. Stop the world: all processes pause, the channels drain, all
-copy their accounts, all resume. Chandy and Lamport (Distributed Snapshots, 1985): a process records its account
-and at once sends a marker into every channel; it saves each transfer that arrives before the sender's marker,
-and nobody stops. A crash loses the memory of a process; then all processes go back to the last completed
-snapshot. Each broken variant leaves out one rule.
+Naive: each process copies its account at any time. Stop the world: all processes pause, the channels drain, all copy
+their accounts, all resume. Chandy and Lamport (Distributed Snapshots, 1985): a process records its account and at once
+sends a marker into every channel; it saves each transfer that arrives before the sender's marker, and no process stops.
+A crash loses the memory of a process; then all processes go back to the last completed snapshot. The parameter `broken`
+leaves out one rule.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ _BELONGS_TO = {"forget_channels": MARKERS, "late_markers": MARKERS, "forget_paus
 
 
 class Guards(RuleModel[State]):
-    """The conditions under which each action of the bank is enabled."""
+    """The part of the simulator that computes which actions are enabled in a state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -49,7 +49,7 @@ class Guards(RuleModel[State]):
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
             raise InvalidInput(
-                f"broken={self.broken}: {self.algorithm} does not contain the rule that this breaks; set "
+                f"broken={self.broken}: algorithm={self.algorithm} does not have the rule that this leaves out; set "
                 f"algorithm={owner}."
             )
         self.ends = ends(self.count)
@@ -116,30 +116,30 @@ class Guards(RuleModel[State]):
             enabled.append(own["pause"][which])
 
     def _may_copy(self, state: State) -> bool:
-        """Return whether processes may copy (stop the world): all are paused or have copied, and channels are empty.
+        """Return whether processes may copy with stop-the-world: all are paused or have copied, channels are empty.
 
-        The simulator simply reads the channels; real processes would need messages, and time, to find this out.
+        The simulator reads the channels directly; real processes would need messages to find this out.
         """
         ready = all(process.paused or process.part is not None for process in state.processes)
         return ready and (self.broken == "forget_drain" or not any(state.channels))
 
 
 class Bank(Guards):
-    """The simulator of a bank that takes snapshots, for one choice of parameters.
+    """The simulator of a bank that takes snapshots.
 
-    Raises `InvalidInput` if the omitted rule does not belong to the algorithm.
+    Raises `InvalidInput` if the rule that is left out does not belong to the algorithm.
     """
 
     name, version, parameters = "snapshot", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Return the first state: every process has the same money, and nothing is under way."""
+        """Return the initial state: every process has the same money, and nothing is under way."""
         processes = tuple(Process(None, part.account) for part in beginning(self.count))
         left = {name: int(self.values[name]) for name in ("transfers", "snapshots", "reorderings", "crashes")}
         return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action. A process is numbered from 1; a channel is named by its two ends."""
+        """Return the state after an action. Its number is a process, from 1, or a channel (see `Ends.name`)."""
         name, which = action
         if name in self._between:
             return self._effects[name](state, self._number_of[which])
@@ -196,9 +196,9 @@ class Bank(Guards):
         return self._awaiting(state, receiver, process._replace(awaited=process.awaited & ~(1 << sender)))
 
     def _recorded(self, state: State, which: int, awaited: int) -> State:
-        """Return the state after a process has copied its account and, in the same step, sent its markers.
+        """Return the state after a process has copied its account and sent its markers.
 
-        Because it is one step, no transfer can leave between the copy and the markers.
+        That is one step, so that it sends no transfer between the copy and the markers.
         """
         process = state.processes[which]
         if self.broken == "late_markers":
@@ -218,10 +218,7 @@ class Bank(Guards):
         return self._awaiting(self._marked(state, which), which, left)
 
     def _awaiting(self, state: State, which: int, process: Process) -> State:
-        """Return the state with one process replaced.
-
-        Its part of the snapshot is complete if it awaits no more markers.
-        """
+        """Return the state with one process replaced; if it awaits no more markers, store its part of the snapshot."""
         if process.awaited:
             return _with_process(state, which, process)
         assert process.copy is not None
@@ -229,9 +226,9 @@ class Bank(Guards):
         return self._stored(state, which, Process(part, process.account, None, 0, 0, process.paused))
 
     def _stored(self, state: State, which: int, process: Process) -> State:
-        """Return the state after one more process's part of the snapshot is stored. The last part completes it.
+        """Return the state after a process has stored its part of the snapshot.
 
-        The completed snapshot replaces the previous one.
+        If it is the last part, the snapshot is complete and replaces the previous one.
         """
         state = _with_process(state, which, process)
         parts = [each.part for each in state.processes if each.part is not None]
@@ -255,7 +252,7 @@ class Bank(Guards):
         """Return the state after all processes have loaded the last completed snapshot.
 
         The snapshot's channels replace the real ones, and a running snapshot is given up. All processes must go back
-        together: one alone would forget transfers that the others remember.
+        together: a single one would forget transfers that others still have.
         """
         snapshot = state.completed or beginning(self.count)
         if self.broken == "restore_alone":
@@ -285,12 +282,12 @@ class Bank(Guards):
         return text(self.ends, state)
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action: the rule's, or another one if the configuration omits part of it."""
+        """Return the sentence of an action: its rule's, or another one if a rule that it follows is left out."""
         variant = VARIANTS.get((str(self.broken), action.name))
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for the placeholders in an action's sentence: a channel's two ends, a transfer's amount."""
+        """Return values for placeholders in an action's sentence: a channel's two processes, a transfer's amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

@@ -1,7 +1,4 @@
-"""The parameters and states of the snapshot simulator: accounts, processes, channels, and parts of snapshots.
-
-The fields declare what survives a crash.
-"""
+"""The parameters and states of the simulator `snapshot`: accounts, processes, channels, and parts of snapshots."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -42,7 +39,7 @@ AMOUNT = 100
 """The money that one transfer takes from the sender and gives to the receiver."""
 
 MARKER = -1
-"""The message that separates the transfers sent before the sender recorded its state from those sent after it."""
+"""The message that a process sends when it records its account, between transfers sent before and after that."""
 
 PER_CHANNEL = 8
 """An upper bound for the transfers of a channel. Transfer k of channel c has the number c * PER_CHANNEL + k."""
@@ -70,10 +67,10 @@ class Part(NamedTuple):
 
 
 class Process(NamedTuple):
-    """One branch of the bank. Its account is in memory only, so it is None while the process is down.
+    """The state of one branch of the bank. Its account is in memory only, so it is None while the process is down.
 
-    `copy` is the account that it has recorded for a snapshot, while it still waits for the markers of the processes in
-    `awaited` (one bit for each); `in_flight` holds the transfers that have arrived from them since then.
+    `copy` is the account that it has recorded for a snapshot, while it waits for markers of the processes in `awaited`
+    (one bit for each); `in_flight` holds the transfers that have arrived from these processes since then.
     """
 
     part: Durable[Part | None] = None
@@ -130,7 +127,7 @@ def beginning(processes: int) -> Snapshot:
 
 
 def numbers(bits: int) -> Iterator[int]:
-    """Yield the members of a set of bits, in order."""
+    """Yield the numbers in a bit set, in order."""
     return (number for number in range(bits.bit_length()) if bits >> number & 1)
 
 

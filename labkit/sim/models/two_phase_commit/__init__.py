@@ -1,4 +1,4 @@
-"""The simulators of two-phase commit: with presumed abort and faults, and as Gray and Lamport's abstraction."""
+"""Two simulators of two-phase commit: one with presumed abort and faults, one of Gray and Lamport's abstraction."""
 
 from collections.abc import Mapping
 
@@ -14,12 +14,12 @@ __all__ = ["BLUEPRINT", "facts"]
 
 
 def build(values: Values) -> TwoPhaseCommit | Textbook:
-    """Return the textbook's abstraction if `textbook` is set, otherwise the simulator with faults."""
+    """Return the simulator of Gray and Lamport's abstraction if `textbook` is set, otherwise the one with faults."""
     return Textbook(values) if values["textbook"] else TwoPhaseCommit(values)
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return for how many steps each participant was blocked; nothing for the textbook's model, where none is."""
+    """Return the fact for how many steps each participant was blocked; none for the abstraction, which never blocks."""
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}
     return {"blocked_steps": list(blocked(walk.states))}

@@ -1,9 +1,9 @@
 """The simulator of two-phase commit with faults: crashes, restarts from logs, lost messages and timeouts.
 
-The transaction is a transfer: every participant must give or take money, all of them or none. With presumed
-abort the coordinator logs only a commit, so a coordinator without a record answers "abort", and nobody
-acknowledges an abort. A participant that has voted yes is in doubt: it holds its locks and must wait. Each
-broken variant leaves out one rule.
+The transaction is a transfer: every participant must give or take money, all of them or none. With presumed abort the
+coordinator logs only a commit, so a coordinator without a record answers "abort", and no participant acknowledges an
+abort. A participant that has voted yes is in doubt: it holds its locks and must wait. The parameter `broken` leaves out
+one rule.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Guards(RuleModel[State]):
-    """The conditions under which each action of the coordinator and the participants is enabled."""
+    """The part of the simulator that computes which actions are enabled in a state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -106,19 +106,19 @@ OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALON
 
 
 class TwoPhaseCommit(Guards):
-    """The simulator of a coordinator and participants that can fail, for one choice of parameters."""
+    """The simulator of a coordinator and participants that can fail."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Return the first state: every process is working, and the coordinator has not asked for votes."""
+        """Return the initial state: every process is working, and the coordinator has not asked for votes."""
         participants = (Participant((), Phase.WORKING),) * self.count
         empty = ((),) * self.count
         crashes, losses = int(self.values["crashes"]), int(self.values["losses"])
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return each participant's share of the state: process, queues, vote, acknowledgement and promise."""
+        """Return for each participant its part of the state: process, queues, vote, acknowledgement and promise."""
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))
         return list(zip(at, outward, inward, *notes, strict=True))
@@ -257,7 +257,7 @@ class TwoPhaseCommit(Guards):
         return _with_inward(state, which, (*state.inward[which], message))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: atomic commitment, and that nobody is blocked for ever."""
+        """Return the claims to check: atomic commitment, and that no participant is blocked for ever."""
         return claims()
 
     def text(self, state: State) -> str:

@@ -1,4 +1,4 @@
-"""The parameters, states and claims of two-phase commit: logs, phases, messages and processes."""
+"""The parameters and states of the simulator `two_phase_commit`, and the properties (claims) to check in it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -65,7 +65,7 @@ class Message(Word):
 
 
 class Coordinator(NamedTuple):
-    """The process that decides. `votes` and `acks` are sets of participants, one bit for each."""
+    """The state of the process that decides. `votes` and `acks` are sets of participants, one bit for each."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -74,7 +74,7 @@ class Coordinator(NamedTuple):
 
 
 class Participant(NamedTuple):
-    """A process that gives or takes money. It holds its locks until its log has an outcome."""
+    """The state of a process that gives or takes money. It holds its locks until its log has an outcome."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -86,8 +86,8 @@ Queue = tuple[Message, ...]
 class State(NamedTuple):
     """The state of the processes and their environment: the queues in both directions, and the remaining faults.
 
-    `promised` is the set of participants that have sent a yes, `announced` the first decision that was sent. A crash
-    cannot revoke either.
+    `promised` is the set of participants that have sent a yes (one bit for each), `announced` the first decision that
+    the coordinator has sent. A crash changes neither.
     """
 
     coordinator: Coordinator
@@ -110,13 +110,13 @@ def holds_locks(participant: Participant) -> bool:
 
 
 def in_doubt(participant: Participant) -> bool:
-    """Return whether a participant has voted yes and has no outcome, so that it may neither commit nor abort."""
+    """Return whether a participant has voted yes and does not know the decision, so that it can only wait."""
     log = participant.log
     return bool(log) and log[-1] is Entry.PREPARED
 
 
 def blocked(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each participant the number of steps in which it was in doubt and held its locks."""
+    """Return for each participant the number of states in which it is in doubt and holds its locks."""
     return tuple(sum(map(in_doubt, lives)) for lives in zip(*(state.participants for state in states), strict=True))
 
 
@@ -195,7 +195,7 @@ def _waiting(state: State) -> str:
 
 
 def claims() -> Sequence[Property[State]]:
-    """Return the claims to check: atomic commitment, both outcomes are possible, and nobody is blocked for ever."""
+    """Return the claims to check: atomic commitment, both outcomes are possible, and no participant is blocked for ever."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
         Property("atomic", always, "No participant commits while another aborts.", _atomic, _torn),
@@ -220,15 +220,15 @@ def text(state: State) -> str:
 
 
 def names(bits: int) -> str:
-    """Return a set of participants, stored as bits, in words."""
+    """Return a bit set of participants as text."""
     return listed(members(bits), ", ", "nobody")
 
 
 def spread(bits: int, count: int) -> list[int]:
-    """Return a set of participants, stored as bits, as a list with 1 or 0 for each participant."""
+    """Return a bit set of participants as a list with 1 or 0 for each participant."""
     return [bits >> which & 1 for which in range(count)]
 
 
 def gathered(bits: int, order: Sequence[int]) -> int:
-    """Return a set of participants, stored as bits, after a reordering: the one at index `order[0]` comes first."""
+    """Return a bit set of participants after they were reordered: the one at index `order[0]` comes first."""
     return sum((bits >> old & 1) << new for new, old in enumerate(order))

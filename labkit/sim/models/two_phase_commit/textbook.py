@@ -1,7 +1,7 @@
 """Gray and Lamport's abstraction of two-phase commit (Consensus on Transaction Commit, 2006; TLA+ module TwoPhase).
 
-Nobody crashes, nothing is lost, and a sent message stays readable for ever, so that a set of messages is
-enough. The abstraction has 288 states with three participants and 8,832 with five.
+No process crashes, no message is lost, and a sent message stays readable for ever, so a set of messages suffices. The
+abstraction has 288 states with three participants and 8,832 with five.
 """
 
 from collections.abc import Sequence
@@ -54,11 +54,11 @@ class Textbook(RuleModel[State]):
         self._decisions = Action("decide_commit"), Action("decide_abort")
 
     def initial(self) -> State:
-        """Return the first state: every process is working, and no message was sent."""
+        """Return the initial state: every process is working, and no message was sent."""
         return State(Position.WORKING, (Position.WORKING,) * self.participants, 0, 0)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return each participant's share of the state: its position, and whether its yes was sent and read."""
+        """Return for each participant its part of the state: its position, and whether its yes was sent and read."""
         _, at, sent, heard = state
         return list(zip(at, *(spread(bits, len(at)) for bits in (sent, heard)), strict=True))
 
