@@ -1,7 +1,7 @@
 """Compute for each possible next step how many of the schedules after it violate a property: none, some, or all.
 
 A search visits the states that can follow, up to a limit. A second pass goes backwards from the states that violate a
-property ("break a claim"). If the limit was reached, a step is called right only if the search visited every state
+property. If the limit was reached, a step is called right only if the search visited every state
 after it.
 """
 
@@ -25,16 +25,16 @@ _CLOSE = 1e-9
 
 
 class Fate(StrEnum):
-    """How many of the schedules that begin with one step break a claim: none, some, all, or unknown."""
+    """How many of the schedules that begin with one step violate a property: none, some, all, or unknown."""
 
     RIGHT = "right"
-    """No schedule breaks a claim, and the search saw all of them."""
+    """No schedule violates a property, and the search saw all of them."""
     MIXED = "mixed"
-    """At least one schedule breaks a claim, and others may not."""
+    """At least one schedule violates a property, and others may not."""
     WRONG = "wrong"
-    """Every schedule breaks a claim, and none can go on for ever without doing so."""
+    """Every schedule violates a property, and none can go on for ever without doing so."""
     UNKNOWN = "unknown"
-    """The search saw no broken claim, but did not see every schedule."""
+    """The search saw no violated property, but did not see every schedule."""
 
 
 class Prospect(NamedTuple):
@@ -43,19 +43,19 @@ class Prospect(NamedTuple):
     action: Action
     fate: Fate
     share: float | None
-    """The share of schedules that break a claim, from 0 to 1; None if it is unknown.
+    """The share of schedules that violate a property, from 0 to 1; None if it is unknown.
 
     With cycles there are infinitely many schedules; the share is then the probability if each next step is equally
     likely.
     """
     counted: tuple[int, int] | None
-    """How many schedules break a claim, and how many there are; None if that is unknown or infinite."""
+    """How many schedules violate a property, and how many there are; None if that is unknown or infinite."""
     nearest: tuple[Action, ...]
-    """The steps of a shortest schedule to a broken claim, this step first; empty if none was seen."""
+    """The steps of a shortest schedule to a violated property, this step first; empty if none was seen."""
     broken: str
-    """The name of the claim that the schedule `nearest` breaks; empty if none was seen."""
+    """The name of the property that the schedule `nearest` violates; empty if none was seen."""
     because: str
-    """The reason why that claim is broken."""
+    """A sentence that says how that property is violated."""
 
 
 class Futures(Generic[StateT]):
@@ -148,7 +148,7 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return for each state from which a broken claim can be reached the fewest steps to it, and the next state."""
+        """Return for each state that can lead to a violated property the fewest steps to that, and the next state."""
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}
         waiting = deque(self._broken)
@@ -171,9 +171,9 @@ class _Graph(Generic[StateT]):
         return reached
 
     def _inevitable(self) -> set[int]:
-        """Return the states from which every schedule breaks a claim (a least fixed point).
+        """Return the states from which every schedule violates a property (a least fixed point).
 
-        An endless schedule, or one that leaves the visited states, does not count as breaking a claim.
+        An endless schedule, or one that leaves the visited states, does not count as a violation.
         """
         left = [len(after) for after in self._after]
         doomed, waiting = set(self._broken), deque(self._broken)
@@ -189,7 +189,7 @@ class _Graph(Generic[StateT]):
         return [each for each in self._after[place] if each != _UNSEEN]
 
     def _schedules(self, order: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Return for each state how many schedules after it break a claim, and how many there are.
+        """Return for each state how many schedules after it violate a property, and how many there are.
 
         States from which a cycle can be reached are left out.
         """
@@ -202,7 +202,7 @@ class _Graph(Generic[StateT]):
         return counts
 
     def _chances(self, order: Sequence[int]) -> list[float]:
-        """Return for each state the probability of a broken claim after it, if each next step is equally likely."""
+        """Return for each state the probability of a later violation, if each next step is equally likely."""
         chances = [1.0 if place in self._broken else 0.0 for place in range(len(self._after))]
         order = [place for place in order if place not in self._broken and self._after[place]]
         for _ in range(_SWEEPS):

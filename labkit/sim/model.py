@@ -170,7 +170,7 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def text(self, state: StateT) -> str:
-        """Return the state in one line for a person; different states have different lines."""
+        """Return the state as one line of text; different states have different lines."""
 
     @abstractmethod
     def sentence(self, action: Action) -> str:

@@ -33,7 +33,7 @@ class Below(Protocol[StateT]):
         ...
 
     def text(self, state: StateT) -> str:
-        """Return a state as one line for a person."""
+        """Return a state as one line of text."""
         ...
 
     def sentence(self, action: Action) -> str:

@@ -92,7 +92,7 @@ BudgetT = TypeVar("BudgetT", bound=tuple[int, ...])
 
 
 def one_less(budget: BudgetT, fault: str) -> BudgetT:
-    """Return a budget, a named tuple with the number of faults left of each kind, with one fault of this kind fewer."""
+    """Return a budget, a named tuple of how many faults of each kind may still happen, after one of this kind."""
     at = budget._fields.index(fault)  # type: ignore[attr-defined]  # a named tuple
     left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # a named tuple, too
     return left

@@ -26,7 +26,7 @@ MAX_TEXT = 400_000
 
 _PART = re.compile(r"([a-z_]{1,40})\.([A-Za-z0-9_-]{1,200})")
 _STEP = re.compile(r"([a-z][a-z_]{0,39})(?:-(\d{1,6}))?")
-_FORM = "copy the whole of it, as in two_phase_commit~1~participants.2~~start"
+_FORM = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:

@@ -194,7 +194,7 @@ def parse_recovery(text: str) -> Recovery:
     recovery = Recovery()
     for part in (each.strip() for each in text.split(",")):
         if part.startswith("from "):
-            start = word_of(Start, part.removeprefix("from "), "note to start from")
+            start = word_of(Start, part.removeprefix("from "), "record to restart from")
             recovery = recovery._replace(start=start)
         elif part == "newest state":
             recovery = recovery._replace(newest=True)

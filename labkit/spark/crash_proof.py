@@ -30,14 +30,15 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
         raise JobFailed(
-            f"the driver at {where} did not die by SIGKILL alone (it ended with {ending}), so the run proves nothing."
+            f"the driver at {where} did not die by SIGKILL alone (its end: {ending}), so the run proves nothing; "
+            "repeat it."
         )
     # The session is compared as well, because the process id may belong to a new process by now.
     is_member = reached.session == proof.session and reached.pid in proof.killed
     if not is_member and not in_executor:
         raise JobFailed(
             f"the process {reached.pid} that reached {where} was not among the killed processes, so the run "
-            "proves nothing."
+            "proves nothing; repeat it."
         )
     _check_executors(where, proof)
     return proof
@@ -69,7 +70,7 @@ class BatchLogs(NamedTuple):
 
     @classmethod
     def read(cls, checkpoint: Checkpoint) -> "BatchLogs":
-        """Return the batches in each of the two logs now."""
+        """Return the batches whose `offsets/N` and `commits/N` exist now."""
         return cls(tuple(checkpoint.offset_log()), tuple(checkpoint.commit_log()))
 
 

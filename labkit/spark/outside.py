@@ -42,7 +42,7 @@ class Outside:
         return self.folder / "mails.jsonl"
 
     def open(self, items: Iterable[str]) -> None:
-        """Create the directory with the first prices of these items."""
+        """Create the directory and write the first prices of these items (`first_prices`) into it."""
         self.folder.mkdir()
         self._write(first_prices(items))
 

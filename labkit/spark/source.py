@@ -68,7 +68,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bytes = 0
 
     def initialOffset(self) -> dict[str, int]:
-        """Return the offset of the first line."""
+        """Return the offset of the first line, in Spark's form: a dictionary."""
         return {"offset": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:

@@ -179,7 +179,7 @@ class Notifier(StreamingQueryListener):
         self._queries: dict[str, LabQuery] = {}
 
     def watch(self, query: LabQuery) -> None:
-        """Notify this query of its batches from now on."""
+        """Call `query.notify` from now on whenever Spark has finished a batch of this query."""
         self._queries[str(query.query.runId)] = query
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:

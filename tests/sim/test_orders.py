@@ -421,7 +421,7 @@ REFUSED = {
     "visible > clean": "'visible > clean' is not a design: clean removes staged output, and nothing is staged.",
     "visible; append; from decision": "is not a design: recovery starts from decision, which is not written.",
     "visible; apend": "there is no kind of output 'apend'; did you mean 'append'?",
-    "visible; append; from the start": "there is no note to start from 'the start'; did you mean 'state'?",
+    "visible; append; from the start": "there is no record to restart from 'the start'; did you mean 'state'?",
     "visible; append; skip": "'skip'; did you mean 'skips marked'?",
     "a;b;c;d": "has more than three parts",
     "visible > " * 40: "a design has at most 300 characters",

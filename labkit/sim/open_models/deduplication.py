@@ -97,7 +97,7 @@ class OpenDeduplication(Delivery):
         return state._replace(processes=(state.processes[0], receiver))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: the judge's on rows, that every record stays durable, and that the run ends."""
+        """Return the properties to check: no lost or duplicate row, every record stays durable, and the run ends."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     rules: ClassVar[dict[str, Rule[State]]] = {

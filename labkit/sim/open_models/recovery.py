@@ -50,7 +50,7 @@ class OpenRecovery(TwoPhaseCommit):
         return self._become(state, which, Participant(state.participants[which].log, Phase.IN_DOUBT))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: atomic commitment, and that no participant waits unless it has voted yes."""
+        """Return the properties to check: those of two-phase commit, and that only yes-voters wait after a restart."""
         sentence = "Who has not voted yes need not wait for anybody."
         return (*super().properties(), Property("no_needless_wait", Mood.ALWAYS, sentence, _needed, _needless))
 

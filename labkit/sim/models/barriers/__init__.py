@@ -42,7 +42,7 @@ def _settle(walk: Replay) -> None:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the facts about a run: the cost of checkpoints, the contents of the latest complete one, and the counts."""
+    """Return the facts about a run: the cost of checkpoints, the contents of the latest complete one, the counts."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

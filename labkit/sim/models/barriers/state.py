@@ -175,7 +175,7 @@ class Copying(Word):
 
 
 class OmittedRule(Word):
-    """The rule of the protocol that a configuration leaves out."""
+    """The rule of the protocol that the simulator leaves out, to show why it is needed."""
 
     NOTHING = "nothing"
     FORGET_TO_BLOCK = "forget_to_block"
@@ -345,7 +345,7 @@ def settings(values: Values) -> Settings:
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
         raise InvalidInput(
-            f"broken={broken}: {name}={values[name]} has no rule that this could leave out; set {name}={needed}."
+            f"broken={broken}: {name}={values[name]} does not have the rule that this leaves out; set {name}={needed}."
         )
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED

@@ -35,7 +35,7 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check; `text` describes a state in one line.
+    """Return the properties (claims) that a search checks; `text` describes a state in one line.
 
     They say that the table equals the batch query's result after every prefix and at the end, that it has one row per
     key and the right total, and that certain events are possible.

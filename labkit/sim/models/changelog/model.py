@@ -174,7 +174,7 @@ class Changelog(RuleModel[State]):
         return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check, above all that the consumer's table equals the batch query's result."""
+        """Return the properties to check, above all that the consumer's table equals the batch query's result."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:

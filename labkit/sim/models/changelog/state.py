@@ -186,8 +186,8 @@ def settings(values: Values) -> Settings:
     encoding = Encoding(str(values["encoding"]))
     if encoding is Encoding.APPEND and values["at_most"]:
         raise InvalidInput(
-            f"at_most={values['at_most']}: a key that leaves the result must be taken back, and an append-only stream "
-            "cannot; set encoding=retract or encoding=upsert."
+            f"at_most={values['at_most']}: an append-only stream cannot remove a key that leaves the result; set "
+            "encoding=retract or encoding=upsert."
         )
     return Settings(
         encoding=encoding,
@@ -226,10 +226,10 @@ def without(table: Table, key: str) -> Table:
 
 
 def has(table: Table, key: str) -> bool:
-    """Return whether a reader of the table finds the key."""
+    """Return whether a reader of the table sees a row of the key, that is, one with at least one copy."""
     return any(row.key == key and row.times > 0 for row in table)
 
 
 def visible(table: Table) -> Table:
-    """Return the rows that a reader of the table finds."""
+    """Return the rows that a reader of the table sees: those with at least one copy (`times`)."""
     return tuple(row for row in table if row.times > 0)

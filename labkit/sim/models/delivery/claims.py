@@ -47,7 +47,7 @@ class Judge(StateJudge[State]):
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check; `text` describes a state in one line."""
+    """Return the properties (claims) that a search checks; `text` describes a state in one line."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:

@@ -41,7 +41,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state with one fault of this kind fewer left, after it has happened."""
+    """Return the state after a fault of this kind, of which one fewer may happen from now on."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
@@ -371,7 +371,7 @@ class Delivery(Guards):
         return reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check, for example that no record is lost and that none comes out twice."""
+        """Return the properties (claims) to check, for example that no record is lost and that none comes out twice."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:

@@ -110,7 +110,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check; `text` describes a state in one line."""
+    """Return the properties (claims) that a search checks; `text` describes a state in one line."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))

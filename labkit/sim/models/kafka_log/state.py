@@ -366,7 +366,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state with one fault of this kind fewer left, after it has happened."""
+    """Return the state after a fault or event of this kind, of which one fewer may happen from now on."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

@@ -98,7 +98,7 @@ MEANWHILE = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check; `text` describes a state in one line."""
+    """Return the properties (claims) that a search checks; `text` describes a state in one line."""
     judge = Judge(settings)
 
     def done(state: State) -> bool:

@@ -62,7 +62,7 @@ def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
             for name in waiting.pop(0).actions:
                 walk.forward(_named(model, walk.state, name))
     if waiting:
-        raise JobFailed(f"the failpoint {waiting[0].point} was never reached: the run ended without it.")
+        raise JobFailed(f"the failpoint {waiting[0].point} was never reached; choose another failpoint or batch.")
     return walk
 
 
@@ -80,7 +80,7 @@ def _named(model: Pipeline, state: State, name: str) -> Action:
     for action in model.actions(state):
         if name in (action.name, str(action)):
             return action
-    raise JobFailed(f"{name} is not an enabled action in {model.text(state)}")
+    raise JobFailed(f"the script's action {name} is not possible in this state: {model.text(state)}")
 
 
 def is_modelled(store: str) -> bool:

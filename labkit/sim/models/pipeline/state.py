@@ -321,7 +321,7 @@ def settings(values: Values) -> Settings:
     order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):
         raise InvalidInput(
-            f"order={order}: {strategy} prepares nothing that a commit order could delay; leave order out."
+            f"order={order}: the strategy {strategy} does not support this commit order; leave order out."
         )
     if strategy.facts.replaces and not kind.keyed:
         raise InvalidInput(f"store={values['store']}: {strategy} needs a store with upserts by key; set store=sqlite.")

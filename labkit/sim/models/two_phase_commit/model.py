@@ -257,7 +257,7 @@ class TwoPhaseCommit(Guards):
         return _with_inward(state, which, (*state.inward[which], message))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: atomic commitment, and that no participant is blocked for ever."""
+        """Return the properties (claims) to check: atomic commitment, and that no participant is blocked for ever."""
         return claims()
 
     def text(self, state: State) -> str:

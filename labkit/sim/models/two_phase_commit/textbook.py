@@ -115,7 +115,7 @@ class Textbook(RuleModel[State]):
         return _as_state((decision, participants, sent, heard | 1 << which))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check: atomic commitment, and that all participants can reach either decision."""
+        """Return the properties to check: commitment is atomic, and all participants can commit, and can abort."""
         all_are = partial(_all_are, self.participants)
         return (
             Property("consistent", Mood.ALWAYS, "No two participants end differently.", _consistent, _mixed),
