@@ -113,7 +113,7 @@ class Blueprint(Generic[ModelT, ScriptT]):
     tells_when_written: Callable[[Replay], bool] = _always
     """The function that returns whether every row that readers cannot see yet is in a transaction of the store.
 
-    Otherwise it is unknown since when a row waits.
+    Otherwise it is unknown how long such a row has waited.
     """
     tasks: Mapping[str, Task] = field(default_factory=dict)
     """Tasks for a learner who steps through the model, by name, in order of difficulty."""

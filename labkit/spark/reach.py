@@ -30,7 +30,7 @@ _SHORTEST, _LONGEST = 0.002, 0.05
 
 
 class Reaction(StrEnum):
-    """What a process does at the failpoint where it is to die, after it has written the evidence."""
+    """The reaction of a process at its armed failpoint, after it has written the file that proves that it got there."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
     """It waits forever, until the whole driver is killed."""

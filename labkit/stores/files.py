@@ -153,7 +153,7 @@ class FilesStore:
         self._staged: list[StagedFile] = []
 
     def history(self) -> Iterator[Observation]:
-        """Yield the appended rows, then the committed transactions by number."""
+        """Yield the appended rows, then those of the committed transactions in the order of their numbers."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:

@@ -214,7 +214,7 @@ def test_a_fault_harms_one_encoding_and_not_another(encoding: str, fault: str):
 
 
 def test_an_append_only_stream_cannot_take_a_key_back():
-    with pytest.raises(InvalidInput, match="at_most=1: a key that leaves the result must be taken back"):
+    with pytest.raises(InvalidInput, match="at_most=1: an append-only stream cannot remove a key"):
         build(encoding="append", at_most=1)
 
 

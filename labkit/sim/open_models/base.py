@@ -21,7 +21,7 @@ class ChoiceModel(OpenModel, Protocol):
     """An open model in which each answer of the learner is one action, for example which channel a task reads."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """Return the arguments of the learner's function that decides about this action; None if none does."""
+        """Return the arguments of the learner's function that decides this action; None if the model decides it."""
         ...
 
 

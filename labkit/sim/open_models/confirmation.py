@@ -102,7 +102,7 @@ class OpenConfirmation(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: no lost or duplicate row, the run ends, a confirmation precedes `commits/N`."""
+        """Return the properties to check: about rows and the end, and that batch N is confirmed before `commits/N`."""
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
         properties = [claim for claim in super().properties() if claim.name in names]

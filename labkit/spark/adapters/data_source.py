@@ -118,7 +118,7 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """The message in which Spark carries a task's vote to the driver; None if there is nothing to commit."""
+    """The message in which Spark carries a task's vote to the driver; `vote` is None if it has nothing to commit."""
 
     vote: Vote | None
 

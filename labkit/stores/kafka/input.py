@@ -98,7 +98,7 @@ class InputTopic:
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit an offset for each of these partitions in the name of the group, whether or not anybody has read."""
+        """Commit an offset for each of these partitions, as if the run's group had read all earlier records."""
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 

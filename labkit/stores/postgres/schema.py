@@ -161,7 +161,7 @@ def key_from_text(text: str) -> str:
 
 
 def to_arrays(rows: Sequence[Observation]) -> list[str]:
-    """Return the columns of the rows as PostgreSQL array literals."""
+    """Return the columns offset, key, value, batch and attempt of the rows, each as a PostgreSQL array literal."""
     keys = ",".join([f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows])
     offset, value, batch, attempt = [",".join([str(row[column]) for row in rows]) for column in _NUMBERS]
     return [f"{{{column}}}" for column in (offset, keys, value, batch, attempt)]

@@ -39,8 +39,10 @@ def can_write(settings: Settings, job: Job) -> bool:
 
 
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
-    """Return whether a checkpoint may start: there is something to commit, no other runs, and `since` ticks have passed
-    of at least the interval.
+    """Return whether a checkpoint may start.
+
+    It may if there is something to commit, no other checkpoint runs, and the last one started at least an interval ago
+    (`since`, in ticks) or no input is left.
     """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False

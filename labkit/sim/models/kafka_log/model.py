@@ -374,7 +374,7 @@ class KafkaLog(Broker):
         return with_job(spent(state, "zombies"), crash(zombie), 0)._replace(zombie=zombie)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties (claims) to check: about the records of readers, and about the rules of the protocol."""
+        """Return the properties (claims) to check: of the records of readers, and of the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:

@@ -138,7 +138,7 @@ def due(walk: Replay) -> Sequence[Record]:
 def tells_when_written(walk: Replay) -> bool:
     """Return whether every row that readers cannot see yet is in a transaction of the store.
 
-    Otherwise it is in a log or in the driver's memory, and it is unknown since when it waits.
+    Otherwise such a row is in a log or in the driver's memory, and how long it has waited is unknown.
     """
     assert isinstance(walk.model, Pipeline)
     return walk.model.settings.strategy.facts.pending not in (Pending.LOG, Pending.DRIVER)

@@ -195,7 +195,7 @@ def _waiting(state: State) -> str:
 
 
 def claims() -> Sequence[Property[State]]:
-    """Return the properties to check: commitment is atomic, both outcomes are possible, no participant waits forever."""
+    """Return the properties to check: commitment is atomic, both outcomes are possible, no participant is stuck."""
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     return (
         Property("atomic", always, "No participant commits while another aborts.", _atomic, _torn),
