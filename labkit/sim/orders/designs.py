@@ -22,14 +22,14 @@ from labkit.sim.writes import (
 )
 
 RULES = (
-    "A step makes its output visible.",
+    "Every step makes its output visible.",
     "Where output is staged, the staging comes before it becomes visible.",
-    "Staged output is removed only after its rows are visible, and only where rows are copied: a commit leaves none.",
+    "Staged output is removed only after its rows are visible, and only if rows are copied: a commit leaves none staged.",
     "Rows that come one by one are atomic with no other write; only a transaction can join them with one.",
     "A store makes at most one set of several writes atomic.",
-    "A plan comes first and alone, or there is none: written later it would plan nothing.",
-    "Recovery reads only what is written, and reads all of it: what nobody reads, no reader can notice.",
-    "A notice to somebody else who keeps it is a decision under another name, so it is not tried a second time.",
+    "A plan comes first and alone, or there is none: a plan that is written later has no use.",
+    "Recovery reads exactly the writes that the design makes, because an ignored write changes nothing.",
+    "A notice that its receiver stores durably has the effect of a decision, so it is tried only as a decision.",
 )
 """The rules, in words, that every enumerated design follows."""
 
