@@ -98,8 +98,7 @@ def _is_default(chain: Chain) -> bool:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest guarantee predicted for a chain's sink and order of writes on real Spark, over all its
-    failpoints, and the number of these failpoints.
+    """Return the weakest guarantee predicted for a chain on real Spark at any failpoint, and the number of failpoints.
 
     The predictions were written by hand, and tests compare each with a real run.
     """

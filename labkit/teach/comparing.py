@@ -73,7 +73,7 @@ def _guarantee(result: Result) -> Guarantee | None:
 
 
 def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
-    """Return the facts that `facts` names for a simulated run, as text by column name.
+    """Return the values of the named facts (`facts`) of a simulated run, as text by column name.
 
     Raises `InvalidInput` if the result has no such fact.
     """

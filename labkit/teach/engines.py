@@ -1,8 +1,8 @@
-"""Compare the writes of several stream processors in one step, and kill each after its rows and before its "done".
+"""Compare the writes of several stream processors in one step, and kill each before it records that the step is done.
 
 A step is one batch, checkpoint or transaction of an engine; at its end the engine records that the step is done. The
-writes come from recordings that are shipped with the lab. The Kafka clients are killed here, because that requires
-nothing but a broker; for the other engines, and if there is no broker, the result is a recorded one and says so.
+writes come from recordings that are shipped with the lab. Only the Kafka clients are really killed, because that
+requires nothing but a broker; the results for other engines, or without a broker, are recorded and say so.
 """
 
 from collections.abc import Sequence
@@ -133,7 +133,7 @@ def engines(*names: str, killed: bool = False) -> Engines:
 
 
 class Kill(NamedTuple):
-    """A killed engine and the number of rows that a reader found after its restart."""
+    """One killed engine and the number of rows that a reader found after its restart."""
 
     name: str
     rows: int

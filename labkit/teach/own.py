@@ -340,12 +340,12 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """Return the names of the selected runs as a tuple. Raises `InvalidInput` for anything but names."""
+    """Return the argument `only` as a tuple of names of runs. Raises `InvalidInput` for anything but names."""
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:
             return tuple(names)
-        raise InvalidInput("lab.crash_test(): only=[] names no place to kill at; leave `only` out for the whole test.")
+        raise InvalidInput("lab.crash_test(): only=[] is empty; name places to kill at, or leave `only` out.")
     raise InvalidInput(f"lab.crash_test(): only={only!r:.40} is not accepted; write a list of names of places.")
 
 

@@ -5,8 +5,8 @@
 is the process that runs the file and tests the function NAME in it, so that a file that ends its process does not end
 the learner's notebook. It prints one line of JSON.
 
-The file is the learner's own, written by `save_sink` and then edited by hand. What each test finds is kept in the
-progress file, one record for each notebook that asks for another edition.
+The file is the learner's own, written by `save_sink` and then edited by hand. The progress file keeps the result of
+each test, by the notebook after which the sink was tested (its edition).
 """
 
 import os
@@ -122,7 +122,7 @@ def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
 
 
 def _replace(sink: Callable[..., Any]) -> Path | None:
-    """Write a sink into the file, and return the copy of the file as it was; None if there was no other text in it.
+    """Write a sink into the file, and return the path of a copy of the old file; None if nothing was replaced.
 
     A learner who runs an early notebook again must not lose what a later one has improved.
     """
@@ -148,14 +148,14 @@ def _came(number: str) -> list[str] | None:
 
 
 def _begin() -> None:
-    """Write the sink of the first notebook, whole or not at all, because several notebooks may run side by side."""
+    """Write the sink of the first notebook into the file atomically, because several notebooks may run at once."""
     part = FILE.with_suffix(f".{os.getpid()}.part")
     part.write_text(sink_file(_START, "my_sink", FILE, "table"), encoding="utf-8")
     part.replace(FILE)
 
 
 class _Outcome(msgspec.Struct):
-    """What the other process found: the results, or the sentence with which it refuses the file."""
+    """The output of the testing process: the results, or a sentence that explains why the file cannot be tested."""
 
     tried: own.Tried | None = None
     refused: str = ""
@@ -186,7 +186,7 @@ def _tried() -> own.Tried:
         outcome = msgspec.json.decode(ended.stdout, type=_Outcome)
     except msgspec.DecodeError:
         raise InvalidInput(
-            f"{FILE} ended its process with exit code {ended.returncode} while it was tried; take out what does that, "
+            f"{FILE} ended its process with exit code {ended.returncode} during its test; remove the call for this, "
             "such as os._exit()."
         ) from None
     if outcome.tried is None:
@@ -195,7 +195,7 @@ def _tried() -> own.Tried:
 
 
 def _in_file(name: str) -> Callable[..., Any]:
-    """Run the file, and return its function of that name. Raises `InvalidInput`."""
+    """Run the learner's file, and return its function of that name. Raises `InvalidInput`."""
     # A notebook finds modules beside it, and so does the file.
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -203,7 +203,7 @@ def _in_file(name: str) -> Callable[..., Any]:
             found = runpy.run_path(str(FILE))[name]
     except TooLong:
         raise InvalidInput(
-            f"{FILE} ran longer than {FILE_SECONDS:.0f} seconds before it defined {name}; take out what takes so long."
+            f"{FILE} ran longer than {FILE_SECONDS:.0f} seconds before it defined {name}; remove the slow code."
         ) from None
     except (Exception, SystemExit) as error:
         raise InvalidInput(f"{FILE} cannot be run: {type(error).__name__}: {error}") from None
@@ -216,7 +216,7 @@ def _in_file(name: str) -> Callable[..., Any]:
 
 
 def main(name: str) -> None:
-    """Run the file, test its function, and print the outcome to a descriptor that the file's own output misses."""
+    """Run the file, test its function, and print the outcome as JSON, apart from the output of the file itself."""
     end_with_parent()
     channel = os.dup(1)
     os.dup2(2, 1)

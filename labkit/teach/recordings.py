@@ -1,8 +1,8 @@
 """Play recorded outputs of real runs in a browser, which can start neither Spark nor a server.
 
-Whoever builds the site records every notebook that he runs. A cell that needs real processes, or the result of such a
-cell, shows in the browser what it gave then, with the date and the versions. It does so only while the learner has
-changed neither that cell nor one that it depends on, since nobody knows what would have come out otherwise.
+The build of the site runs every notebook and records it. A cell that needs real processes, or the result of such a
+cell, shows in the browser its recorded outputs, with the date and the versions. If the learner has changed a cell on
+which it depends, nothing is shown, since nobody knows what would have come out.
 """
 
 import json
@@ -23,7 +23,7 @@ FILE = "recordings.json"
 
 
 class Recording(NamedTuple):
-    """What a cell gave when it really ran."""
+    """The recorded outputs of one cell."""
 
     made: str
     """When, and with which versions; empty if nobody has recorded the cell."""
@@ -34,7 +34,7 @@ class Recording(NamedTuple):
 
 
 class OnlyRecorded:
-    """The value of a name that a real run would have given. It can be displayed, and nothing else."""
+    """A placeholder for a variable that a real run would have set; any use other than displaying it raises an error."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -74,7 +74,7 @@ def released() -> frozenset[str]:
 
 
 def changed(source: str, executed: Sequence[str]) -> str:
-    """Return a name that this cell uses, also through others, and that a cell of the learner defines; empty if none.
+    """Return a name on which this cell depends, directly or through other cells, and that the learner redefined, or "".
 
     `executed` are the cells that ran before.
     """
@@ -90,7 +90,7 @@ def changed(source: str, executed: Sequence[str]) -> str:
 
 
 def install() -> None:
-    """Let this kernel play its recordings: a cell that has one is replaced before it runs."""
+    """Make this kernel replace each cell that has a recording, before it runs, by a call that shows the recording."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
@@ -105,7 +105,7 @@ def install() -> None:
 
 
 def play(source: str) -> None:
-    """Show what a cell gave when it was recorded, or in one sentence why not."""
+    """Show the recorded outputs of the cell `source`, or one sentence on why this is impossible."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()

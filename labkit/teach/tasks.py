@@ -145,7 +145,7 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
 
 
 def _refuse_exercise(name: object) -> None:
-    """Raise `InvalidInput` if what is no question is an exercise, because their names look alike."""
+    """Raise `InvalidInput` if `name` is that of an exercise and not of a question, because their names look alike."""
     exercises = _part("labkit.teach.exercises.registry")
     if exercises and isinstance(name, str) and name in exercises.assignments():
         raise InvalidInput(f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.')

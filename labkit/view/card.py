@@ -1,6 +1,6 @@
 """Build cards: a notebook shows a result as HTML without scripts, and a terminal shows it as a few lines of text.
 
-Every function escapes plain text and takes over unchanged only `Html`, which other functions of this module made.
+Every function escapes plain text; only `Html`, the result of these functions, is inserted unchanged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -35,7 +35,7 @@ class Explorer(anywidget.AnyWidget):
         self.on_msg(lambda _widget, message, _buffers: self.handle(message))
 
     def do(self, action: str) -> None:
-        """Take a possible action, as a click on it does. Raises `InvalidAction` if it is impossible now."""
+        """Take an action of the simulator, as a click on it does. Raises `InvalidAction` if it is impossible now."""
         self._presenter.tell(self._presenter.do(action))
 
     def go(self, step: int) -> None:

@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
 
 def _drawing(model: str) -> Drawing:
-    """Return the functions that draw a simulator; an open model is drawn like the simulator that it completes."""
+    """Return the functions that draw a simulator; an open model is drawn like its complete simulator."""
     if model in DRAWINGS:
         return DRAWINGS[model]
     from labkit.view.scenes.open_models import OPEN_DRAWINGS
@@ -111,7 +111,7 @@ class Story:
         return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
-        """Return for every step the box that acts, and the boxes that it reaches."""
+        """Return for every step the box that acts, and the boxes that it affects directly."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:

@@ -12,7 +12,7 @@ __all__ = ["Pieces"]
 
 
 class Piece(NamedTuple):
-    """One box: the name of a part of the job, its work in a few words on each line, and whether it survives a crash.
+    """One box: the name of a part of the job, its work as short lines of text, and whether it survives a crash.
 
     `x` and `y` are the pixels of its upper left corner.
     """

@@ -1,4 +1,4 @@
-"""Answer the messages of the player in a browser: what a click asks of a `Session`, and what the player then shows.
+"""Answer the messages of the player in a browser: translate a click into a call of a `Session`, and return the changes.
 
 A notebook's widget and a page without a kernel have different ways to carry messages. Both use this class, and the
 same front end (`static/stepper.js`).
@@ -30,8 +30,8 @@ class Presenter:
     A player that opens asks for everything; after that it receives the changes of each choice. A version number tells a
     player whether it missed a message; then it asks for everything again.
 
-    `done` names tasks that were done before. Only a step that the reader takes completes a task; opening a run and a
-    jump do not. A task that is done stays done, also after an undo.
+    `done` names the tasks (small goals for the reader) that were done before. Only a step that the reader takes
+    completes a task; opening a run and a jump do not. A task that is done stays done, also after an undo.
     """
 
     def __init__(self, session: Session, send: Callable[[dict[str, object]], None], done: Iterable[str] = ()) -> None:
@@ -57,7 +57,8 @@ class Presenter:
     def handle(self, message: Message) -> None:
         """Carry out a message of the browser, such as a click, and send the answer; an error's answer is its sentence.
 
-        `look` asks for the futures of a step, and `export` for the run as a file; any other message changes the run.
+        `look` asks whether the schedules after a step go wrong, and `export` for the run as a file; any other message
+        changes the run.
         """
         try:
             if "look" in message:
@@ -126,10 +127,10 @@ class Presenter:
         self._send(message)
 
     def ladder(self, step: int) -> dict[str, object]:
-        """Return what the futures of every possible action at a step hold, as plain data.
+        """Return for every possible action at a step whether the schedules after it go wrong, as plain data.
 
-        `of` is the trace up to the step. `rungs` has for each action its fate, its share of wrong schedules if known,
-        words, and whether the player can jump to a wrong schedule. `said` is a sentence about all of them.
+        `of` is the trace up to the step. `rungs` has for each action its outcome (`fate`), the share of wrong schedules
+        if known, a text, and whether the player can jump to a wrong schedule. `said` is a sentence about all actions.
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)
@@ -209,7 +210,7 @@ def _rung(action: Action, fate: Fate, share: float | None, words: str, *, leads:
 
 
 def in_words(prospect: Prospect) -> str:
-    """Return what the futures of a step hold in a few words."""
+    """Return in a few words whether the schedules after an action go wrong."""
     if prospect.fate is Fate.RIGHT:
         return "always right"
     if prospect.fate is Fate.UNKNOWN:

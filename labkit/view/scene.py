@@ -126,7 +126,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The box that acts in an action, the kind of event, and the boxes that it reaches without a channel."""
+    """The box that acts in an action, the kind of event, and the boxes that it affects directly, without a message."""
 
     box: str
     event: Event = Event.STEP
@@ -139,7 +139,7 @@ class Drawing(NamedTuple):
     scene: Callable[[Any, Any], Scene]
     """Returns the picture of a state of the simulator."""
     place: Callable[[Any, Action], Place]
-    """Returns the box that acts in an action of the simulator, and the boxes that it reaches."""
+    """Returns the box that acts in an action of the simulator, and the boxes that it affects directly."""
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:

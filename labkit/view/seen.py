@@ -19,7 +19,7 @@ LABEL = 50.0
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return the values and readings of every key in order, or None if there are more than `MOST_EVENTS` events."""
+    """Return for each key the values that a reader saw, or None if there are more than `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 

@@ -141,7 +141,7 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return what the futures of every possible action at the current step, or at step `at`, hold."""
+        """Return for each possible action at step `at` (default: now) whether the schedules after it break a claim."""
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
@@ -152,7 +152,8 @@ class Session:
     def jump(self, action: str, at: int | None = None) -> Prospect:
         """Take an action at the current step, or at step `at`, and go on to the nearest state that breaks a claim.
 
-        Returns the prospect of the action. Raises `InvalidAction` if it is impossible or leads to no such state.
+        Returns the outcomes of the schedules after the action. Raises `InvalidAction` if it is impossible or leads to
+        no such state.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)

@@ -1,4 +1,4 @@
-"""Define the look of each guarantee: a sign and shades next to its name, so that no reader depends on colour."""
+"""Define the look of each guarantee: its sign and two colours. The sign serves readers who cannot see colours."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -37,7 +37,7 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: the process that takes it, the kind of event, the processes that it reaches at once, a sentence."""
+    """One step: the process that takes it, the kind of event, the processes that it affects directly, a sentence."""
 
     lane: str
     event: Event
@@ -85,7 +85,7 @@ def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequenc
 
 
 def _changed(before: Scene, after: Scene) -> Iterable[str]:
-    """Return the boxes whose state differs between two pictures; remarks are no state."""
+    """Return the boxes whose state differs between two pictures; remarks in boxes do not count."""
     old, new = (
         {box.id: (tuple(row for row in box.rows if row.kind is not Kind.PLAIN), box.marks) for box in scene.boxes}
         for scene in (before, after)

@@ -1,4 +1,4 @@
-"""The player: step through a run wherever HTML is shown, without Python and without a network.
+"""Make the player: HTML in which a reader steps through a run, without Python and without a network.
 
 The page contains the run's data, style sheets and one ESM module. If scripts do not run (an untrusted notebook, a
 mail), it still shows a picture of the last step and its sentence.

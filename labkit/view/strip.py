@@ -108,7 +108,7 @@ class Strip:
 
 
 def _aside(moment: Moment) -> str:
-    """Return what the colour of a moment tells, as text for screen readers: that this moment leaves data on disk."""
+    """Return the meaning of a crash point's colour as text for screen readers: a crash here leaves data on disk."""
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 

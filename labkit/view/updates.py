@@ -20,7 +20,7 @@ Plain = dict[str, Any]
 
 
 class StoryUpdates:
-    """The data of a run that one player has received, to send only the rest.
+    """The data of a run that one player in a browser has received, so that only the rest is sent.
 
     `generation` counts the layouts; each new layout increases it.
     """
@@ -173,9 +173,7 @@ _AT_MESSAGES = (Event.STEP, Event.DROP, Event.DUPLICATE, Event.REORDER)
 
 
 def parts_of(story: Story, step: int, action: Action) -> list[str]:
-    """Return the ids of the parts of the picture that an action concerns: the box that acts, then those that a fault
-    hits as well, then the channels whose messages are received, lost, doubled or reordered.
-    """
+    """Return the ids of the boxes that act or that a fault hits, and of the channels whose messages change."""
     model, before = story.model, story.scenes[step]
     box, event, touches = story.drawing.place(model, action)
     parts = [box, *(touches if event is not Event.STEP else ())]

@@ -1,4 +1,4 @@
-"""The Python side of a page without a kernel: several players share one interpreter in a worker of the browser.
+"""Run the simulators of a page without a Jupyter kernel: several players share one Python in a worker of the browser.
 
 The page's worker calls `Players.answer` with JSON and passes the answers on. It needs nothing beyond the standard
 library and `labkit.core`, `labkit.sim` and `labkit.view`, which `make site` packs into one file.
@@ -15,7 +15,7 @@ from labkit.view.session import Session
 
 
 class Players:
-    """The players of a page, by a name that the page chose."""
+    """The players (displayed simulator runs) of a page, by a name that the page chose."""
 
     def __init__(self) -> None:
         self._presenters: dict[str, Presenter] = {}

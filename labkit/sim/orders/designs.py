@@ -24,7 +24,7 @@ from labkit.sim.writes import (
 RULES = (
     "Every step makes its output visible.",
     "Where output is staged, the staging comes before it becomes visible.",
-    "Staged output is removed only after its rows are visible, and only if rows are copied: a commit leaves none staged.",
+    "Staged output is removed only after its rows are visible, and only if rows are copied: a commit leaves nothing.",
     "Rows that come one by one are atomic with no other write; only a transaction can join them with one.",
     "A store makes at most one set of several writes atomic.",
     "A plan comes first and alone, or there is none: a plan that is written later has no use.",

@@ -59,7 +59,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -> str:
-    """Return a sentence on another cell that defines the answer's name.
+    """Return a sentence on another cell that also defines the answer's name; empty if there is none.
 
     Cells without a mark may be earlier versions of one cell, so labkit compares only cells with different marks.
     """

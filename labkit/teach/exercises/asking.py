@@ -1,8 +1,8 @@
 """Call a learner's function with the judge's questions: once with different arguments, and again with some at the end.
 
-A question is the arguments of one call. A search meets the same question in very many states, and in grading each call
-crosses to another process. If a repeated call gives another answer, the function keeps state between its calls, and a
-crash in the simulator could not erase that state.
+A question is the arguments of one call. A search asks the same question in many states, and in grading each call goes
+to another process, so answers are cached. If a repeated call gives another answer, the function keeps state between its
+calls, and a crash in the simulator could not erase that state.
 """
 
 import json

@@ -39,7 +39,7 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
 
 
 def rows(*batches: str) -> list[list[Row]]:
-    """Return batches of rows from words such as `pen:2 book:1`: item and amount of each row, numbered from 1."""
+    """Return batches of rows (number from 1, item, amount) from texts such as `pen:2 book:1`, one for each batch."""
     results: list[list[Row]] = []
     number = 0
     for batch in batches:

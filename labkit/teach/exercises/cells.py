@@ -100,7 +100,7 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str) -> str:
     """Return a sentence on other cells that define the name of an answer, or an empty text if there is none.
 
-    Cells that are marked as answers to the same exercise are no others.
+    Cells that are marked as answers to the same exercise do not count.
     """
     place = chosen.counts.get(name, -1)
     others = [each for each in chosen.rivals.get(name, ()) if not chosen.names[each] == chosen.names[place] == name]
@@ -175,7 +175,7 @@ def bound(source: str) -> set[str]:
 
 
 def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
-    """Yield the names to which code assigns by one of these operations, or code inside it assigns globally."""
+    """Yield the names that code stores by one of these bytecode operations, or that nested code stores globally."""
     for each in dis.get_instructions(code):
         if each.opname in operations:
             yield each.argval
@@ -187,8 +187,7 @@ def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
 def defined(source: str) -> set[str]:
     """Return the names that a cell defines at its top level: functions, classes, imports, and variables.
 
-    The variable of a loop is none of them, nor is that of `with`, `except` or `:=`. They are bound, but on the way to
-    something else.
+    Variables of loops, `with`, `except` and `:=` are left out, because such a cell defines them only in passing.
     """
     tree = _tree(python(source))
     names = set[str]()

@@ -222,7 +222,7 @@ def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _near(table: Table) -> Iterator[Table]:
-    """Yield a table, and those in which one row is missing, there twice, or has another count."""
+    """Yield the table, and every table that differs by one row: missing, duplicated, or with another count."""
     yield table
     for row in table:
         others = [each for each in table if each != row]

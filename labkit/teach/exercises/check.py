@@ -89,7 +89,7 @@ def _not_attempted(exercise: Exercise) -> None:
 
 
 def worth(exercise: Assignment) -> str:
-    """Return the points of an exercise in words."""
+    """Return the points of an exercise as text."""
     points = exercise.points
     return f"{points} point{'s' * (points > 1)}" if exercise.is_graded else "not graded"
 
@@ -165,7 +165,7 @@ def _executed() -> list[str] | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Tell the learner if an answer passes in its notebook but not in grading, and what prevents it from running."""
+    """Print a warning if an answer passes in its notebook but would fail in grading, and the reason."""
     # On Spark, another run for the difference would take as long again.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:

@@ -67,7 +67,7 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
 
 
 def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters: str) -> Iterator[Any]:
-    """Yield the states that a system reaches and to which the claim applies.
+    """Yield the states that a search of the system reaches and to which the claim applies.
 
     Raises `GradingError` if there are too many.
     """

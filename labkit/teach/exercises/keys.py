@@ -1,8 +1,8 @@
 """Judge the key of an upserting sink: the rows of every run of the pipeline go into a table with the learner's key.
 
 The run does not depend on the key, so the schedules are those of the simulator. The judge of real runs compares the
-final table with the expected records. A key that is cut, folded or glued names two records only in an input that is too
-long for a search, so labkit also asks for the keys of single records.
+final table with the expected records. Some wrong keys (truncated, lower-cased, joined without separator) collide only
+in an input that is too long for a search, so labkit also asks for the keys of single records.
 """
 
 import json
@@ -59,7 +59,7 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Return a sentence on a row that another one replaced, or that the table has twice, with its keys."""
+        """Return a sentence on a row that another row replaced, or that the table has twice, with the keys of both."""
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
         if verdict.lost:

@@ -1,7 +1,6 @@
 """The old and new names of exercises that moved to another notebook.
 
-Learners have progress, cells and habits under the old name, and all of these keep working. Names from other
-courses stay unchanged.
+Progress and cells under the old name keep working. Names from other courses stay unchanged.
 """
 
 from collections.abc import Container

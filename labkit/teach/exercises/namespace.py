@@ -98,13 +98,13 @@ class InNotebook:
 
 
 def _copied(values: Sequence[Plain]) -> list[Any]:
-    """Return a copy of arguments as a sandbox gets them: equal numbers and texts are different objects there, too."""
+    """Return a copy of arguments in which equal numbers and texts are different objects, as in the grader's sandbox."""
     copies: list[Any] = json.loads(json.dumps(values))
     return copies
 
 
 def _read(what: str, value: object) -> Plain:
-    """Return the value if it is an answer.
+    """Return the value as plain data if it is a valid answer.
 
     Raises `MissingSolution`, or `AnswerFailed` with a message in which `what` names the source of the value.
     """

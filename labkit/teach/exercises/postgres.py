@@ -28,8 +28,8 @@ PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_en
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
     """Judge SQL that finishes orphaned transactions, on a real PostgreSQL.
 
-    The client is loaded here, because no other exercise needs it. Raises `MissingExtra` without the client, and
-    `ServiceUnavailable` as `orphans.judge_orphans` does.
+    The PostgreSQL client is imported here, because no other exercise needs it. Raises `MissingExtra` without the
+    client, and `ServiceUnavailable` as `orphans.judge_orphans` does.
     """
     require("psycopg")
     from labkit.teach.exercises import orphans

@@ -19,27 +19,29 @@ Row = tuple[int, str]
 
 
 class Run(NamedTuple):
-    """A run of relays up to some step. Rows are named by their places in the order of commits."""
+    """A run of relay processes up to some step. A row is identified by its position in the order of commits, from 0."""
 
     arrived: int
     """The number of rows that the shop has committed."""
     marked: frozenset[int] = frozenset()
     published: tuple[int, ...] = ()
-    """What the present process has published."""
+    """The rows that the running process has published."""
     refused: tuple[int, ...] = ()
     topic: tuple[int, ...] = ()
-    """Every message in the topic, repeats included."""
+    """The rows of all messages in the topic, with repetitions."""
     crashes: int = 0
     refusals: int = 0
-    """How often a process may still be killed, and the broker may still refuse a message."""
+    """`crashes` and `refusals`: how often a process may still be killed, and how often the broker may still refuse a
+    message.
+    """
     is_down: bool = False
-    """Whether the broker refuses messages without choice, as often as `refusals` says."""
+    """Whether the broker is down: it refuses each of the next `refusals` messages."""
     story: tuple[str, ...] = ()
-    """What happened, for the message to the learner."""
+    """The steps so far as text, for the message to the learner."""
 
 
 class Wrong(Exception):  # a finding, and no fault of the judge
-    """A step that breaks a rule: what was observed, what was expected, and the same without the variant's details."""
+    """A step of the relay breaks a rule: observed, expected, and a message without details of the variant."""
 
     def __init__(self, observed: str, expected: str, general: str) -> None:
         super().__init__(observed)
@@ -49,8 +51,9 @@ class Wrong(Exception):  # a finding, and no fault of the judge
 def judge_relay(answer: Answer, variant: Variant) -> Finding:
     """Judge a learner's relay by every run of the variant.
 
-    Its parameters: `rows` in the order of commits, `first` of which are there at the start while the others come one by
-    one after each step, how many `crashes` and `refusals` there may be, and how many messages an `outage` refuses.
+    Its parameters are `rows` in the order of commits; `first`, the number of rows at the start, after which each step
+    adds one; the largest numbers of `crashes` and `refusals`; and `outage`, how many messages a broker that is down
+    refuses.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
@@ -82,7 +85,7 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield what may follow the relay's next step in this state. Raises `Wrong` if the step breaks a rule."""
+    """Yield every run after the relay's next step, with refusals and kills. Raises `Wrong` if the step breaks a rule."""
     kind, place, call = _step(ask, rows, run)
     story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
     if kind == "wait":
@@ -94,7 +97,7 @@ def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
         if place not in run.topic:
             raise Wrong(
                 f"{call}, but message {rows[place][0]} is not in the topic.",
-                "A row is marked only when the broker has its message; killed now, the relay would never send it.",
+                "A row is marked only when the broker has its message; if killed now, the relay would never send it.",
                 "A row is marked before the broker has its message, so a crash loses it.",
             )
         after = run._replace(marked=run.marked | {place}, story=story)
@@ -129,9 +132,9 @@ def _arrive(rows: Sequence[Row], run: Run) -> Run:
 
 
 def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
-    """Return the relay's next step, the place of its row (-1 for none), and the call with what came before as text.
+    """Return the relay's next step, the position of its row (-1: none), and text on the call and the run so far.
 
-    Raises `Unusable` if it is not a step.
+    Raises `Unusable` if the answer is not a valid step.
     """
     waiting = [place for place in range(run.arrived) if place not in run.marked]
     open_rows: list[Plain] = [[rows[place][0], rows[place][1]] for place in waiting]
@@ -169,19 +172,19 @@ def _check_wait(rows: Sequence[Row], run: Run, call: str) -> None:
         todo = f"message {number} is to be {'marked' if place in run.published else 'published'}"
         raise Wrong(
             f"{call}, although {todo}, and nothing of order {order} was refused before it.",
-            "A refused message holds up its own order only, and the relay waits when nothing can be done.",
+            "A refused message delays only its own order, so the relay waits only when nothing can be done.",
             "The relay waits although something could be published or marked.",
         )
 
 
 def _check_order(rows: Sequence[Row], run: Run, call: str) -> None:
-    """Raise `Wrong` if the last message in the topic is out of order among those of its order."""
+    """Raise `Wrong` if the last message in the topic is out of sequence among those about the same customer order."""
     verdict = _verdict(rows, run.topic)
     if verdict.regression:
         number, order = rows[verdict.regression[0]]
         raise Wrong(
             f"{call}: so message {number} comes after a later one of order {order}.",
-            "The messages of one order come in the order of rows, also when some come again.",
+            "The messages of one order come in the order of rows, even if some are repeated.",
             "A message comes after a later one of the same order.",
         )
     last = run.topic[-1]

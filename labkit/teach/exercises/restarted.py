@@ -30,7 +30,7 @@ SECONDS = 60.0
 
 
 def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
-    """Return a sentence on a reply of the `answer` to an exercise that differs after a restart, or an empty text.
+    """Return a sentence on a question that the `answer` answers differently after a restart, or an empty text.
 
     `sources` are the cells to run, in this order, and `place` is the position of the one that defines the answer. The
     text is also empty if they do not run in another process, and in a browser, which has no other.

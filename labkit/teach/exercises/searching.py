@@ -1,7 +1,7 @@
 """Judge a learner's rule by an exhaustive search of the simulator that the rule controls.
 
-A broken claim is reported with a shortest run to it. So is a state from which the end is unreachable, because no claim
-about single states can detect that.
+The judge reports a broken claim, or a state from which the end is unreachable, with a shortest run to it. No claim
+about single states could detect the latter.
 """
 
 import json

@@ -44,7 +44,7 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
 
     `choice` lists channels: a transfer in `any` takes every combination, one in `usual` those of most snapshots, and
     one in `done` is sent and received. One in `gone` is sent and nowhere, and one in `come` arrived without being sent.
-    Besides, all transfers of a channel in `all_done` are sent and received, and all in `all_saved` sent and saved. Of a
+    All transfers of a channel in `all_done` are sent and received, and all in `all_saved` are sent and saved. Of a
     channel in `twice`, the first transfer is received and saved but not sent, and the second one is sent and nowhere.
     """
     whole = [

@@ -41,7 +41,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     @property
     def is_passed(self) -> bool:
-        """Whether the learner has nothing left to do for this exercise."""
+        """Whether the exercise is passed, or its text was written and waits for a person to mark it."""
         return self.state in {"passed", "by hand"}
 
 

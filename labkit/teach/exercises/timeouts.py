@@ -21,8 +21,8 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     """Judge a learner's transaction timeout by every schedule of a job with checkpoints and Kafka transactions.
 
     A variant with `jobs` contains jobs that are too long for a search, or that pause between two checkpoints, which the
-    simulator does not support. They are judged by how long a transaction of theirs can be open (`longest_open`); the
-    searches of small jobs confirm that formula.
+    simulator does not support. They are judged by the longest time for which one of their transactions can be open
+    (`longest_open`); the searches of small jobs confirm that formula.
     """
     ask = Asker(answer, "transaction_timeout")
     chosen = dict(variant.parameters)

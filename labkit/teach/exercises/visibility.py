@@ -27,7 +27,7 @@ def judge_visible(answer: Answer, variant: Variant) -> Finding:
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Yield every log of up to `length` entries, shorter ones first; a commit or abort only ends an open transaction.
+    """Yield every log of up to `length` entries, short ones first; commit and abort end only open transactions.
 
     `names` are the names of the transactions.
     """

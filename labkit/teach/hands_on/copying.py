@@ -181,7 +181,7 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Perform the steps of a copy, and yield after each its description and whether it is certain what readers get.
+    """Perform the steps of a copy; after each, yield its name and whether the records that readers get are certain.
 
     After the request to commit it is not, because the broker writes its marker a little later.
     """

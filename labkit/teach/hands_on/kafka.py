@@ -144,7 +144,7 @@ class Topic:
         return ServerAnswer(f"{name}: aborted")
 
     def hang_up(self, name: str) -> ServerAnswer:
-        """Close a transaction's writer without notice; a broker would see no more of the writer's death."""
+        """Close a transaction's writer without notice, which looks to the broker like the death of the writer."""
         transaction = self._transaction(name)
         transaction.close()
         return ServerAnswer(f"{name}: its writer is gone")

@@ -73,17 +73,17 @@ class Shop:
             self.db.execute("INSERT INTO outbox VALUES (%s, %s, %s)", change)
 
     def run(self, program: Callable[..., object], *changes: Change, kill: str = "") -> ServerAnswer:
-        """Run a function of yours in a process of its own, once for each change, and return what became of it.
+        """Run a function of yours in a separate process, once for each change, and report how the process ended.
 
-        The function gets the shop, and a change if there are any. The process dies by SIGKILL at the moment `kill`,
-        which the function names by `shop.at(...)`; a new process goes on with the next change, or calls the function
-        again. Raises `InvalidInput` if the function never reaches the moment, and `JobFailed` with its error.
+        The function gets the shop, and a change if there are any. The process is killed by SIGKILL when the function
+        calls `shop.at(...)` with the moment `kill`. A new process then continues with the next change, or calls the
+        function again. Raises `InvalidInput` if the function never reaches the moment, and `JobFailed` with its error.
         """
         name = getattr(program, "__name__", "program")
         lives = self._lives(Task(self._place, _source(program), name, changes, kill))
         for life in lives:
             if life.error:
-                raise JobFailed(f"{name}: {life.error}. The process gets this function alone, without other cells.")
+                raise JobFailed(f"{name}: {life.error}. The process gets only this function: define all it uses in it.")
         if not kill:
             return ServerAnswer(f"{name}: ended")
         if lives[0].signal == 0:
@@ -110,7 +110,7 @@ class Shop:
         return [change for change, _ in read(self._place.topic)]
 
     def parcels(self) -> list[Change]:
-        """Return what the warehouse has done, in order."""
+        """Return the changes that the warehouse has carried out, in order."""
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
@@ -128,7 +128,7 @@ class Shop:
         return ShopOutcome(judge(due.values(), History([*rows, Reading("end")])))
 
     def open_slot(self) -> str:
-        """Create the slot `shop.slot` for the outbox, and return the name of a snapshot of the moment of its creation.
+        """Create the replication slot `shop.slot` for the outbox, and return the name of a snapshot of that moment.
 
         The commands are CREATE PUBLICATION and, over the replication protocol, CREATE_REPLICATION_SLOT.
         """
@@ -154,11 +154,11 @@ class Shop:
             return self._rows(query)
 
     def peek(self) -> list[Change]:
-        """Return what the slot has to deliver, and confirm nothing."""
+        """Return the changes that the slot has not confirmed yet, and confirm nothing."""
         return [change for change, _ in streamed(self.db, self._place, PEEK)]
 
     def get(self) -> list[Change]:
-        """Return what the slot has to deliver, and confirm all of it."""
+        """Return the changes that the slot has not confirmed yet, and confirm all of them."""
         return [change for change, _ in streamed(self.db, self._place, GET)]
 
     @property
@@ -174,7 +174,7 @@ class Shop:
         return [_as_change(row) for row in self.db.execute(query.encode())]
 
     def close(self) -> None:
-        """Remove the slot, which would else keep the server's log for ever, and the publication."""
+        """Remove the replication slot, which would otherwise keep the server's log for ever, and the publication."""
         if self._replication is not None:
             self._replication.close()
         with suppress(psycopg.Error):

@@ -1,4 +1,4 @@
-"""Run a learner's program against the shop in a process that dies at a named moment, and once more after its death.
+"""Run a learner's program against the shop in a process that is killed at a named moment, then in a new process.
 
     python -m labkit.teach.hands_on.shop_process
 
@@ -34,7 +34,7 @@ PEEK, GET = "pg_logical_slot_peek_binary_changes", "pg_logical_slot_get_binary_c
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where the shop is: the server's address, the schema, which also names slot and publication, and the topic."""
+    """The location of the shop: PostgreSQL's address, the schema (its slot has the same name), and the topic."""
 
     address: str
     schema: str
@@ -43,7 +43,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A learner's program, its place, and what happens to it."""
+    """A learner's program, the shop that it uses, and the moment at which it is killed."""
 
     place: Place
     source: str
@@ -56,7 +56,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Life(msgspec.Struct, frozen=True):
-    """The record of one process: which signal ended it, how many calls it began, and the moments that it reached."""
+    """The record of one process: the signal that ended it (0: none), the number of calls begun, the moments reached."""
 
     signal: int
     begun: int
@@ -136,29 +136,27 @@ class ShopInProcess:
         self._store.append(Observation(number, f"{name} {state}", 1, 0, 1))
 
     def receive(self) -> Iterator[Change]:
-        """Yield the messages from the warehouse's offset on; the offset of a message is committed when the loop asks
-        for the next one.
-        """
+        """Yield the messages from the warehouse's offset on; asking for the next one commits the offset."""
         group = Group(self._store.topic, "warehouse")
         for change, position in read(self._place.topic, group.offset() or 0):
             yield change
             group.commit(position + 1)
 
     def peek(self) -> list[tuple[Change, str]]:
-        """Return what the slot has to deliver, each change with its LSN, and confirm nothing."""
+        """Return the changes that the slot has not confirmed yet, each with its LSN, and confirm nothing."""
         return streamed(self.db, self._place, PEEK)
 
     def get(self) -> list[tuple[Change, str]]:
-        """Return what the slot has to deliver, each change with its LSN, and confirm all of it."""
+        """Return the changes that the slot has not confirmed yet, each with its LSN, and confirm all of them."""
         return streamed(self.db, self._place, GET)
 
     def confirm(self, lsn: str) -> None:
-        """Tell the slot that everything up to this LSN was handled. An LSN is that of a whole transaction."""
+        """Tell the slot that everything up to this LSN, the position of a commit in the log, was handled."""
         self.db.execute("SELECT pg_replication_slot_advance(%s, %s)", [self._place.schema, lsn])
 
 
 def main() -> None:
-    """Run the program until it ends; if it is killed as ordered, once more, with the changes that nobody has begun."""
+    """Run the program; if it was killed as ordered, run it once more with the changes that it had not begun."""
     channel = os.dup(1)
     os.dup2(2, 1)  # what a program prints must not come between the records
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
@@ -198,7 +196,7 @@ def _tell(writing: int, line: str) -> None:
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
-    """Return what the process told until its end, and whether it was killed because it, or its asker, took too long."""
+    """Return the lines that the process wrote into the pipe, and whether it was killed here, after `PATIENCE`."""
     told, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE
     with os.fdopen(reading, "rb", buffering=0) as pipe:
@@ -214,7 +212,7 @@ def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
 
 
 def _run(task: Task, changes: Sequence[Change], kill: str, tell: Callable[[str], None]) -> int:
-    """Be the process in which the program runs, and return its exit code."""
+    """Run the program in this forked process, and return its exit code."""
 
     def at(moment: str) -> None:
         tell(f"at {moment}")

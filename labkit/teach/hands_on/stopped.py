@@ -39,7 +39,7 @@ NAMES = {
 
 
 class Stopped(NamedTuple):
-    """The results for one store: the last words of both writers, and the judge's verdict on the rows."""
+    """The results for one store: the last output line of both writers, and the judge's verdict on the rows."""
 
     name: str
     first: str

@@ -19,7 +19,7 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read which rows a file has now; the returned function appends the others, whatever was written in between."""
+    """Read the rows of a file now; the returned function appends the missing ones without looking again."""
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         stored = {int(line) for line in there}
@@ -33,7 +33,7 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read which rows a table has now; the returned function inserts the others without looking again."""
+    """Read the rows of a table now; the returned function inserts the missing ones without looking again."""
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)

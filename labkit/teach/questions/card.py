@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def because(self) -> str:
-        """The explanation of the result; a note precedes it if the run came out differently than expected."""
+        """The explanation of the result, after a note if the measured result is not the expected one."""
         expected = self.question.right
         if self.outcome == expected:
             return self.question.because

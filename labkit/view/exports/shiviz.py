@@ -59,9 +59,7 @@ def _next(lane: str, *before: Clock) -> Clock:
 
 
 def write(diagram: Diagram, _title: str) -> str:
-    """Return a diagram as a log of ShiViz, after the two lines with which a file for it begins: the regular expression
-    and, left empty, the separator of several runs. Raises `InvalidInput` for a diagram without a step.
-    """
+    """Return a diagram as a log file for ShiViz, with its two header lines. Raises `InvalidInput` without a step."""
     if not diagram.steps:
         raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; export it after a step.")
     hosts = _hosts(diagram.lanes)

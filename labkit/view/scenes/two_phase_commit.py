@@ -126,7 +126,7 @@ _OF_COORDINATOR = ("hear", "resend", "lose_inward")
 
 
 def place(model: Any, action: Action) -> Place:
-    """Return the process that acts in an action, and the coordinator if it reaches that."""
+    """Return the process that acts in an action, and the coordinator if the action affects it directly."""
     name, which = action
     if isinstance(model, Textbook):
         touched = ("coordinator",) * name.startswith("learn")

@@ -44,8 +44,8 @@ RESTORED = "a restored checkpoint"
 def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
     """Yield every kill that is possible in these batches, according to a trial without a crash.
 
-    `torn` adds kills in the middle of a request. A batch that raised an error has no kill, because the sink is wrong
-    without any.
+    `torn` adds kills in the middle of a request. A batch that raised an error gets no kill, because the sink is wrong
+    even without one.
     """
     deliveries = tried.story.deliveries
     for batch in (each for each in batches if each < len(deliveries)):
@@ -156,7 +156,7 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Let one query after the other deliver a batch 0, and then each of them once more, as after a restart.
+    """Let several queries with similar names each deliver a batch 0, and then deliver it once more, as after a restart.
 
     The first one then delivers the batches of `LATER_BATCHES`, each of them twice. Writers have epochs that fall from
     query to query, so that a sink that takes two queries for one refuses the second.
@@ -382,7 +382,7 @@ def tried(
 
 
 def _more(axis: Axis, bench: Bench) -> Axis:
-    """Add the trials with another input to the result of an axis in `FEW`; return other axes unchanged."""
+    """Return the result of an axis in `FEW` with the trials of another input added; return other axes unchanged."""
     if axis.axis not in FEW:
         return axis
     runs, wrong = _all(axis.axis, bench)[1:]
@@ -419,7 +419,7 @@ def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Pl
 
 
 def _torn(bench: Bench, at: int) -> str:
-    """Return the guarantee after a kill in the middle of request `at`; unknown if nobody could read afterwards."""
+    """Return the guarantee after a kill in the middle of request `at`; `unknown` if the store was unreadable then."""
     try:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:

@@ -39,7 +39,7 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 
 
 def overtaken(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer after `place` requests of its first batch, and resume it after its successor wrote.
+    """Stop the first writer after `place` requests of its first batch, and resume it when its successor has written.
 
     The successor writes two batches. The first writer then delivers a batch 2 with its own rows, unless it was refused
     as fenced; the successor delivers another batch 2.

@@ -2,11 +2,10 @@
 
     python -I -S store.py MEGABYTES SECONDS
 
-The server's standard input is a Unix socket. For every connection that it receives there, with the kind and the
-folder of the store, it forks a process and answers with the process's number. It uses only the standard
-library, because one check forks it some hundred times. It ends, and its processes end, when the other side
-closes. A learner's statement may do anything to the database of its trial, and nothing to other files
-(`refuse`).
+The server's standard input is a Unix socket. For every connection that it receives there, with the kind and the folder
+of the store, it forks a process and answers with the process's number. It uses only the standard library, because one
+check forks it some hundred times. It ends, and its processes end, when the other side closes. A learner's SQL statement
+may change the database of its trial, but no other file (`refuse`).
 """
 
 import json

@@ -57,7 +57,7 @@ CHANGES = (
 
 @dataclass(frozen=True)
 class Steps:
-    """A learner's sink as a function for `Asker`: each call returns the sink's next request."""
+    """A learner's sink in the form that `Asker` calls: each call returns the sink's next request to its store."""
 
     answer: Answer
 
@@ -76,7 +76,7 @@ class Steps:
 
 
 class Broken(Exception):
-    """A trial cannot continue because of the sink; the message is a sentence without full stop."""
+    """A trial cannot continue because the sink or its request failed; the message is a sentence without full stop."""
 
 
 class StoreServer:
@@ -320,7 +320,7 @@ class Trial:
             each.kill()
 
     def look(self, moment: str = "") -> None:
-        """Read the store like a client that connects now, and record the rows; `moment` labels the reading.
+        """Read the store like a client that connects now, and record the rows; `moment` is the label of this reading.
 
         Raises `Broken` if reading fails for another reason than a lock.
         """
