@@ -16,7 +16,7 @@
 #
 # You will be able to
 #
-# - name the pieces of a streaming job, and what a crash takes;
+# - name the pieces of a streaming job, and say which of them a crash destroys;
 # - read from two small logs what a restarted job will do;
 # - tell from those logs which rows to check after an outage.
 #
@@ -36,8 +36,9 @@ from labkit import lab
 # Spark takes a few records at a time, a **micro-batch**, or **batch** for short. Here all three are in one batch. So a run
 # that nobody disturbs leaves three rows: *hello 1*, *world 1*, *hello 2*.
 #
-# The strip shows that batch from left to right, with the sink *append*, which adds each row to a file at once. What is green
-# is on disk and survives a crash. The rest is in memory and is lost. The cross is our kill: at *ready* all rows are written.
+# The strip shows that batch from left to right, with the sink *append*, which adds each row to a file at once.
+# Everything green is on disk and survives a crash; the rest is only in memory, so a crash destroys it. The cross marks
+# our kill: at *ready*, when all rows are written.
 
 # %% tags=["parameters"]
 sink = "append"  # or two_phase, see below; notebook 01 explains idempotent, batch_marker and wal
@@ -72,11 +73,11 @@ born = {log: (folder / log / "0").stat().st_mtime for log in ("offsets", "commit
 assert born["commits"] - born["offsets"] > 1  # the dead time lies between them
 
 # %% [markdown]
-# Three rows are from the first run, and the same three from the second: finance's morning. No row is missing and some came twice. That
-# is called **at-least-once**.
+# The first run wrote three rows, and the second run wrote the same three again. That is what finance saw in the
+# morning. No row is missing, but some came twice. That is called **at-least-once**.
 #
-# For a reader the newest row of a word is its value. The small line on the card shows what a reader saw of *hello*: 1, 2, then
-# 1 again, and 2. The lab calls that a **jump back**: somebody who had seen 2 saw an older value.
+# A reader takes the newest row of a word as the word's value. The small line on the card shows what a reader saw of
+# *hello*: 1, 2, then 1 again, and 2. The lab calls that a **jump back**: somebody who had seen 2 saw an older value.
 #
 # ## The pieces
 #
@@ -159,17 +160,19 @@ logs = {"offsets": shop / "checkpoint/offsets", "commits": shop / "checkpoint/co
 # {'offsets': ['0', '1', '2'], 'commits': ['0', '1', '2']}
 
 # %% [markdown]
-# In the checkpoint. Beside the counts, which are the job's **state**, it holds two logs with a file for each batch:
+# It looked in the checkpoint. The checkpoint holds the counts, which are the job's **state**, and also two logs with a
+# file for each batch:
 #
 # - `offsets/N`, an entry of the **offset log**, is written *before* batch N runs. It says up to which offset the batch
 #   reads.
-# - `commits/N`, an entry of the **commit log**, is written *after* the sink has reported batch N as done. It says that
-#   Spark will not run batch N again. It makes no row visible.
+# - `commits/N`, an entry of the **commit log**, is written *after* the sink has reported batch N as done. It tells
+#   Spark not to run batch N again; it does not make any row visible.
 #
-# A restart takes the newest batch in `offsets`. If it is in `commits`, Spark goes on with the next batch. If it is not, Spark
-# runs it again, with the same offsets and from the state before it. In our crash `offsets/0` was there and `commits/0` was
-# not. So Spark did nothing wrong: the *sink* did not notice that the batch came a second time. Unfold the card above for the
-# proof, and look at what the second driver read, the last line of `offsets/0`:
+# A restart takes the newest batch in `offsets`. If it is in `commits`, Spark goes on with the next batch. If it is not,
+# Spark runs it again, with the same offsets and from the state before it. In our crash `offsets/0` was there and
+# `commits/0` was not. So Spark did nothing wrong: the *sink* did not notice that the batch came a second time. Unfold
+# the card above to see the proof. The second driver read what to do from `offsets/0`; this is the last line of that
+# file:
 
 # %% tags=["nbval-check-output"]
 outcome.checkpoint_file("offsets/0").splitlines()[-1]
@@ -277,9 +280,10 @@ def my_sink(db, query, batch, rows):
 lab.my_sink(my_sink, after="00")
 
 # %% [markdown]
-# That took a few dozen real kills: one before each statement, and more. It is *append* once more, and nearly everything is
-# wrong. Do not mend it yet. After [02](02_delivery.ipynb), [06](06_sinks.ipynb), [11](11_side_effects.ipynb) and
-# [12](12_engines.ipynb) you edit the same file, and in [14](14_capstone.ipynb) real Spark is killed with it.
+# For that card the lab has really killed your sink a few dozen times: before each statement, and at some other moments.
+# Your sink is *append* once more, so it fails nearly every check. Do not mend it yet. After [02](02_delivery.ipynb),
+# [06](06_sinks.ipynb), [11](11_side_effects.ipynb) and [12](12_engines.ipynb) you edit the same file, and in
+# [14](14_capstone.ipynb) real Spark is killed with it.
 #
 # `lab.panel()` in a new cell kills the lab's sinks at other moments. `lab.word("offset")` explains a word,
 # and `lab.word()` lists all, with the twelve names that are the lab's own.
