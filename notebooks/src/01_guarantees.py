@@ -11,8 +11,8 @@
 # > once*. Our slide says yes: Flink is. Please confirm by Friday." Prices arrive from the stock exchange over a plain
 # > network connection, and a job writes them into a table.
 #
-# The answer needs three links: the source, the **engine** (the program that runs the job: Spark, Flink), and the sink.
-# We change one link at a time.
+# The answer depends on three links: the source, the **engine** (the program that runs the job: Spark, Flink), and the
+# sink. We change one link at a time.
 #
 # {head}
 #
@@ -41,9 +41,10 @@ my_sink = "wal"  # append, idempotent, batch_marker, wal or two_phase
 # | *at-least-once* | no record is missing; some may count twice |
 # | *exactly-once* | as if nothing had failed |
 #
-# "As if nothing had failed" cannot mean "the same output as the run without the failure". Two runs without any failure may
-# differ, too: records may arrive in another order. So the promise means: what a reader finds in the end could
-# have come from *some* run without a failure. What readers see on the way, such as a jump back, is asked separately.
+# "As if nothing had failed" cannot mean "the same output as the run without the failure". Two runs without any failure
+# may differ, too: records may arrive in another order. So the promise means: what a reader finds in the end could have
+# come from *some* run without a failure. Whether readers see something wrong on the way, such as a jump back, is a
+# separate question.
 #
 # Ask also *where* the promise holds. **State consistency** is about the engine's own memory: its counts and offsets are
 # right after a crash. An **end-to-end** guarantee is about what an outside reader finds behind the sink. In notebook 00
@@ -70,22 +71,23 @@ lab.explore("pipeline", strategy="append")
 #   BROKEN no_regression, 17 steps: not exactly-once, because 3 of 3 records came out twice or more, first offset 0 ('hello' = 1): written by attempt 1 of batch 0 and by attempt 2 of batch 0; at-least-once still holds; meanwhile a reader saw 'hello' jump back from 2 to 1.
 
 # %% [markdown]
-# At-least-once: some schedule doubles a row, and no schedule loses one. In the first of them *world* is written by the driver
-# that dies and by its successor; *attempt 2* is what the job does after its second start. A **state of a search** is one
-# situation in which all processes together can be, such as "one row is out and the driver is dead". Schedules that meet in a
-# state go on alike, so states are counted.
+# At-least-once: some schedule doubles a row, and no schedule loses one. In the first run on the card, the driver that
+# dies and its successor both write *world*; *attempt 2* is the job's work after its second start. A **state of a
+# search** is one situation in which all processes together can be, such as "one row is out and the driver is dead". Two
+# schedules that reach the same state can only go on in the same ways, so the search counts states.
 #
-# A **claim** is a sentence that must hold, and the card has a shortest run for each that breaks: no row is there twice
-# (`no_duplicate`); while the job is dead, nobody reads a part of a batch (`no_fractured_read`); no value jumps back (`no_regression`).
+# A **claim** is a sentence that must hold, and for each claim that breaks the card has a shortest run. Three break
+# here: no row is there twice (`no_duplicate`); while the job is dead, nobody reads a part of a batch
+# (`no_fractured_read`); no value jumps back (`no_regression`).
 #
 # We have searched every run of a *small* job. For larger jobs that is strong evidence, not a proof.
 #
 # ## A weak source
 #
 # So far the source read a log, which can be read again from any offset. A **socket** is a plain network connection. It
-# gives each record once, and then forgets it. So does
-# [Redis Pub/Sub](https://redis.io/docs/latest/develop/pubsub/), and so does RabbitMQ where a consumer
-# [need not confirm](https://www.rabbitmq.com/docs/confirms) what it gets.
+# gives each record once, and then forgets it. [Redis Pub/Sub](https://redis.io/docs/latest/develop/pubsub/) does the
+# same, and so does RabbitMQ if its consumers [do not have to confirm](https://www.rabbitmq.com/docs/confirms) what they
+# get.
 #
 # The sink is *two_phase* of notebook 00. It first writes hidden rows: the pre-commit. The *decision* is a durable note that
 # the batch counts. The commit shows the rows; here it waits for the decision. Recovery deletes the hidden rows of an
@@ -116,11 +118,11 @@ assert not any(chains[each].guarantee == "exactly-once" for each in chains if ea
 #
 # ## A weak engine
 #
-# Back to a log. The sink's commit and the engine's note can come in two orders:
+# Now the source is a log again. The sink's commit and the engine's note can come in two orders:
 #
 # - **commit-then-log**: the sink commits, then the engine writes its commit log (`commits/0`). That is Spark's order.
-# - **log-then-commit**: the engine notes the decision, then the sink commits. That is Flink's order. On Spark the lab's
-#   *two_phase* can have it, too: it says "done" early and waits for `commits/0`.
+# - **log-then-commit**: the engine notes the decision, then the sink commits. That is Flink's order. The lab's
+#   *two_phase* can follow this order on Spark, too: it says "done" early, and commits when it finds `commits/0`.
 #
 # We kill the job between the two steps, with the sink *two_phase*.
 
@@ -166,7 +168,7 @@ lab.compare(
 # careless  at-least-once  5,810   no_orphan, conserved, exact, counted_once, no_duplicate
 
 # %% [markdown]
-# The careless engine's own count is wrong (`counted_once`), and even the best sink faithfully writes a wrong count.
+# The careless engine's own count is wrong (`counted_once`), so even the best sink can only write a wrong count.
 #
 # ## A sink that repairs
 #
@@ -208,10 +210,11 @@ lab.answer("01-raise", [sink for sink in sinks if without[sink].guarantee == "ex
 assert "no_regression" in without["idempotent"].violated
 
 # %% [markdown]
-# Only *idempotent* is still exactly-once. A sink can **raise** the level of what stands before it: the engine repeats, and
-# writing the same value to the same key again changes nothing. This has a price. While the log is read again, a reader
-# sees old values: a value jumps back. And it has conditions: the repeated run must produce the same keys and values, in
-# order, from one writer. `n = n + 1` is not idempotent. (`no_orphan` here: no transaction is left unfinished.)
+# Only *idempotent* is still exactly-once. A sink can **raise** the guarantee of the links before it: the engine repeats
+# records, but to write the same value to the same key again changes nothing. This has a price. While the log is read
+# again, a reader sees old values: a value jumps back. And it has conditions: the repeated run must produce the same
+# keys and values, in order, from one writer. `n = n + 1` is not idempotent. (`no_orphan` here: no transaction is left
+# unfinished.)
 #
 # *batch_marker* fails here only because the checkpoint is gone. With its checkpoint it is exactly-once in both orders,
 # on two conditions. A number must always stand for the same records. And the marker must name the query, too, because
