@@ -11,7 +11,7 @@
 # > button again, and in our other shop they never do. Who is right? The terminal's maker says that its network is
 # > reliable."
 #
-# Was the payment made when no answer came? The same question stands between any two processes of a streaming job:
+# Was the payment made when no answer came? The same question arises between any two processes of a streaming job:
 # source and engine, task and task, engine and sink.
 #
 # {head}
@@ -22,8 +22,8 @@
 # - say what a receiver must keep, where, and for how long;
 # - tell three designs of engines apart by what they keep.
 #
-# Everything here is **simulated**: processes in a chain, numbered from 0, and the network between them. Process 0 is the
-# source. What the last process puts out is what everybody sees.
+# Everything here is **simulated**: processes in a chain, numbered from 0, and the network between them. Process 0 is
+# the source. The outside sees only what the last process puts out.
 
 # %%
 from labkit import lab
@@ -47,9 +47,9 @@ lab.explore("delivery", retry=False, dedup="none", duplicates=0, processes=2, re
 #   BROKEN no_loss, 2 steps: record 0 has not come out, and nobody has anything left to do.
 
 # %% [markdown]
-# If neither sender nor network repeats, a record can get lost and never counts twice: at-most-once. So the receiver answers with an
-# **acknowledgement**, and the sender repeats until it hears one. Now one message may be lost and one may be doubled,
-# and one process may die.
+# If neither the sender nor the network repeats a record, it can get lost, but it never counts twice: at-most-once. So
+# the receiver answers with an **acknowledgement**, and the sender repeats until it hears one. Now one message may be
+# lost and one may be doubled, and one process may die.
 
 # %%
 lab.ask("02-again")
@@ -82,15 +82,16 @@ assert not right.hops[0].back
 assert (bool(left.out), bool(right.out)) == (False, True)
 
 # %% [markdown]
-# Process 0 is in the same state on both sides, and has nothing to read. On the right the record has come out; on the left
-# it has not. So until an answer comes, **a sender cannot know whether it has succeeded**. The cure must be on the other side: the
-# receiver has to *recognise* what comes again.
+# Process 0 is in the same state on both sides, and no message has reached it. On the right the record has come out; on
+# the left it has not. So until an answer comes, **a sender cannot know whether it has succeeded**. The cure must be on
+# the other side: the receiver has to *recognise* what comes again.
 #
 # ## Recognise it
 #
-# Every record gets an id, and the receiver keeps a list of the ids that it has seen. Dropping what is on the list is called
-# **deduplication**. Where should the list be? In the *connection* to the sender, as TCP does; a connection dies with either
-# of its ends. In *memory* of the receiver. Or in its *store*, written in one step with what came of the record.
+# Every record gets an id, and the receiver keeps a list of the ids that it has seen. Dropping what is on the list is
+# called **deduplication**. Where should the list be? In the *connection* to the sender, as in TCP? A connection dies
+# with either of its ends. In the *memory* of the receiver? Or in its *store*, where the id is written in the same step
+# as the result of the record?
 
 # %%
 lab.ask("02-table")
@@ -128,8 +129,9 @@ assert durable.broken == "nothing"
 # > **You will read:** "TCP takes care of duplicates". TCP does, *within one connection*. After a crash a
 # > new connection knows nothing of the old one, as the first line above says.
 #
-# Between its own tasks Flink relies on TCP all the same and keeps no list of ids. That is right *there*, for another reason. When a connection breaks, the job fails, and all connected tasks go back to the last
-# checkpoint together. The receivers forget what they made of the records since then, and get those records again.
+# Flink nevertheless relies on TCP between its own tasks and keeps no list of ids. The reason is another one: when a
+# connection breaks, the job fails, and all connected tasks go back to the last checkpoint together. The receivers
+# forget what they made of the records since then, and get those records again.
 #
 # ## One step or two?
 #
@@ -189,14 +191,14 @@ lab.compare(**{rule: lab.explore("delivery", broken=rule, processes=2, records=2
 #    Apache Storm works like this: a record counts as processed when all records that were made from it are processed. If that takes
 #    longer than `topology.message.timeout.secs` (default 30), the source sends it again.
 # 2. **Strong productions** (Google's MillWheel). The id of the incoming record, the process's state and its productions
-#    are written in one durable step. Then the sender is told. After a crash the process sends the written productions
-#    again, with the same ids.
-# 3. **Weak productions** (MillWheel, too). As in design 1, the production is sent on without being written, and the
-#    process waits. Here it notes the id in its store when everything after it is done. That is late, and does no harm
-#    where the next process recognises a repeat; the last one puts out and notes in one step.
+#    are written in one durable step. Only then does the process acknowledge the record. After a crash the process sends
+#    the written productions again, with the same ids.
+# 3. **Weak productions** (MillWheel, too). As in design 1, the process sends its production on without writing it down,
+#    and waits. But it notes the id in its store when everything after it is done, which is later than the rule says.
+#    The last process puts the result out and notes the id in one step.
 #
-# With weak productions a crashed process makes its production again. Its id may be derived from the record, and so is the
-# same again. Or the id is fresh, as from a counter.
+# With weak productions a process that has crashed makes its production again. An id that it derives from the record is
+# the same as before. An id from a counter is fresh.
 
 # %%
 lab.ask("02-designs")
@@ -231,9 +233,11 @@ seen = [lab.replay(f"delivery.{name}").verdict.guarantee for name in runs]
 assert seen == [search.guarantee for search in designs.values()]
 
 # %% [markdown]
-# *Waiting for all* loses nothing. The record may count twice, because it is sent again and nobody has kept its id: Storm's
-# basic promise is at-least-once. A weak production is safe on one condition: when it is made again, it is the *same* production with the same id. And if a strong process left its
-# productions out of the durable step, a crash would lose them: the sender was told already, as with *ack_early*.
+# *Waiting for all* loses nothing. The record may count twice, because it is sent again and nobody has kept its id:
+# Storm's basic promise is at-least-once. A weak production is safe on one condition: when it is made again, it is the
+# *same* production with the same id. Then the next process recognises the repeat, and a late note does no harm. And if
+# a strong process left its productions out of the durable step, a crash would lose them: the sender was told already,
+# as with *ack_early*.
 #
 # What does waiting cost? Four processes; 3, 2 and 1 die, one after the other, before the record has come out. How often do
 # the processes 1, 2 and 3 work on the record?
@@ -258,10 +262,11 @@ weak, strong = lab.replay("delivery.cascade"), lab.replay("delivery.cascade_is_s
 #
 # ## Who may send?
 #
-# A **zombie** is a process that was taken for dead and replaced, and wakes up. It goes on writing next to its successor. An
-# id stops it only if both use the *same* id. The next two runs are of the job of notebook 00. Two drivers write the same batch of
-# three rows, each in transactions of its own. A transaction's name is its id here. It holds the driver's number, so the zombie's
-# ids are fresh. One store refuses nobody. The other has **fencing**: the store knows who was replaced and refuses the old one.
+# A **zombie** is a process that was taken for dead and replaced, and wakes up. It goes on writing next to its
+# successor. An id stops it only if both use the *same* id. The next two runs use the job of notebook 00. Two drivers
+# write the same batch of three rows, each in transactions of its own. A transaction's name is its id here. It holds the
+# driver's number, so the zombie's ids are fresh. One store refuses nobody. The other has **fencing**: the store knows
+# who was replaced and refuses the old one.
 
 # %% tags=["nbval-check-output"]
 lab.compare(open_store=lab.replay("pipeline.zombie_begins"), fencing=lab.replay("pipeline.zombie_begins_fenced"))
@@ -407,7 +412,7 @@ lab.check("02-tcp")
 # | acknowledgement | Storm: `ack`, when the whole *tuple tree* is processed | Flink, between tasks: that of TCP | producer `acks` |
 # | repeat | Storm: the spout replays. MillWheel, Dataflow: *upstream backup* | Flink: the connected tasks go back together. Spark: the failed task runs again | producer retries |
 # | list of ids | Dataflow, by default: a catalog in each receiver; MillWheel: a Bloom filter and a store | - | the last five batches of each producer id; a restarted producer without transactional id gets a new one |
-# | fencing | MillWheel: sequencer token | of their own notes ([12](12_engines.ipynb)); of rows, only the store | producer epoch; refusal `PRODUCER_FENCED` |
+# | fencing | MillWheel: sequencer token | engines fence their own notes ([12](12_engines.ipynb)); rows can be fenced only by the store | producer epoch; refusal `PRODUCER_FENCED` |
 #
 # ## On Monday
 #
@@ -419,10 +424,10 @@ lab.check("02-tcp")
 #
 # ## Closing the ticket
 #
-# > **Ticket 3, closed.** Neither shop. A terminal without an answer cannot tell a lost payment from a lost answer: who
-# > never presses again loses some sales, and who does may charge a customer twice. Pressing again is right if both
-# > requests carry the same id, and the bank keeps that id with the payment. Our terminal drew a fresh id for each
-# > press. It now draws one for each sale.
+# > **Ticket 3, closed.** Neither shop. A terminal without an answer cannot tell a lost payment from a lost answer: a
+# > shop that never presses again loses some sales, and a shop that does may charge a customer twice. Pressing again is
+# > right if both requests carry the same id, and the bank keeps that id with the payment. Our terminal drew a fresh id
+# > for each press. It now draws one for each sale.
 #
 # ---
 # Sources: Akidau et al.,
