@@ -35,8 +35,8 @@ transfers = 2  # for "Try it yourself" further down: how many transfers there ma
 # %% [markdown]
 # ## Everybody copies when it likes
 #
-# A **snapshot** is a copy of the whole bank: one copy of each account, made by the process that owns it. A **channel** is
-# the way from one process to another. What is under way lies in a channel, and in no account.
+# A **snapshot** is a copy of the whole bank: one copy of each account, made by the process that owns it. A **channel**
+# is the way from one process to another. Money that is under way is in a channel, and in no account.
 #
 # Two processes have 200 each. Process 1 sends 100 to process 2. While the money is under way, both copy their accounts.
 # Then the 100 arrive.
@@ -83,8 +83,8 @@ assert "there is 300 of 400" in lab.replay("snapshot.power_failure").violated["m
 #
 # ## Is a snapshot with the right sum right?
 #
-# Now two transfers. Process 2 pays. Then process 1 copies, and pays. Its 100 reach process 2, which now copies. Last, the 100
-# of process 2 arrive.
+# Now there are two transfers. Process 2 pays. While its 100 are under way, process 1 copies its account and then pays.
+# The 100 of process 1 reach process 2, which now copies. Finally the 100 of process 2 arrive.
 
 # %%
 walk = lab.replay("snapshot.two_transfers")
@@ -95,10 +95,10 @@ assert walk.facts["snapshot_accounts"] == [200, 200]
 assert set(walk.violated) == {"reachable"}
 
 # %% [markdown]
-# The copies hold 200 + 200 = 400: the right sum. The claim `reachable` is broken all the same: no run leads to this state.
-# The transfer of process 1 (12.1 on the card) is received in the copy of process 2 and not sent in that
-# of process 1. The transfer of process 2 is sent and nowhere received. A wrong sum proves a copy bad; a right
-# sum proves nothing.
+# The copies hold 200 + 200 = 400: the right sum. The claim `reachable` is broken all the same: no run leads to this
+# state. According to the copies, process 2 has received the transfer of process 1 (12.1 on the card), but process 1 has
+# not sent it yet. Process 2 has sent its own transfer, and nobody has received it. A wrong sum proves a copy bad; a
+# right sum proves nothing.
 #
 # The accounts must form a **consistent cut**: whatever is received in it was sent in it. And whatever was sent and not
 # received must be saved with its channel. So a snapshot has two parts: the accounts, and what is in the channels.
@@ -122,9 +122,9 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 
 # %% [markdown]
 # The search shows that no schedule breaks a claim. So stopping is correct in a bank of this size. What does it cost?
-# One such run has eleven steps: a transfer, three pauses, the arrival of the money, three copies, three resumes. After the
-# third pause, the arrival and each copy everybody stands still: five of the eleven. All wait for the slowest, and in a
-# stream the records pile up meanwhile.
+# One such run has eleven steps: a transfer, three pauses, the arrival of the money, three copies, three resumes.
+# Everybody stands still after the third pause, after the arrival, and after each of the three copies: after five of the
+# eleven steps. All wait for the slowest, and in a stream the records pile up meanwhile.
 #
 # ## Second way: markers
 #
@@ -136,9 +136,9 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 # 3. From its copy on, a process also saves the money that comes in by a channel, until that channel's marker
 #    comes. What it saves is the content of that channel.
 #
-# When a process has a marker from every channel, its part is whole, and it stores its part where no crash can take it. When all
-# parts are stored, the snapshot is complete. Until then the last complete one counts. The rules leave open who collects the
-# parts. In Flink the JobManager does, and the parts belong in a folder that all can reach.
+# When a process has a marker from every channel, its part is complete, and it stores the part where no crash can
+# destroy it. When all parts are stored, the snapshot is complete. Until then the last complete one counts. The rules
+# leave open who collects the parts. In Flink the JobManager does, and the parts belong in a folder that all can reach.
 #
 # Three processes, 600 in all. Process 2 sends 100 to process 1. Before the money arrives, process 1 begins a snapshot. Then
 # the 100 arrive, and later the marker of process 2.
@@ -265,8 +265,8 @@ assert not walk.violated
 #
 # > **You will read:**
 # >
-# > "*A snapshot shows the whole system at one moment.*" The run above has no such moment. A consistent cut promises a state
-# > that *could* have been. That is enough: everybody goes back, so nobody remembers anything that speaks against it.
+# > "*A snapshot shows the whole system at one moment.*" The run above has no such moment. A consistent cut promises a
+# > state that *could* have been. That is enough: everybody goes back, so nobody remembers anything that contradicts it.
 #
 # ## Going back
 #
@@ -300,8 +300,9 @@ assert sum(process.account.balance for process in together.state.processes) == 4
 assert not together.violated
 
 # %% [markdown]
-# Flink goes back in this way. When a connection breaks, all connected tasks return to the same checkpoint. So no task need
-# keep a list of ids, as in [notebook 02](02_delivery.ipynb): none remembers more than the others.
+# Flink goes back in this way. When a connection breaks, all connected tasks return to the same checkpoint. That is why
+# no task has to keep the list of ids of [notebook 02](02_delivery.ipynb): after going back, no task remembers more than
+# the others.
 #
 # ## Try it yourself: a state that never was
 #
@@ -375,8 +376,8 @@ lab.check("03-moment")
 # - Markers stop nobody. They need channels that lose nothing and keep the order.
 # - A snapshot need not have been a moment. Everybody must go back to it together.
 #
-# A streaming job can read its input again, so its copies also hold how far the sources have read. They fit if
-# they belong to the same point of the *input*, not of the clock: the next notebook.
+# A streaming job can read its input again, so its copies also hold how far the sources have read. These copies fit
+# together if they belong to the same point of the *input*, and not to the same time. The next notebook shows how.
 #
 # ## What this is called in Flink, Spark and Kafka
 #
