@@ -56,9 +56,10 @@ assert "atomic" in naive.violated
 # 2. Each participant writes its part and its yes into its log, and only then votes yes. Or it aborts, and votes no. A yes is a
 #    promise: from now on the participant can commit *and* can abort, whichever is decided, even after a crash. It is
 #    **in doubt** until it knows.
-# 3. With a yes of everybody the coordinator writes *commit* into its log. With one no, or after a long silence, it aborts.
-# 4. *Phase two.* It tells everybody. Each participant carries the decision out and lets its locks go. It acknowledges a
-#    commit, and the coordinator repeats a commit until it is acknowledged.
+# 3. If everybody has voted yes, the coordinator writes *commit* into its log. If one votes no, or says nothing for a
+#    long time, it aborts.
+# 4. *Phase two.* The coordinator tells everybody. Each participant carries the decision out and releases its locks.
+#    Only a commit is acknowledged, and the coordinator repeats it to each participant until it is.
 #
 # A participant that has not voted yet has promised nothing. After a long silence it may abort alone and vote no. That is safe:
 # without its yes nobody can decide to commit. In the run below nothing fails. Solid boxes are on disk.
@@ -185,16 +186,18 @@ assert "atomic" not in alone.violated
 assert "nobody_blocked" in alone.violated
 
 # %% [markdown]
-# The card shows participant 0 with its locks held for ever, and participant 1 is no better off. Nothing is torn, and every
-# other transfer from these accounts waits. A participant in doubt is **blocked**: the coordinator may have told somebody
-# else to commit, and another one may have voted no. Here is one that runs out of patience and aborts alone (`heuristic`):
+# The card shows participant 0 with its locks held for ever, and participant 1 is no better off. Nothing is torn, but
+# every other transfer from these accounts has to wait. A participant in doubt is **blocked**: the coordinator may have
+# told somebody else to commit, and another one may have voted no. Here is one that runs out of patience and aborts
+# alone (`heuristic`):
 
 # %%
 lab.show("two_phase_commit.aborts_alone")
 
 # %% [markdown]
-# The commit was decided, so half of the transfer happened. Such an abort by a timeout is called a *heuristic* decision. A
-# participant may give up until its yes, the coordinator until its record; after that, neither may.
+# The commit was decided, so half of the transfer happened. Such an abort by a timeout is called a *heuristic* decision.
+# A participant may give up as long as it has not voted yes, and the coordinator as long as it has not written its
+# record. After that, neither may.
 #
 # > **You will read:**
 # >
