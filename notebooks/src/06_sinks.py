@@ -42,8 +42,9 @@ lab.strip(killed=failpoint)
 # %% [markdown]
 # ## First: write at once
 #
-# *append* is the sink of [notebook 00](00_start.ipynb), where this kill left six rows. The sink *idempotent* writes *hello = 2* under the key *hello*. Such a write is an **upsert**: it inserts the row of a key, or
-# updates the row if the key is there. So nothing can be there twice. The kill is the same one.
+# *append* is the sink of [notebook 00](00_start.ipynb), where this kill left six rows. The sink *idempotent* writes
+# *hello = 2* under the key *hello*. Such a write is an **upsert**: it inserts the row of a key, or updates the row if
+# the key is there. The kill is the same.
 
 # %%
 lab.ask("06-hello")
@@ -87,8 +88,8 @@ assert append.verdict.duplicate == (0, 1, 2)
 assert not append.verdict.lost
 
 # %% [markdown]
-# With *idempotent* the table is right in the end, so the guarantee is exactly-once; the value jumps back all the same. How far?
-# We try every order of steps, with one record a batch and with three.
+# With *idempotent* the table is right in the end, so the guarantee is exactly-once; the value jumps back all the same.
+# Does it always? We try every order of steps, with one record a batch and with three.
 
 # %% tags=["nbval-check-output"]
 one = lab.explore("pipeline", strategy="idempotent", store="sqlite", records_per_batch=1)
@@ -107,8 +108,9 @@ assert "no_regression" not in one.violated
 assert "no_regression" in three.violated
 
 # %% [markdown]
-# With one record a batch nothing jumps back. Spark repeats one batch at most, so it takes two updates of a
-# key in one batch. (Asynchronous progress tracking and the real-time mode are exceptions.) Flink repeats everything since its last checkpoint.
+# With one record a batch nothing jumps back. Spark repeats at most one batch, so a value can jump back only if one
+# batch updates its key twice. (Asynchronous progress tracking and the real-time mode are exceptions.) Flink repeats
+# everything since its last checkpoint.
 #
 # An upsert is idempotent under conditions. The value must be the same when the batch runs again. Here a batch of one
 # record runs twice, in plain SQL:
@@ -127,8 +129,9 @@ store.execute("SELECT added, replaced FROM counts").fetchone()
 # (2, 1)
 
 # %% [markdown]
-# Adding twice counts twice. A random key would make a new row each time. And there must be one writer. Now the input is *hello* three times, two in a batch. The first driver writes 1 and falls silent. A second
-# driver takes over and writes 1, 2 and 3. Then the first wakes up and writes its 2: it is a zombie.
+# Adding twice counts twice. A random key would make a new row each time. The last condition is a single writer. Now the
+# input is *hello* three times, two in a batch. The first driver writes 1 and falls silent. A second driver takes over
+# and writes 1, 2 and 3. Then the first wakes up and writes its 2: it is a zombie.
 
 # %% tags=["nbval-check-output"]
 zombie = lab.replay("pipeline.zombie_upserts")
@@ -144,10 +147,10 @@ print("in the end:", zombie.verdict.final["hello"], "- lost offsets:", list(zomb
 #
 # ## Second: keep the rows, and copy them later
 #
-# The sink *wal* keeps a write-ahead log: the rows of a batch go into a file that no reader looks at. When Spark has noted the
-# batch (`commits/0`), the sink copies the log into the table. That copy is the **flush**. Finally the sink notes that the
-# batch is flushed: the **second confirmation**. A restarted driver flushes every log that is noted and not confirmed.
-# In this order the moments are *votes*, *noted*, *half*, *flushed*, *committed*.
+# The sink *wal* keeps a write-ahead log: the rows of a batch go into a file that no reader looks at. When Spark has
+# noted the batch (`commits/0`), the sink copies the log into the table. That copy is the **flush**. Finally the sink
+# notes that the batch is flushed: the **second confirmation**. A restarted driver flushes every log whose batch is
+# noted but not confirmed. In this order the moments after *ready* are *votes*, *noted*, *half*, *flushed*, *committed*.
 
 # %%
 lab.ask("06-log")
@@ -190,7 +193,7 @@ assert not any(run.verdict.lost for run in logged.values())
 lab.code("wal")
 
 # %% [markdown]
-# Could recovery delete a log that was flushed in part? Again in the middle of the flush:
+# What if recovery deleted a log that was flushed in part? Another kill in the middle of the flush:
 
 # %% tags=["nbval-check-output"]
 lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=lab.replay("pipeline.deleted_log"))
@@ -209,8 +212,8 @@ lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=
 #
 # ## Third: one transaction for the rows and the note
 #
-# The log doubles rows because the rows and the confirmation are two writes. A database takes both in one transaction. In Spark's
-# `foreachBatch(rows, batch)` that is:
+# The log doubles rows because the rows and the confirmation are two writes. A database can take both in one
+# transaction. In Spark's `foreachBatch(rows, batch)`:
 #
 # ```sql
 # BEGIN;
@@ -220,7 +223,8 @@ lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=
 # COMMIT;
 # ```
 #
-# The last row is the **batch marker**: a row that says which batch is in the table. We search every order of steps with two crashes.
+# The row of the last INSERT is the **batch marker**: it says which batch is in the table. We search every order of
+# steps with two crashes.
 
 # %% tags=["nbval-check-output"]
 lab.explore("pipeline", strategy="batch_marker", crashes=2)
@@ -230,10 +234,11 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 #   87 states, all there are
 
 # %% [markdown]
-# Nothing breaks: exactly-once, without two-phase commit and without a jump back. There are two conditions. A number must always
-# stand for the same records. (Their values may differ, as only one execution shows; but see [11](11_side_effects.ipynb)
-# for state.) And the marker must name the query, with a new name for a new checkpoint
-# folder, where the numbers begin at 0 again. In [01](01_guarantees.ipynb) a marker without the name lost two rows.
+# Nothing breaks: exactly-once, without two-phase commit and without a jump back. There are two conditions. A number
+# must always stand for the same records. (Their values may differ from run to run, because readers see one run only;
+# for jobs with state see [11](11_side_effects.ipynb).) And the marker must name the query, with a new name for a new
+# checkpoint folder, where the numbers begin at 0 again. In [01](01_guarantees.ipynb) a marker without the name lost two
+# rows.
 #
 # > **Found in the wild.** In September 2026 somebody reported that Apache Paimon's sink for Spark commits "a replayed micro-batch twice"
 # > ([apache/paimon#9666](https://github.com/apache/paimon/issues/9666)). The sink "received the batch id but used it only to pace
@@ -249,8 +254,8 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 # - log-then-commit (`order="decision"`), Flink's order: `offsets/0`, rows, pre-commit, votes, `commits/0`, the sink
 #   commits. The note is the decision.
 #
-# We take Spark's order, and kill the job at *half*: the transaction with *world* is committed, the other is not, and `commits/0` is not
-# there. What is committed cannot be taken back.
+# We take Spark's order, and kill the job at *half*: the transaction with *world* is committed, the other is not, and
+# `commits/0` is not there.
 
 # %%
 lab.ask("06-order")
@@ -274,7 +279,8 @@ lab.answer("06-order", spark_order.verdict.rows)
 # One row was committed, and nothing on disk said that batch 0 is finished. So the batch ran again and committed all three.
 
 # %% [markdown]
-# So for this sink the order decides. Of all moments, these come out differently in the two orders, written *order: moment*:
+# So for this sink the order decides. Only two moments come out differently in the two orders. Each line says *order:
+# moment*:
 
 # %% tags=["nbval-check-output"]
 found = {}
@@ -300,8 +306,8 @@ undecided = lab.simulate("coordinator.after_handles", sink="two_phase")
 assert "abort(1)" in [str(action) for action in undecided.trace.actions]
 
 # %% [markdown]
-# Spark's order has two bad moments for this sink, Flink's none. There the restarted driver finds the decision
-# and the handles of the transactions, and finishes the commits (`lab.show("pipeline.decide_then_commit")`). Votes are not the
+# Spark's order has two bad moments for this sink. Flink's has none: the restarted driver finds the decision and the
+# handles of the transactions, and finishes the commits (`lab.show("pipeline.decide_then_commit")`). Votes are not the
 # decision: where the job dies between *votes* and *noted*, recovery aborts, and the batch runs again.
 #
 # One thing remains in Flink's order. Two commits are two steps, and the job can die between them, at *half*:
@@ -316,14 +322,15 @@ print(half.seen)
 # world=1 | crash 1 | hello=1 hello=2
 
 # %% [markdown]
-# One row of three is there while the job is down. This is a **fractured read**: a reader sees a part of a batch. (Between two commits of a living job there is
-# one, too; the lab counts those while it is down.) Recovery completes the batch. In a folder it is the same: each rename shows one file.
+# One row of three is there while the job is down. This is a **fractured read**: a reader sees a part of a batch. (A
+# running job shows one, too, between two commits; the lab counts only those of a dead job.) Recovery completes the
+# batch. In a folder it is the same: each rename shows one file.
 #
 # ## Which one, and what does it cost?
 #
-# Hiding rows has a price: readers wait. *append* and *idempotent* hold nothing back. The other three show a row when its batch is complete. With a batch
-# (in Flink, a checkpoint) every ten seconds a row waits for the next one ([13](13_price.ipynb) measures how long).
-# The checkpoint's own time and the commit come on top.
+# Hiding rows has a price: readers wait. *append* and *idempotent* hold nothing back. The other three show a row when
+# its batch is complete. If a batch (in Flink, a checkpoint) ends every ten seconds, a row waits for that end, the
+# checkpoint itself and the commit ([13](13_price.ipynb) measures how long).
 #
 # | sink | a batch that comes again | guarantee | on the way | what it demands, and costs |
 # |---|---|---|---|---|
@@ -333,8 +340,9 @@ print(half.seen)
 # | batch_marker | is skipped | exactly-once | each batch at once | one transaction for rows and marker, and waiting |
 # | two_phase, log-then-commit | does not come again once decided | exactly-once | fractured reads | a store that keeps its promise, and waiting |
 #
-# Two ways are exactly-once without two-phase commit: a key, or a marker in the transaction. For a PostgreSQL table with all
-# rows through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where the commit is a rename.
+# With a key, or with a marker in the transaction, no two-phase commit is needed. For a PostgreSQL table with all rows
+# through the driver take *batch_marker*. For plain files from many tasks take *two_phase*, where the commit is a
+# rename.
 #
 # ## Your own sink, third edition
 #
@@ -345,9 +353,10 @@ print(half.seen)
 lab.my_sink(after="06")
 
 # %% [markdown]
-# <details><summary>One way</summary><code>BEGIN</code>; <code>SELECT 1 FROM marks WHERE query = ? AND batch = ?</code>; if nothing is found,
-# insert the rows and the marker; <code>COMMIT</code>. With a key, BEGIN and COMMIT around the upserts are enough. The last column of the card tells the two apart:
-# <a href="12_engines.ipynb">notebook 12</a> comes to that.</details>
+# <details><summary>One way</summary><code>BEGIN</code>; <code>SELECT 1 FROM marks WHERE query = ? AND batch = ?</code>;
+# if nothing is found, insert the rows and the marker; <code>COMMIT</code>. With a key, BEGIN and COMMIT around the
+# upserts are enough. The last column of the card tells the two apart; see <a href="12_engines.ipynb">notebook
+# 12</a>.</details>
 #
 # ## Your turn
 #
@@ -513,9 +522,9 @@ lab.check("06-jump")
 # ## Closing the ticket
 #
 # > **Ticket 7, closed.** Neither the total nor the screen is wrong: the sink sets the value of a key, and a batch that
-# > ran again set it to 1 on its way to 2. Exactly-once speaks of the end. Since people act on this screen, the table
-# > gets a batch marker in the transaction of the rows, and shows each batch at once. The price is that rows appear a
-# > batch later.
+# > ran again set it to 1 on its way to 2. Exactly-once is a promise about the end. Since people act on this screen, the
+# > table gets a batch marker in the transaction of the rows, and shows each batch at once. The price: a row waits for
+# > its whole batch.
 #
 # ## Sources
 #
