@@ -35,9 +35,10 @@ lab.strip(killed=failpoint)
 # For each micro-batch Spark does four things, in this order. It writes `offsets/0`, the plan: which offsets belong to the batch.
 # It runs the tasks. It lets the sink commit. It writes `commits/0`, the note that the batch is finished.
 #
-# Five runs. *append* and *idempotent* are killed at *ready*, where all rows are out. *wal* is killed at *half*, with half of its log copied, in
-# log-then-commit. *two_phase* is killed at *committed*, in both orders. For log-then-commit the lab's sink tells Spark "done" when all is prepared;
-# a listener in the driver then looks for `commits/0`, once more when the query ends, and commits.
+# Five runs. *append* and *idempotent* are killed at *ready*, where all rows are out. *wal* is killed at *half*, with
+# half of its log copied, in log-then-commit. *two_phase* is killed at *committed*, in both orders. For log-then-commit
+# the lab's sink tells Spark "done" when everything is prepared. A listener in the driver then looks for `commits/0`,
+# and looks once more when the query ends. When the file is there, the sink commits.
 
 # %%
 lab.ask("07-twice")
@@ -70,8 +71,9 @@ _, seen = lab.seen_over_time(runs, "hello")
 assert [point.value for point in seen["idempotent"].points] == [1, 2, 1, 2]
 
 # %% [markdown]
-# Real Spark does what [06](06_sinks.ipynb) has simulated. Two of the five had rows out and no note, so their batch ran again; *idempotent* had rows out, too, and
-# wrote the same values over them. For the others, this lay in the checkpoint folder while no driver ran:
+# Real Spark does what [06](06_sinks.ipynb) has simulated. Two of the five had rows out and no note, so their batch ran
+# again; *idempotent* had rows out, too, and wrote the same values over them. This is what lay in the checkpoint folder
+# of each job while no driver ran:
 
 # %% tags=["nbval-check-output"]
 {name: {log: run.crashes[0][log] for log in ("offset_log", "commit_log")} for name, run in runs.items()}
@@ -100,9 +102,10 @@ lab.panel("wal")
 # %% [markdown]
 # ## A checkpoint that is deleted
 #
-# Now the ticket. A query is stuck, so somebody deletes its checkpoint folder and starts it again. Batch numbers and input begin at 0 again.
-# We let a first batch of one record finish, kill the job and delete the folder. Two sinks with a batch marker: one marker names the query, which is new now; the
-# other one stands under a name that stays. The second job gets three records a batch after the restart.
+# Now the ticket. A query is stuck, so somebody deletes its checkpoint folder and starts it again. Batch numbers and
+# input begin at 0 again. We let a first batch of one record finish, kill the job and delete the folder. We do so twice,
+# with two tables that have a batch marker. The first marker names the query, and the query has a new name after the
+# restart. The second marker has a name that stays; its job gets three records a batch after the restart.
 
 # %%
 lab.ask("07-deleted")
@@ -153,7 +156,7 @@ assert list(afresh["name that stays"].verdict.lost) == [1, 2]
 # | Spark's own | what it promises |
 # |---|---|
 # | `format("kafka")` | at-least-once |
-# | files, as `format("parquet")` | a batch that is in its log `_spark_metadata` is skipped; readers must go by that log |
+# | files, as `format("parquet")` | a batch that is in its log `_spark_metadata` is skipped; readers must read only the files that this log names |
 # | `foreachBatch(f)` | at-least-once; the rest is up to your function `f(rows, batchId)` |
 #
 # With `foreachBatch` the result is exactly-once if your function is a *batch_marker*: it writes rows and marker (query, `batchId`) in **one** transaction, and
@@ -184,8 +187,9 @@ rocks
 assert rocks.verdict.guarantee == "exactly-once"
 
 # %% [markdown]
-# The counts survive: `state/0/0/1` is version 1 of the state of operator 0, task 0, and batch 0 left it.
-# A lost machine takes the working copy, in memory or on its disk. What survives is the checkpoint folder, so it must lie elsewhere.
+# The counts survive: `state/0/0/1` is version 1 of the state of operator 0, task 0, and batch 0 left it. A lost machine
+# takes the working copy, in memory or on its disk. Only the checkpoint folder survives, so it must not lie on that
+# machine.
 #
 # ## All moments at once
 #
