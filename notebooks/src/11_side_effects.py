@@ -80,8 +80,8 @@ assert {outcome.verdict.guarantee for outcome in mailed.values()} == {"exactly-o
 # ### A task that fails alone
 #
 # Nobody has to be killed for that. If one task fails, Spark tries it again, in the same driver. On a cluster it tries
-# four times in all (`spark.task.maxFailures`), on `local[n]` once; this session is set to two. Our post office takes the second mail, and then fails to
-# answer, once.
+# four times in all (`spark.task.maxFailures`), on `local[n]` once; this session is set to two. Our post office accepts
+# the second mail but then, this one time, does not answer.
 
 # %%
 from pathlib import Path
@@ -182,18 +182,19 @@ assert [run.record.explanation.exists.value for run in priced.values()] == 3 * [
 priced["idempotent"]
 
 # %% [markdown]
-# An old price ends in 0 and a new one in 1. In *wal, commit-then-log* the book costs 20 *and* 21: two executions, two prices. In the other *wal* it
-# appears twice at 20: one price, copied twice. The card shows a table of old prices that turned into new ones, one row after the other: *idempotent* is so only if
-# the batch gives the same rows again. A batch is **deterministic** if it does, whenever it runs. *batch_marker* hides a batch that is not, because it shows
-# one execution only. But each customer now has two mails, with two prices.
+# An old price ends in 0 and a new one in 1. In *wal, commit-then-log* the book costs 20 *and* 21: two executions, two
+# prices. In the other *wal* it appears twice at 20: one price, copied twice. The card shows how the old prices in the
+# table turned into new ones, one row after the other. So the sink *idempotent* is idempotent only if the batch gives
+# the same rows again. A batch that does so whenever it runs is **deterministic**. *batch_marker* hides a batch that is
+# not, because it shows one execution only. But each customer now has two mails, with two prices.
 #
 # What *batch_marker* does need is that a number always stands for the same *records* ([06](06_sinks.ipynb)). And a job that keeps
 # state must be deterministic all the same: its table shows the first execution, and the next batch goes on from the state of the second.
 #
 # ### What else differs
 #
-# A look into a file is not the only danger. We run one batch with six columns, remove `commits/0` by hand, and run the job
-# again. That is what a driver leaves that dies at *committed*.
+# A look into a file is not the only danger. We run one batch with six columns, remove `commits/0` by hand, and run the
+# job again. A driver that dies at *committed* leaves the same files.
 
 # %%
 import time
@@ -235,9 +236,10 @@ len({row["uuid()"] for rows in ran for row in rows})
 # 6
 
 # %% [markdown]
-# The same in both runs is what comes from the record, the value and its hash, and `current_timestamp()`, because Spark writes the time of the batch into
-# `offsets/0`. The clock of Python is read anew, and so is chance. So there are six keys for three orders: a sink that upserts by such a key replaces nothing, and
-# the three rows of the dead driver stay for ever, as *ghosts*.
+# Two kinds of columns are the same in both runs: those that come from the record (the value and its hash), and
+# `current_timestamp()`, because Spark writes the time of the batch into `offsets/0`. Python's clock is read again, and
+# random values are drawn again. So there are six keys for three orders: a sink that upserts by such a key replaces
+# nothing, and the three rows of the dead driver stay for ever, as *ghosts*.
 #
 # > **Found in the wild.** Spark's documentation once told sinks to recognise rows by partition and batch number. A change of 2019 took that back: "Spark
 # > doesn't guarantee same output for (partitionId, epochId) on failure" ([apache/spark#25407](https://github.com/apache/spark/pull/25407)).
@@ -245,7 +247,7 @@ len({row["uuid()"] for rows in ran for row in rows})
 # ## A record that kills the job
 #
 # The shop reads lines like `pen 2`. One customer writes `book two`. The sink's function sends a mail for each line, and
-# fails at that one. Somebody, or some service, starts the job again. It is started three times.
+# fails at that one. Somebody, or some service, starts the job again, three times in all.
 
 # %%
 lab.ask("11-poison")
@@ -349,8 +351,9 @@ assert (shop / "sold/commits/0").exists()
 # | **Write it down first.** What was drawn or looked up is durable before anybody sees it. | *wal* in log-then-commit: its prices stayed 10, 20, 30 | a copy may come twice |
 # | **Give the call a key.** The outside remembers keys, and does nothing twice. | below | the outside must keep its keys as long as a call can come again |
 #
-# The mails of the first run once more. The word *mail* and the order's offset are the same in both executions. A key that is the same
-# whenever this call is made again is its **idempotency key**. This is what a post office would have delivered that remembers keys:
+# The mails of the first run once more. The word *mail* and the order's offset are the same in both executions. A key
+# that is the same whenever this call is made again is its **idempotency key**. A post office that remembers keys would
+# have delivered this:
 
 # %% tags=["nbval-check-output"]
 sent = mailed["ready"].mails()
@@ -372,8 +375,8 @@ sent = mailed["ready"].mails()
 # %% [markdown]
 # ## Your own sink, fourth edition
 #
-# Each order is to be confirmed by a mail. **Let `my_sink.py` write the mail as a row** of a table `mails` (offset or id, and text), in the
-# transaction of its order. Everything that held before must hold still.
+# Each order is to be confirmed by a mail. **Let `my_sink.py` write the mail as a row** of a table `mails` (offset or
+# id, and text), in the transaction of its order. Everything that held before must still hold.
 
 # %%
 lab.my_sink(after="11")
