@@ -12,13 +12,13 @@
 # > small Kafka program. Each has drawn a box and written *exactly-once* into it. The reviewer asks all three: "After a
 # > crash, where does your job read that a step is done?"
 #
-# Somewhere each must write "this step is done". What matters is where, and what lies around that note.
+# Each job must write down somewhere "this step is done". It matters where, and what it writes just before and after.
 #
 # {head}
 #
 # You will be able to
 #
-# - find that note in Spark, Flink and Kafka, and say what a crash beside it does;
+# - find that note in Spark, Flink and Kafka, and say what a crash just before or after it does;
 # - say who starts again after a crash, and how much is read again;
 # - tell what a stopped process and a restored checkpoint do, and which note survives them.
 
@@ -57,9 +57,10 @@ lab.engines(killed=True)
 # The last two jobs do *consume-transform-produce*: a program reads from one topic and writes to another, with its progress in Kafka. One tells its
 # group the offset after the rows. The other puts the offset into the transaction of the rows.
 #
-# Flink writes `_metadata` first, and then its entry into that store. With high availability an automatic restart looks only into the
-# store. A JobManager that dies between the two leaves a `_metadata` whose transactions the restart *aborts*. Whoever later restores that file
-# by hand asks for commits that nobody can make any more ([09b](09b_timeouts.ipynb)).
+# Flink writes `_metadata` first, and then an entry into the store of completed checkpoints. With high availability an
+# automatic restart looks only into the store. A JobManager that dies between the two leaves a `_metadata` whose
+# transactions the restart *aborts*. Whoever later restores that file by hand asks for commits that nobody can make any
+# more ([09b](09b_timeouts.ipynb)).
 #
 # Each job is killed in its second step, at the red cross, and started again: Kafka's two here and now, the other three when they
 # were recorded.
@@ -96,12 +97,13 @@ assert [each.rows for each in killed.kills] == [12, 9, 9, 12, 9]
 #
 # ## Who starts again, and how much is read again?
 #
-# Now look at the time before the note. In [02](02_delivery.ipynb) a process with strong productions (MillWheel, Dataflow) wrote down what it made before it sent it on, so
-# only a process without a note worked again. The price was one durable write a process and record.
+# Now look at the time before the note. In [02](02_delivery.ipynb) a process with strong productions (MillWheel,
+# Dataflow) wrote its result down before it sent the result on, so only a process that had written nothing yet worked
+# again. The price was one durable write for each process and record.
 #
-# Flink and Spark write down less often, and together. Two more **simulated** jobs, of three records each. In Flink's design the checkpoint behind record 2
-# is complete, and the job dies when it has read the third. In Spark's design all three are one batch, and the driver dies when their rows are out and
-# the note is missing.
+# Flink and Spark write less often, and for all tasks together. Two more **simulated** jobs, of three records each. In
+# Flink's design the checkpoint after the second record is complete, and the job dies when it has read the third. In
+# Spark's design all three are one batch, and the driver dies when their rows are out and the note is missing.
 
 # %%
 lab.ask("12-again")
@@ -125,8 +127,8 @@ lab.answer("12-again", read_again["Spark's design"])
 assert read_again == {"Flink's design": 1, "Spark's design": 3}
 
 # %% [markdown]
-# Three records here, one in Flink's design. Each design repeats what came after its newest note; with another place of death the
-# numbers differ. Here is who starts again:
+# Spark's design read three records again, Flink's one. Each repeats what came after its newest note, so the numbers
+# depend on where it died. Here is who starts again:
 #
 # | design | who starts again | what is read again |
 # |---|---|---|
@@ -141,10 +143,10 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 #
 # ## One table for all
 #
-# Plan, rows, note: each engine orders the same few writes in its own way. So the lab can try every order. The table calls the rows *output*
-# and the note *decision*. A *marker* is a batch number that the sink keeps beside its rows. Each square below is
-# a **simulated** search of all schedules with up to two crashes. Rows of the table say what comes first. Columns say what the sink
-# adds. Small names say who built it. Choose a square:
+# Plan, rows, note: each engine orders the same few writes in its own way. So the lab can try every order. The table
+# calls the rows *output* and the note *decision*. A *marker* is a batch number that the sink keeps beside its rows.
+# Each square below is a **simulated** search of all schedules with up to two crashes. A line says what comes first, a
+# column what the sink adds, and a small name who built it so. Choose a square:
 
 # %%
 table = lab.orders()
@@ -172,8 +174,9 @@ table
 #
 # Kafka Streams also keeps state, in a topic of its own. With `processing.guarantee=exactly_once_v2` state, rows and offsets are one transaction.
 #
-# **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). Behind the first semicolon stands how
-# rows come out (`append`, `upsert`, `transaction`), behind the second what a restart reads. Swap two writes, or join them with `+`, and run the next cell.
+# **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). After the first
+# semicolon comes how rows are shown (`append`, `upsert`, `transaction`), after the second what a restart reads. Swap
+# two writes, or join them with `+`, and run the next cell.
 
 # %%
 table[design]
@@ -216,9 +219,10 @@ lab.answer("12-stopped", stopped.doubled)
 # Two stores hold six rows. A look before the write helps after a crash. It does not help against a zombie: in between, the
 # world can change. A store must compare the epoch *in* the write.
 #
-# And do engines not fence? They guard their own notes: a JobManager takes messages only with its own token (Flink 2, `JobMasterId`), and Spark refuses a log entry
-# that exists. That comes too late for the rows. Here two real Spark jobs share a checkpoint folder. The first stops itself by SIGSTOP in the middle of its batch, the
-# second finishes that batch, and the first goes on:
+# Do the engines not fence, then? They do, but only their own notes: a JobManager takes messages only with its own token
+# (Flink 2, `JobMasterId`), and Spark refuses a log entry that exists. That comes too late for the rows. Here two real
+# Spark jobs share a checkpoint folder. The first stops itself by SIGSTOP in the middle of its batch, the second
+# finishes that batch, and the first goes on:
 
 
 # %%
@@ -277,7 +281,7 @@ print(written)
 # ["second writes ['pen']", "first writes ['pen']"]
 
 # %% [markdown]
-# The first job learned that it was replaced when it came to write `commits/0`, which was there. Its row was out by then.
+# The first job learned that it was replaced only when it found `commits/0` written already. By then its row was out.
 #
 # ## When the note itself goes back
 #
@@ -453,8 +457,8 @@ lab.check("12-restart")
 #
 # > **Ticket 16, closed.** Three notes, three risks. Spark's comes after the rows, so the sink must recognise a batch.
 # > Flink's comes before them, so the store must keep what is staged. The Kafka program's is in the transaction of the
-# > rows, so both must be in Kafka. None of the three survives a restored backup of the note alone, and none refuses a
-# > stopped writer for the store. The review asks each team who does.
+# > rows, so both must be in Kafka. None of the three survives a restored backup of the note alone, and only the store
+# > can refuse a stopped writer. The review asks each team whether theirs does.
 #
 # ## Sources
 #
