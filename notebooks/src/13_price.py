@@ -23,7 +23,8 @@
 # - count what a sink does to the disk, and whether it grows with the batch;
 # - choose an interval from three limits, and the cheapest one from two costs.
 #
-# Seconds differ from machine to machine and from run to run. So look for an order, a slope, or a count.
+# Seconds differ from machine to machine and from run to run. So do not look at the seconds: look which job is slower,
+# how steep a line is, or what a count says.
 
 # %% tags=["parameters"]
 intervals = [0.5, 1, 2]  # seconds between two commits
@@ -41,8 +42,9 @@ intervals = [0.5, 1, 2]  # seconds between two commits
 # | open | at once, into an open transaction | at the end of the interval | the transaction of a two-phase sink in Flink |
 # | gathered | with all others of its interval | at the end of the interval | a micro-batch with a batch marker |
 #
-# An outside reader looks every 5 ms. The median of a job's waits is its *typical* wait: half of the records wait longer. First your own line. The question is about *open* and *gathered*, with a commit that
-# takes no time.
+# An outside reader looks every 5 ms. The median of a job's waits is its *typical* wait: half of the records wait
+# longer. First draw your own line. The question is about *open* and *gathered*, and assumes that a commit takes no
+# time.
 
 # %%
 from labkit import lab
@@ -78,8 +80,8 @@ assert all(each.worst > each.typical for each in measured["open"].values())
 # The longest wait is *interval + commit*: that record arrived right behind a commit. *append* does not know the interval, and its line stays low
 # as long as the disk keeps up. (In Flink, *commit* is all from the barrier to the sink's commit: the whole checkpoint.)
 #
-# A sink that shows an interval all at once makes its readers wait: *gathered* waits as long as *open*. Two-phase commit is one way to do
-# that, and not the reason.
+# A sink that shows all rows of an interval at once makes its readers wait: with *gathered* they wait as long as with
+# *open*. Two-phase commit is one way to build such a sink, and not the reason for the wait.
 #
 # ## Who else waits?
 #
@@ -108,8 +110,9 @@ lab.answer("13-lock", measured.others.slowest)
 # | PostgreSQL | who changes the **same** row | the row's lock, which a prepared transaction keeps | [08](08_postgres.ipynb) |
 # | Kafka | **readers** at `read_committed`, of everything behind it | the last stable offset | [09](09_kafka.ipynb) |
 #
-# And in front of the sink: a task that waits for all its barriers (aligned) holds records back. Unaligned, the barrier overtakes records, and the
-# checkpoint stores them. **Simulated**, with two sources:
+# Records can also wait in front of the sink. If checkpoints are aligned, a task waits for all its barriers and holds
+# records back meanwhile. If they are unaligned, the barrier overtakes records, and the checkpoint stores those.
+# **Simulated**, with two sources:
 
 # %% tags=["nbval-check-output"]
 aligned, overtaking = lab.replay("barriers.alignment"), lab.replay("barriers.overtaking")
@@ -137,8 +140,10 @@ assert rates[1].a_second < rates[100].a_second
 assert rates[1].seconds > rates[100].seconds
 
 # %% [markdown]
-# Many more rows a second with ten or a hundred rows in a transaction than with one: the same rows, fewer
-# syncs. A hundred rows in one commit take nowhere near a hundred times as long as one. So a synced *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than commits.
+# With ten or a hundred rows in a transaction the job writes many more rows a second than with one, because the same
+# rows need fewer syncs. A hundred rows in one commit take nowhere near a hundred times as long as one. So a synced
+# *append* has the smallest latency **and** the smallest throughput. Its queue grows as soon as records come faster than
+# commits.
 #
 # Does a stronger guarantee need more syncs? A sink of the lab writes one batch with two tasks into plain files. We watch its system calls
 # and count files that it makes, syncs, renames and bytes. *wal* and *two_phase* are in log-then-commit order. (Where system calls cannot be watched, the card says so, and shows counts of another machine.) First the table for 4 rows:
@@ -179,10 +184,11 @@ lab.answer("13-grows", effects.growing("two_phase"))
 # Promise, decision and commit are made once for each task or batch, whatever it holds. Only the rows themselves take more room.
 
 # %% [markdown]
-# *append* promises least and makes no sync for a batch, *two_phase* makes ten, here with two tasks. But
-# *two_phase* makes ten syncs for 4 rows, and ten for 400. It writes 90 bytes more than *append*, for 4 rows and for 400: the names of
-# its two transactions. *wal* writes every row **twice**, once into its log and once into the table. Its extra bytes over *append*
-# grow with the batch: 222 for 4 rows, 13,980 for 400. The *append* on plain files syncs nothing, unlike the one above: its rows survive a kill, and a loss of power takes the last ones.
+# *append* promises least and makes no sync for a batch, *two_phase* makes ten, here with two tasks. But *two_phase*
+# makes ten syncs for 4 rows, and ten for 400. It writes 90 bytes more than *append*, for 4 rows and for 400: the names
+# of its two transactions. *wal* writes every row **twice**, once into its log and once into the table. Its extra bytes
+# over *append* grow with the batch: 222 for 4 rows, 13,980 for 400. Unlike the *append* into SQLite above, the *append*
+# on plain files syncs nothing: its rows survive a kill, but a power failure takes the newest ones.
 #
 # And messages? **Simulated**: a coordinator and two participants, nothing fails.
 
@@ -196,8 +202,9 @@ steps = Counter(str(step).partition("(")[0] for step in lab.replay("two_phase_co
 # {'participants read': 4, 'coordinator hears': 4}
 
 # %% [markdown]
-# The output counts eight messages: each participant reads two (*vote*, *commit*) and answers both. The number of rows is no part of it. So the price of two-phase commit is paid for
-# each **interval**: with an interval twice as long it is half as much a second.
+# The output counts eight messages: each participant reads two (*vote*, *commit*) and answers both. The number of rows
+# does not matter. So the price of two-phase commit is paid for each **interval**: with an interval twice as long it is
+# half as much a second.
 #
 # ## What does a crash cost?
 #
@@ -274,21 +281,21 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 #
 # | setting | costs | number |
 # |---|---|---|
-# | `interval`, more of it | latency | ½ s typical, 1 s at most, for each second (measured) |
-# | `interval`, in records | reading again after a crash | 6 with batches of 6, 12 with batches of 12 (measured) |
-# | `interval`, less of it | commits, for the same rows | 300 instead of 3, and fewer rows a second (measured) |
-# | `min-pause`, more of it | an interval that is longer than it says | 25 s open instead of 15 s, with a pause of 15 s |
-# | `tolerable-failed-checkpoints`, more of them | a transaction that is open for one more interval | 25 s instead of 15 s, with one |
-# | `timeout` of a checkpoint, more of it | a transaction that is open longer | 5 of the 15 s |
-# | `transaction.timeout.ms`, too little of it | lost rows | more than 75 s, if the job may be down for 60 s |
+# | a longer `interval` | latency | ½ s typical, 1 s at most, for each second (measured) |
+# | a longer `interval`, counted in records | reading again after a crash | 6 with batches of 6, 12 with batches of 12 (measured) |
+# | a shorter `interval` | commits, for the same rows | 300 instead of 3, and fewer rows a second (measured) |
+# | a longer `min-pause` | an interval that is longer than it says | 25 s open instead of 15 s, with a pause of 15 s |
+# | a larger `tolerable-failed-checkpoints` | a transaction that is open for one more interval | 25 s instead of 15 s, with one |
+# | a longer `timeout` of a checkpoint | a transaction that is open longer | 5 of the 15 s |
+# | a `transaction.timeout.ms` that is too short | lost rows | more than 75 s, if the job may be down for 60 s |
 # | `mode`: aligned | records held back | 1 (simulated) |
 # | `unaligned.enabled` | a larger checkpoint | 3 records stored (simulated) |
 # | `externalized-checkpoint-retention`: nothing kept | what was shown is shown again | *hello* 3 times instead of 2 (simulated) |
 #
 # ## The cheapest interval
 #
-# Let a job stand still for *cost* seconds while it commits. It crashes about every *between* seconds, and reads half an interval again, as slowly as before.
-# So of each second it loses
+# Let a job stand still for *cost* seconds while it commits. It crashes about every *between* seconds, and reads half an
+# interval again, at the same speed as the first time. So of each second it loses
 #
 # $$\frac{cost}{interval} + \frac{interval}{2 \cdot between}$$
 #
@@ -413,9 +420,9 @@ lab.check("13-best")
 # ## Closing the ticket
 #
 # > **Ticket 17, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
-# > alike. The clerks waited for the open transaction, not for the interval: rows are gathered now and written in one
-# > short one. The bill goes with the number of commits, so an interval twice as long halves it. The shop chose four
-# > seconds, and knows what a crash then reads again.
+# > alike. The clerks waited for the open transaction, not for the interval: rows are now gathered, and written in one
+# > short transaction. The bill grows with the number of commits, so an interval twice as long halves it. The shop chose
+# > four seconds, and knows what a crash then reads again.
 #
 # ---
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:
