@@ -11,8 +11,8 @@
 # > **Ticket 18** (invented). *A pull request, by you:* "Sink for orders. I have killed it ten times by hand, and the
 # > table was right each time. Can we merge?"
 #
-# Ten kills at ten moments say little of the others. Here a sink is killed at every place, in front of a simulated
-# engine and of real Spark.
+# Ten kills at ten moments say little about all other moments. Here we kill a sink at every place, first under a
+# simulated engine and then under real Spark.
 #
 # {head}
 #
@@ -48,8 +48,9 @@ def append(db, query, batch, rows):
 # The engine keeps Spark's rule. It writes down which rows a batch has, calls the sink, and after the sink's return it notes
 # the batch as finished. A batch that is not noted comes again after a restart, with the same number and the same rows.
 #
-# A *place* is a moment at which a kill can come: before each request of the sink, and after its return. Between two requests nothing changes in the
-# database, so all kills between them leave the same, and one is enough.
+# A *place* is a moment at which a kill can come: before each request of the sink, and after its return. Between two
+# requests nothing changes in the database, so all kills between them leave the database in the same state, and one is
+# enough.
 
 # %%
 lab.ask("14-append")
@@ -75,8 +76,8 @@ assert first["what a reader saw"]
 assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 
 # %% [markdown]
-# The picture is the first batch, with three rows, and what came of a kill at each place. The table counts
-# the runs of five checks, the parts of the guarantee that are tried apart:
+# The picture shows the first batch, which has three rows, and the result of a kill at each place. The table counts the
+# runs of five checks, each of which tries one part of the guarantee:
 #
 # | check | what is done |
 # |---|---|
@@ -97,8 +98,9 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` is `labkit crashtest`:
 # real Spark runs that file, the whole job is killed and started again, and a reader looks from outside.
 #
-# A whole test takes minutes. A short test tries the places that you name, in about half a minute. A place is the moment before
-# something lasting: here before Spark renames a file to `commits/0`, its note that batch 0 is done. By then the sink has returned.
+# A whole test takes minutes. A short test tries the places that you name, in about half a minute. A place is the moment
+# just before a durable effect: here before Spark renames a file to `commits/0`, its note that batch 0 is done. By then
+# the sink has returned.
 
 # %%
 short = lab.crash_test(lab.save_sink(append, "my_append.py"), only=["rename checkpoint/commits/<n> #1"])
@@ -111,8 +113,8 @@ short.claim, short.violated
 # ('not exactly-once, at best at-least-once', ['duplicate'])
 
 # %% [markdown]
-# All ten rows of the batch came twice. What a short test finds is a fact. That it finds
-# nothing is no guarantee: any other place may break.
+# All ten rows of the batch came twice. If a short test finds something wrong, that is a fact. If it finds nothing, that
+# is no guarantee: any other place may break.
 #
 # ## A key: the same row once more
 #
@@ -148,12 +150,13 @@ assert keyed["a second query"]
 assert not keyed["a second crash, in the recovery"]
 
 # %% [markdown]
-# In the end all rows are there once. Two things make it so. The repeat has the same rows under the same keys: an `id` comes
-# from the record, and not from a clock or a random number. And a write sets a value. One that adds to what is there adds twice, at
-# every kill after it, unless a marker in its transaction tells that it was there.
+# In the end all rows are there once. Two things make it so. The repeat has the same rows under the same keys: an `id`
+# comes from the record, and not from a clock or a random number. And a write sets a value. A write that adds to the old
+# value adds twice if the kill comes after it, unless a marker in its transaction says that it has been done.
 #
-# What still breaks: the end is right, and what a reader sees on the way is not. A second crash is wrong for the same reason,
-# since readers look there, too. A transaction shows all of a batch or nothing, so from here on there is one.
+# What still breaks: the end is right, but what a reader sees on the way is not. The check with a second crash fails for
+# the same reason, because readers look there, too. A transaction shows all of a batch or nothing, so from here on each
+# sink has one.
 #
 # ## A marker, but where?
 #
@@ -198,7 +201,8 @@ assert second["an older checkpoint"]
 assert second["a second query"]
 
 # %% [markdown]
-# What still breaks: the marker has moved the place, and has not removed it. Now the other way round: the marker first, then the rows.
+# What still breaks: the marker has moved the bad place, but has not removed it. Now the other way round: the marker
+# first, then the rows.
 
 
 # %%
@@ -222,8 +226,9 @@ third
 assert third.kills.count("at-most-once") == 5
 
 # %% [markdown]
-# Five places lose the batch, between the marker's commit and that of the rows: before BEGIN, before each of three INSERTs, and
-# before COMMIT. The batch comes again there, finds its marker, and is skipped. On real Spark a place may also be a line; the kill comes before line 10, the COMMIT:
+# Five places lose the batch, between the marker's commit and that of the rows: before BEGIN, before each of three
+# INSERTs, and before COMMIT. After such a kill the batch comes again, the sink finds the marker, and skips the batch.
+# On real Spark a place may also be a line of your file. Here the kill comes before line 10, the COMMIT:
 
 # %%
 short = lab.crash_test(lab.save_sink(other_order, "my_order.py"), only=["my_order.py:10"])
@@ -258,8 +263,8 @@ def marker_of_the_batch(db, query, batch, rows):
 
 
 # %% [markdown]
-# A short test also takes runs that are no kill: a second query with a fresh checkpoint, and a condition, which is tried apart because no sink
-# has to bear it: a source that gives other rows for the same batch.
+# A short test can also do runs without a kill. One is a second query with a fresh checkpoint. The other one breaks a
+# condition: the source gives other rows for the same batch. No sink has to survive that, so the report counts it apart.
 
 # %%
 runs = ["rename checkpoint/commits/<n> #1", "fresh_checkpoint", "other_rows"]
@@ -282,8 +287,9 @@ assert not kills[0].violated
 # checkpoint. Nobody sees an error: the query reports its rows, and the table does not grow. So the marker has to name the query, too. (A name that
 # you choose stays when the checkpoint is deleted, and Spark's `queryId` does not; [07](07_crash_spark.ipynb) shows the harm of both.)
 #
-# The condition loses rows, too: the same number gets other rows, and the marker skips them. After an older checkpoint a source that has more by now does the same.
-# A key of the record helps in both cases. That is what your file has recognised since notebook 12.
+# The broken condition loses rows, too: the same number gets other rows, and the marker skips them. The same happens
+# when an older checkpoint is restored and the source has more records by then. A key of the record helps in both cases.
+# That is what your file has recognised since notebook 12.
 #
 # ## Your own file, on real Spark
 #
@@ -306,8 +312,9 @@ lab.my_sink(after="14")
 # the job and how often, and what was **not** measured. A test that tries a part of all places says at best *not refuted*, with that part. Only a test that has tried every place
 # says *exactly-once*, and one that cannot see everything says *unknown*.
 #
-# Can a test that found nothing find anything? Try it on a sink that you know to be wrong. Here each wrong one was caught. A test of your own must kill the process, because
-# an exception runs `finally`; and it must compare the rows, not their number: one lost and one twice are as many as before.
+# Suppose that your test finds nothing. Would it find a defect? Try it on a sink that you know to be wrong. Here each
+# wrong one was caught. A test of your own must kill the process, because an exception runs `finally`; and it must
+# compare the rows and not their number, because one lost row and one doubled row leave the number as it was.
 #
 # A certificate has conditions: a number stands for the same records ([06](06_sinks.ipynb)), the store's commit is all or nothing, and there is one writer. It speaks of
 # rows in the store: a mail that the function sends is sent again. [14b](14b_files_and_writers.ipynb) goes on with files, with repairs that die, and with two writers.
