@@ -25,13 +25,13 @@ test: install java notebooks-check ## lint, type-check and test, without what is
 	@$(BESIDE) lint archive
 	@$(PYTEST) -m "not slow" tests checked
 
-test-all: install java notebooks-check ## the same and the slow tests, and nbval on every notebook
+test-all: install java notebooks-check ## the same and all slow tests, and nbval on every notebook
 	@$(BESIDE) lint archive
 	@$(PYTEST) tests checked
 
 # Without nbval on the slow notebooks: tests/jupyter/test_course.py runs them in JupyterLab, and compares the same outputs.
-test-slow: install java archive notebooks-check ## only the slow tests
-	@$(PYTEST) -m slow tests
+test-slow: install java archive notebooks-check ## the slow tests, but for variants: further samples of what others show
+	@$(PYTEST) -m "slow and not variant" tests
 
 # Campaigns: not part of `make test-all`, see CONTRIBUTING.md. Most of these need jars and environments of their own, which are fetched once.
 pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY=delta_txn,iceberg_sink; fetches what they need

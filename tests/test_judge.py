@@ -416,7 +416,10 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, seconds() - 2 * making
 
 # The dearest of each kind; what a large history gives is compared with the definition in test_judge_definitions.
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "kind"), [("scattered few gaps", "upserts"), ("scattered unexpected", "rows")])
+@pytest.mark.parametrize(
+    ("case", "kind"),
+    [pytest.param("scattered few gaps", "upserts", marks=pytest.mark.variant), ("scattered unexpected", "rows")],
+)
 def test_five_million_records_fit_into_a_gigabyte(case, kind):
     """The observations are made while they are judged; what this costs is measured before."""
     command = [sys.executable, "-c", FIVE_MILLION, case, kind]

@@ -141,7 +141,11 @@ def test_a_server_of_yours_is_not_killed_between_two_drivers(labkit: Labkit, pos
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("point", "between"), [("sink.after_pre_commit", "kill-server"), ("sink.mid_commit", "restart-server")]
+    ("point", "between"),
+    [
+        ("sink.after_pre_commit", "kill-server"),
+        pytest.param("sink.mid_commit", "restart-server", marks=pytest.mark.variant),
+    ],
 )
 def test_the_server_dies_too_and_nothing_is_lost_or_doubled(labkit: Labkit, point: str, between: str) -> None:
     """Real Spark, a real server; after the run its schema is gone."""

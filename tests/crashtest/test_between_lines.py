@@ -136,7 +136,9 @@ def reset():
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("slow", [False, True], ids=["fast reader", "slow reader"])
+@pytest.mark.parametrize(
+    "slow", [False, pytest.param(True, marks=pytest.mark.variant)], ids=["fast reader", "slow reader"]
+)
 def test_a_sink_in_the_jvm_is_unknown(file: Path, tmp_path: Path, slow: bool) -> None:
     """Whether the reader shows that rows come when no line runs, or is too slow to show when they come."""
     file.write_text(JVM.replace("def read():\n", f"def read():\n    time.sleep({0.6 if slow else 0})\n"))

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from crashtest_processes import left_over
 
 from labkit.host.syscalls.support import supported
 
@@ -21,6 +23,14 @@ if not os.path.exists("store/done"):
     os.fsync(os.open("store", os.O_RDONLY))
 """
 """Right after every SIGKILL; but its marker is safe before its rows are, so the loss of power may take them."""
+
+MARKER_AFTER = """
+import os
+if not os.path.exists("store/done"):
+    with open("store/rows", "a") as rows:
+        rows.write("1\\n2\\n")
+    os.close(os.open("store/done", os.O_CREAT | os.O_WRONLY))
+"""
 
 ROWS = """
 from pathlib import Path
@@ -59,6 +69,25 @@ def test_a_requested_power_cut_is_tried() -> None:
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "crashtest[power cut exit]" in done.stdout
     assert "job.py: not exactly-once, at best at-most-once; " in done.stdout
+
+
+@pytest.mark.slow
+def test_pytest_has_a_test_for_each_run_that_is_asked_for() -> None:
+    Path("job.py").write_text(MARKER_AFTER)
+    with Path("pyproject.toml").open("a") as file:
+        file.write("expect = 'exactly-once'\n")
+    only = ("write rows #1", "job.py:6", "exit")
+    words = ["--junit-xml=junit.xml", *(word for name in only for word in ("--crashtest-only", name))]
+    assert run(*words).returncode == pytest.ExitCode.TESTS_FAILED
+    cases = {case.attrib["name"]: case for case in ET.parse("junit.xml").iter("testcase")}
+    failed = {name for name, case in cases.items() if case.find("failure") is not None}
+    names = ("healthy", "seeing", *only, "last-runs", "guarantee")
+    assert list(cases) == [f"crashtest[{name}]" for name in names]
+    assert failed == {f"crashtest[{name}]" for name in (only[1], "guarantee")}
+    done = run(*words, "--crashtest-only", "unlink nothing #1")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--only unlink nothing #1: the run without a crash does not pass this point" in done.stderr
+    assert left_over() == []
 
 
 def test_runs_side_by_side_are_refused() -> None:

@@ -63,6 +63,7 @@ def reset():
 """
 
 
+@pytest.mark.variant
 def test_a_table_is_tested_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # Derby writes its log into the working folder
     file = tmp_path / "reader.py"

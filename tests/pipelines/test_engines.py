@@ -13,6 +13,7 @@ import pytest
 from pipeline_environments import ENVIRONMENTS, environment_folder, jar_sets
 from pipeline_runs import Prepared, expected_rows, prepared, spark_settings
 from pipelines import fits, measured
+from variants import kept
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
@@ -102,14 +103,14 @@ def test_the_address_of_the_broker_has_a_name_that_lasts(monkeypatch: pytest.Mon
 HERE = ("spark_file_sink_plain", "kafka_consumer")
 """A right and a wrong pipeline for which nothing has to be installed: Spark's own file sink, and Kafka without Spark.
 
-`make pipelines` tests the others, too.
+The first one takes minutes and is a variant; `make pipelines` tests the others, too.
 """
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", kept(HERE, ["kafka_consumer"]))
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     if why := supported():
         pytest.skip(why)
