@@ -150,7 +150,7 @@ def read(source: Path) -> tuple[list[NotebookNode], dict[int, str], dict[str, An
         if not cells or CHECK not in tags(cells[-1]) or len(cells) - 1 in expected:
             raise NotebookError(f"{place}: a raw cell tagged {EXPECTED} must follow a cell tagged {CHECK}, one each")
         if cell.cell_type != "raw" or not cell.source.strip():
-            raise NotebookError(f"{place}: the expected text must be in a raw cell that is not empty")
+            raise NotebookError(f"{place}: the expected text must be a raw cell that is not empty")
         expected[len(cells) - 1] = cell.source.rstrip("\n") + "\n"
     for number, cell in enumerate(cells):
         if CHECK in tags(cell) and (number not in expected or cell.cell_type != "code"):

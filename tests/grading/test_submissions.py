@@ -140,7 +140,7 @@ def test_too_many_entries_and_no_archive_at_all(tmp_path: Path, monkeypatch: pyt
 
 def test_nothing_there_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    with pytest.raises(InvalidInput, match="no submission there"):
+    with pytest.raises(InvalidInput, match="found no submission"):
         found(tmp_path / "in", tmp_path / "work")
     with pytest.raises(InvalidInput, match="no such file"):
         found(tmp_path / "nowhere", tmp_path / "work")
