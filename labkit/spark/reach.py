@@ -42,7 +42,7 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True)
 class Armed:
-    """The failpoint and batch at which a driver is to be killed (`crash`), and the file that proves it (`evidence`)."""
+    """The failpoint and batch at which a driver is to be killed (`crash`), and the file to write there (`evidence`)."""
 
     crash: Crash
     evidence: Path

@@ -45,7 +45,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Broker(RuleModel[State]):
-    """The actions of Kafka: its coordinator, its partitions and the readers."""
+    """The part of the simulator with the actions of Kafka: its coordinator, its partitions and the readers."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
