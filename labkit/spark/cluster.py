@@ -124,6 +124,6 @@ def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str 
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return
     raise InvalidInput(
-        f"spark.speculation is on, but with the sink {sink} two attempts of a task would write the same rows. Turn it "
-        "off, or use the sink batch_marker or two_phase."
+        f"spark.speculation is on, but the sink {sink} does not support it: two attempts of a task would write the "
+        "same rows. Turn it off, or use the sink batch_marker or two_phase."
     )
