@@ -32,7 +32,7 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Write to a Kafka broker for one checkpoint interval, with each kind of traffic, and return what got lost.
+    """Write to a Kafka broker for one checkpoint interval, with each kind of traffic, and report the lost records.
 
     The kinds are steady traffic, a burst at the beginning, and records near the end. Both arguments are seconds, the
     checkpoint interval and the transaction timeout, and the run really takes that long. Raises `ServiceUnavailable`

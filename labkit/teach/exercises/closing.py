@@ -22,7 +22,9 @@ the open model, a state, and the action.
 
 
 class ClosedModel(Overlay[Any]):
-    """An open model in which the learner's function allows or forbids each action that was left open."""
+    """A simulator in which the learner's function allows or forbids each action that its open model leaves to the
+    learner.
+    """
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
@@ -50,21 +52,21 @@ class ClosedModel(Overlay[Any]):
 
 
 class Busy(NamedTuple):
-    """A state of an open model, and the steps of the learner's last answer that are still to be taken."""
+    """A state of the simulator, and the steps of the learner's last answer that are still to be taken."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
 
 
 class Run(Overlay[Any]):
-    """An open model in which the learner's function returns a list of steps, which a crash may interrupt."""
+    """A simulator that performs the steps which the learner's function returns; a crash may interrupt them."""
 
     def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
         super().__init__(open_model)
         self.open_model, self.ask, self._of = open_model, ask, of
 
     def initial(self) -> Busy:
-        """Return the open model's initial state, with no step of an answer waiting."""
+        """Return the simulator's initial state, in which no step of an answer is waiting."""
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:

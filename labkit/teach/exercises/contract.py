@@ -170,7 +170,7 @@ def _deeper(depth: int) -> int:
 
 def _number(value: float) -> int | float:
     if type(value) is int and not -LARGEST < value < LARGEST:
-        raise NotPlain("contains a whole number of more than 64 bits")
+        raise NotPlain("contains a whole number of more than 64 bits; use a smaller one")
     if type(value) is float and not math.isfinite(value):
         raise NotPlain(f"contains {value}, which JSON cannot represent; use a finite number")
     return value

@@ -85,7 +85,7 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield every run after the relay's next step, with refusals and kills. Raises `Wrong` if the step breaks a rule."""
+    """Yield every run after the relay's next step, with refusals and kills. Raises `Wrong` if it breaks a rule."""
     kind, place, call = _step(ask, rows, run)
     story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
     if kind == "wait":

@@ -24,10 +24,11 @@ from labkit.teach.results import Walk
 
 
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's second phase of a commit by every schedule, first with crashes anywhere.
+    """Judge a learner's second phase of a commit by two searches of all schedules, the first with crashes anywhere.
 
-    The second search has no crashes in the window that no log can close. If the variant has the parameter `batch`,
-    judge instead a batch of this number with many `rows`, after many others.
+    The second search has no crash while rows are visible but not yet confirmed in the log, because no log can prevent
+    harm there. If the variant has the parameter `batch`, judge instead the commit of this batch with many `rows`, after
+    many other batches.
     """
     if "batch" in dict(variant.parameters):
         ask = Asker(answer, "commit")
@@ -44,7 +45,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Judge a learner's recovery by every schedule of a job with two-phase commit, crashes and lost notifications.
 
-    If the variant has the parameter `decided`, judge instead one recovery after this batch, with many `tasks`.
+    If the variant has the parameter `decided`, judge instead single recoveries in which this batch is the last decided
+    one and has many `tasks`.
     """
     if "decided" in dict(variant.parameters):
         ask = Asker(answer, "recover_and_commit")

@@ -1,4 +1,4 @@
-"""Draw the simulator of barrier snapshots: sources, counting tasks, the sink, the coordinator, the outside table."""
+"""Draw the simulator of barrier snapshots: sources, counting tasks, the sink, the coordinator, the table of output."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ from labkit.view.scene import (
 def scene(model: Barriers, state: State) -> Scene:
     """Return the picture of a state: sources, counting tasks and the sink from left to right.
 
-    The coordinator is below the sources or the tasks, and the outside table below the sink.
+    The coordinator is below the sources or the tasks, and the table of output below the sink.
     """
     settings = model.settings
     coordinator, sources, operators, _, _, faults = state

@@ -90,7 +90,7 @@ class Table:
         return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
 
     def state(self) -> list[str]:
-        """Return all committed content, because a sink continues in the same way from two equal states."""
+        """Return the committed content as SQL; from equal states a sink continues in the same way."""
         with sqlite3.connect("store.db") as db:
             return list(db.iterdump())
 
@@ -157,7 +157,7 @@ class Folder:
         return rows
 
     def state(self) -> list[list[str]]:
-        """Return all files with their text, because a sink continues in the same way from two equal states."""
+        """Return the name and text of each file; from equal states a sink continues in the same way."""
         return [[name, self.read(name)] for name in self.names()]
 
     def left_over(self) -> list[str]:

@@ -452,7 +452,7 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
 
 
 class TrialResult(NamedTuple):
-    """The result of a finished trial: its failures, its events, and the rows that were due."""
+    """The result of a finished trial: its failures, its events, and the expected rows."""
 
     what: str
     """A description of the failures in this trial."""
