@@ -1,4 +1,4 @@
-"""Search every chain of source, engine and sink for schedules that break a claim, and show the results as a grid.
+"""Search every chain of source, engine and sink for schedules that violate a property, and show the results as a grid.
 
 `labkit.sim.chains` defines the sources, engines and sinks. For a chain that also ran on real Spark, this module adds
 the guarantee of those runs.
@@ -25,7 +25,8 @@ ON_THE_WAY = {
     "no_fractured_read": "half a batch is seen",
     "no_orphan": "a transaction stays open",
 }
-"""Faults that a reader may see during a run although the final rows are right: a sentence for each broken claim."""
+"""Faults that a reader may see during a run although the final rows are right: a sentence for each violated property.
+"""
 
 ON_A_SOCKET = ("append", "two_phase")
 """The sinks that notebook 07 runs with Spark's socket source."""

@@ -1,4 +1,4 @@
-"""Compare results in one table: runs and simulations by their verdicts, searches by the claims that they broke."""
+"""Compare results in one table: runs and simulations by their verdicts, searches by the violated properties."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison:
-    """A table of named results: runs with their verdicts, searches with their states and broken claims."""
+    """A table of named results: runs with their verdicts, searches with their states and violated properties."""
 
     def __init__(self, named: Mapping[str, Result], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)

@@ -34,7 +34,7 @@ IN_WORDS = {
 """The two assumptions on repeated steps under which each design is searched, in words."""
 
 ON_THE_WAY = {"no_regression": "a value jumps back", "no_fractured_read": "part of a step is seen"}
-"""Temporary faults, seen although the final rows are right, by the broken claim, in the words of `lab.chains`."""
+"""Temporary faults, seen although the final rows are right, by the violated property, in the words of `lab.chains`."""
 
 GRANTED = (
     "Taken for granted: the input can be read again, a row has the same key and value each time, what is staged never "
@@ -70,13 +70,13 @@ class Order:
 
     @property
     def is_ever_broken(self) -> bool:
-        """Whether some schedule breaks a claim, even if the final rows are right."""
+        """Whether some schedule violates a property, even if the final rows are right."""
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return the results as plain data: for each assumption on repeated steps the guarantee and the broken claims.
+        """Return as plain data the guarantee and the violated properties for each assumption on repeated steps.
 
-        Each broken claim has a schedule as a sentence and as a trace.
+        Each violated property has a schedule as a sentence and as a trace.
         """
         return {
             "design": str(self.design),
@@ -109,9 +109,9 @@ class Order:
         return "No schedule breaks the order."
 
     def trace(self, claim: str | None = None) -> Trace:
-        """Return a shortest schedule that breaks a claim, to pass to `lab.show`; by default the first broken claim.
+        """Return a shortest schedule that violates a property (default: the first violated one), to pass to `lab.show`.
 
-        Raises `InvalidInput` if no schedule breaks it.
+        Raises `InvalidInput` if no schedule violates it.
         """
         broken: dict[str, Trace] = {}
         for verdicts in self.results.values():
@@ -134,7 +134,7 @@ class Order:
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return a row for each assumption on repeated steps and each broken claim.
+        """Return a row for each assumption on repeated steps and each violated property.
 
         A row consists of the assumption, the guarantee, and a schedule that breaks the claim.
         """

@@ -1,6 +1,6 @@
 """Show the results of simulators, one finished run or a search of all schedules, as cards and as text.
 
-The simulators state the claims and the judge counts; this module only displays them.
+The simulators define the properties and the judge counts; this module only displays them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ from labkit.view.card import BAD, DIM, GOOD, Card, Html, beside, code, fold, ite
 from labkit.view.timeline import Step, timeline
 
 MOST_CLAIMS = 8
-"""The largest number of broken claims that a card lists."""
+"""The largest number of violated properties that a card lists."""
 
 
 class Walk:
-    """A finished run of a simulator, with its verdict, its facts, and the claims that it breaks."""
+    """A finished run of a simulator, with its verdict, its facts, and the properties that it violates."""
 
     @takes("lab.Walk(walk)")
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
@@ -37,7 +37,7 @@ class Walk:
         self.facts: Mapping[str, Fact] = facts(walk)
         """The simulator's facts about the whole run, by name: counts of steps and records, and the verdict."""
         self.violated = {violation.property: violation.because for violation in violations(walk)}
-        """The claims that this run breaks, each with the reason."""
+        """The properties that this run violates, each with the reason."""
 
     @property
     def trace(self) -> Trace:
@@ -113,7 +113,7 @@ class Walk:
         return self.reader_account
 
     def __str__(self) -> str:
-        """Return as text the facts, the reader's observations and the broken claims, without the single steps."""
+        """Return as text the facts, the reader's observations and the violated properties, without the single steps."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
         lines += [f"{name}: {text}" for name, text in (self.reader_account.lines() if self.reader_account else ())]
         lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
@@ -124,13 +124,13 @@ class Walk:
 
 
 class Search:
-    """The result of an exhaustive search of a simulator: its states, and the claims that some schedule breaks."""
+    """The result of an exhaustive search of a simulator: its states, and the properties that some schedule violates."""
 
     @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
         self.exploration = exploration
         self.violated = {violation.property: violation.because for violation in exploration.violations}
-        """The claims that some schedule breaks, each with the reason."""
+        """The properties that some schedule violates, each with the reason."""
 
     @property
     def states(self) -> int:
@@ -144,7 +144,7 @@ class Search:
 
     @property
     def broken(self) -> str:
-        """The names of the claims that some schedule breaks, or "nothing"."""
+        """The names of the properties that some schedule violates, or "nothing"."""
         return ", ".join(self.violated) or "nothing"
 
     @property
@@ -175,7 +175,7 @@ class Search:
         return f'lab.explore("{self.exploration.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
-        """Return a shortest run that breaks a claim (the first broken one by default), to pass to `lab.show`.
+        """Return a shortest run that violates a property (the first broken one by default), to pass to `lab.show`.
 
         For a claim that was never reached, return a shortest run to the state nearest to it: one that the claim is
         about, or the end of a run. Raises `InvalidInput` if no schedule breaks the claim.
@@ -200,7 +200,7 @@ class Search:
         return near
 
     def __str__(self) -> str:
-        """Return the number of states, whether these are all, and each broken claim with its number of steps."""
+        """Return the number of states, whether these are all, and each violated property with its number of steps."""
         extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [
@@ -215,7 +215,7 @@ class Search:
 
 
 def _card_of_walk(walk: Walk) -> Card:
-    """Return the card of a simulated run: its verdict or broken claims, its facts, and its trace."""
+    """Return the card of a simulated run: its verdict or violated properties, its facts, and its trace."""
     verdict = walk.facts.get("verdict")
     verdict = verdict if isinstance(verdict, Verdict) else None
     facts = [say(name, fact) for name, fact in walk.facts.items() if fact is not verdict]
@@ -247,7 +247,7 @@ def _card_of_walk(walk: Walk) -> Card:
 
 
 def _claims_text(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterable[str]:
-    """Yield the broken claims as text, without reasons if there is a verdict, because the verdict gives them."""
+    """Yield the violated properties as text, without reasons if there is a verdict, because the verdict gives them."""
     if verdict and violated:
         yield f"  BROKEN {', '.join(violated)}"
     elif not verdict:
@@ -255,7 +255,7 @@ def _claims_text(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterab
 
 
 def _claims(verdict: Verdict | None, broken: Sequence[str]) -> Iterable[Html]:
-    """Yield the broken claims as HTML, folded if there is a verdict, because the verdict gives the reason."""
+    """Yield the violated properties as HTML, folded if there is a verdict, because the verdict gives the reason."""
     if broken:
         yield fold(_broken(len(broken)), items(broken)) if verdict else items(broken)
 
@@ -278,7 +278,7 @@ def _tracks(walk: Walk) -> Mapping[str, Sequence[Step]]:
 
 
 def _card_of_search(search: Search) -> Card:
-    """Return the card of a search: its states, its broken claims, and the calls that show them."""
+    """Return the card of a search: its states, its violated properties, and the calls that show them."""
     violations = search.exploration.violations
     extent = "all there are" if search.exhausted else f"not all: {search.exploration.stopped}"
     states = f"{search.states:,} states, {extent}"
@@ -313,7 +313,7 @@ def _card_of_search(search: Search) -> Card:
 
 
 def _of_all(search: Search) -> tuple[str, str]:
-    """Return the large word of a search's card and its tone: the guarantee, or whether all claims hold."""
+    """Return the large word of a search's card and its tone: the guarantee, or whether all properties hold."""
     try:
         guarantee = search.guarantee
     except InvalidInput:

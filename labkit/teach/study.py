@@ -1,7 +1,7 @@
 """The functions of `lab` for the simulators: replay a run, simulate a crash, search all schedules.
 
-`labkit replay` and `labkit explore` do the same on the command line. The simulators state the claims, and the judge
-counts lost and duplicate records.
+`labkit replay` and `labkit explore` do the same on the command line. The simulators define the properties, and the
+judge counts lost and duplicate records.
 """
 
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
     """Search every schedule of the simulator `model` with these parameters, breadth first, up to `max_states` states.
 
-    Returns the claims that some schedule breaks, each with a shortest run. Raises `InvalidInput` if the simulator or a
-    parameter is unknown.
+    Returns the properties that some schedule violates, each with a shortest run. Raises `InvalidInput` if the simulator
+    or a parameter is unknown.
     """
     return Search(search(make(model, parameters), max_states=max_states))

@@ -19,7 +19,7 @@ SENTENCE_OF_START = "The beginning: nothing has happened."
 
 
 class Verdict(NamedTuple):
-    """Whether one claim of the simulator holds, is broken or is open after one step, and the reason as a sentence."""
+    """Whether a property of the simulator holds, is broken or is open after one step, and the reason in a sentence."""
 
     outcome: str
     because: str
@@ -49,7 +49,7 @@ class Story:
         self.texts: list[list[str]] = []
         self.enabled: list[Sequence[Action]] = []
         self.verdicts: list[list[Verdict]] = []
-        """For each step, the verdicts on all claims of the simulator."""
+        """For each step, the verdicts on all properties that the simulator checks."""
         self._settled: dict[str, tuple[int, Verdict]] = {}
         self.follow(walk)
 
@@ -68,7 +68,7 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Evaluate every claim from step `shared` on; a verdict that was final before that step stays."""
+        """Evaluate every property from step `shared` on; a verdict that was final before that step stays."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}
@@ -132,7 +132,7 @@ class Story:
         return list(dict.fromkeys(str(words).split("-"))) if words else []
 
     def lines(self) -> Iterator[str]:
-        """Yield the run as lines of text: a title, the steps, and the verdict on each claim after the last step."""
+        """Yield the run as lines of text: a title, the steps, and the verdict on each property after the last step."""
         yield f"{self.title} ({self.chosen}), {len(self.actions)} steps"
         if self.watch_for:
             yield f"watch for: {self.watch_for}"
@@ -144,7 +144,7 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """Return a verdict that no later step can change (the claim is violated, or reached), or None."""
+    """Return a verdict that no later step can change (the property is violated, or reached), or None."""
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
     if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):

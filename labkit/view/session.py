@@ -141,7 +141,7 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return for each possible action at step `at` (default: now) whether the schedules after it break a claim."""
+        """Return for each possible action at step `at` (default: now) whether schedules after it violate a property."""
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
@@ -150,7 +150,7 @@ class Session:
         return self._looked().is_whole(self.story.states[self._step(at)])
 
     def jump(self, action: str, at: int | None = None) -> Prospect:
-        """Take an action at the current step, or at step `at`, and go on to the nearest state that breaks a claim.
+        """Take an action at the current step, or at step `at`, and go on to the nearest state that violates a property.
 
         Returns the outcomes of the schedules after the action. Raises `InvalidAction` if it is impossible or leads to
         no such state.

@@ -22,8 +22,8 @@ the open model, a state, and the action.
 
 
 class ClosedModel(Overlay[Any]):
-    """A simulator in which the learner's function allows or forbids each action that its open model leaves to the
-    learner.
+    """A simulator in which the learner's function allows or forbids some actions, those that its open model leaves
+    open.
     """
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
@@ -106,7 +106,7 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the open model's claims, applied to the open model's state without the waiting steps."""
+        """Return the open model's properties, applied to the open model's state without the waiting steps."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:

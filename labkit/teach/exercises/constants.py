@@ -53,7 +53,8 @@ def _searched(model: str, values: str) -> Exploration:
 
 @dataclass(frozen=True)
 class Settings:
-    """An exercise in which a learner chooses a simulator's settings; right ones keep all `claims` under every schedule.
+    """An exercise in which a learner chooses a simulator's settings so that no schedule violates a property in
+    `claims`.
 
     `name` is the answer's Python name, and `chosen` maps its keys to their options. `parameters` turns the answer and a
     variant, which states the failures, into the model's parameters.
@@ -66,7 +67,7 @@ class Settings:
     parameters: Callable[[Chosen, Variant], dict[str, object]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules of one variant with the learner's settings; pass them if no schedule breaks a claim."""
+        """Search all schedules of a variant with the learner's settings; pass them if none violates a property."""
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))

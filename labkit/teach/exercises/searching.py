@@ -1,7 +1,7 @@
 """Judge a learner's rule by an exhaustive search of the simulator that the rule controls.
 
-The judge reports a broken claim, or a state from which the end is unreachable, with a shortest run to it. No claim
-about single states could detect the latter.
+The judge reports a violated property, or a state from which the end is unreachable, with a shortest run to it. No
+property of single states could detect the latter.
 """
 
 import json
@@ -64,7 +64,7 @@ def _search_tree(_configuration: str) -> AnswerNode:
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
     """Judge a learner's function by every schedule of the model that `make` builds with it.
 
-    `name` is the function's name, and `ends` names the claim that holds in a state when a run is over.
+    `name` is the function's name, and `ends` names the property that holds in a state when a run is over.
     """
     ask = Asker(answer, name)
     try:
@@ -114,7 +114,7 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
     """Return the first fault of a learner's rule in an exhaustive search, or None.
 
-    `ends` names the claim that holds in a state when a run is over.
+    `ends` names the property that holds in a state when a run is over.
     """
     search = Search(model, MAX_STATES).run()
     result = search.result()
@@ -156,7 +156,7 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
     """Return the finding on the nearest state from which no schedule reaches the end, or None.
 
-    `ends` names the claim that holds in a state when a run is over.
+    `ends` names the property that holds in a state when a run is over.
     """
     claim = next(each for each in model.properties() if each.name == ends)
     before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}
