@@ -151,7 +151,7 @@ class ShopInProcess:
         return streamed(self.db, self._place, GET)
 
     def confirm(self, lsn: str) -> None:
-        """Tell the slot that everything up to this LSN, the position of a commit in the log, was handled."""
+        """Tell the replication slot that all changes up to this LSN (position of a commit in the log) were handled."""
         self.db.execute("SELECT pg_replication_slot_advance(%s, %s)", [self._place.schema, lsn])
 
 
