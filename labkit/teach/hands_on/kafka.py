@@ -132,7 +132,7 @@ class Topic:
         vote = self.store.journal.vote(handle)
         if vote is None:
             raise InvalidInput(
-                f"{_name(str(handle))}: this transaction is not pre-committed, so it has no handle to commit; "
+                f"{_name(str(handle))}: this transaction is not pre-committed, so it cannot be committed; "
                 "call topic.pre_commit() first."
             )
         name = self.store.topic.transactional_id(handle)

@@ -52,7 +52,7 @@ class Shop:
         if level != "logical":
             raise ServiceUnavailable(
                 f"The PostgreSQL of {addresses.POSTGRES} runs with wal_level = {level}, but logical decoding needs "
-                f"logical; set it and restart the server, or unset {addresses.POSTGRES} for a private server."
+                f"wal_level = logical; set this and restart it, or unset {addresses.POSTGRES} for a private server."
             )
         self._topic = kafka().topic()
         self._place = Place(self._postgres.address, self._postgres.name, str(self._topic.store.folder))
