@@ -74,7 +74,7 @@ def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
-            raise GradingError(f"{watch.model} with {parameters} has {MAX_STATES} states or more; use smaller parameters.")
+            raise GradingError(f"{watch.model} with {parameters} has {MAX_STATES} states or more; use smaller ones.")
         if claim.where is None or claim.where(state):
             yield state
 
