@@ -195,7 +195,7 @@ def _tried(harness: Harness, healthy: Healthy) -> Tried:
     finally:
         harness.beside = quiet
     if run.unknown:
-        return Tried(places, run.unknown.rstrip("."))
+        return Tried(places, f"{NOT_THE_SAME}: {run.unknown.rstrip('.')}")
     ended = (start.over, start.watched.status)
     alike = {each.family for each in start.effects} == {each.family for each in healthy.effects}
     same = counted(run.values) == counted(healthy.run.values)
