@@ -9,8 +9,8 @@
 # # What is left after a crash?
 #
 # > **Ticket 1** (invented, as all numbered tickets of this course; what has a link is real). *09:04, from finance:* "Since
-# > this morning our totals do not add up. Your job reports no error. Which rows are wrong?" At 3:12 somebody had taken the
-# > machine away for maintenance. The job was killed, and started again by itself.
+# > this morning our totals do not add up. Your job reports no error. Which rows are wrong?" At 3:12 the memory had run out, and
+# > the operating system had killed the job. It was started again by itself.
 #
 # {head}
 #
@@ -37,8 +37,9 @@ from labkit import lab
 # that nobody disturbs leaves three rows: *hello 1*, *world 1*, *hello 2*.
 #
 # The strip shows that batch from left to right, with the sink *append*, which adds each row to a file at once.
-# Everything green is on disk and survives a crash; the rest is only in memory, so a crash destroys it. The cross marks
-# our kill: at *ready*, when all rows are written.
+# Everything green is in files and survives the kill; the rest is only in the memory of the processes, so the kill destroys
+# it. (A power failure can take more, see [13](13_price.ipynb).) The cross marks our kill: at *ready*, when all rows are
+# written.
 
 # %% tags=["parameters"]
 sink = "append"  # or two_phase, see below; notebook 01 explains idempotent, batch_marker and wal
@@ -195,9 +196,10 @@ outcome.simulated
 # its subfolder `staging`, where no reader looks.
 #
 # After the pre-commit the sink reports the batch as done. It commits only when `commits/0` is on disk. For this sink, that
-# file is the **decision**: from then on the batch counts. A restarted driver starts with the **recovery**: it commits what was
-# decided, and deletes the rest. That is Flink's order, and the lab's sink imitates it; Spark's own sinks commit first
-# ([01](01_guarantees.ipynb)). Each of the nine named moments of a strip is a **failpoint**: there the lab can kill the job.
+# file is the **decision**: from then on the batch counts. A restarted driver starts with the **recovery**: it deals with the
+# transactions that it finds, and commits what was decided. That is Flink's order, and the lab's sink imitates it; Spark's own
+# sinks commit first ([01](01_guarantees.ipynb)). Each of the nine named moments of a strip is a **failpoint**: there the lab
+# can kill the job.
 
 # %%
 lab.strip(killed=failpoint, sink="two_phase")
@@ -235,12 +237,13 @@ assert outcome.verdict.guarantee == "at-least-once"
 
 # %% [markdown]
 # The checkpoint was the same as before, so the batch ran again and the second driver wrote all three rows. But the rows of
-# the first driver were still hidden in `staging`, and recovery deleted them. No record is missing and none counts twice, as if
-# nothing had failed. That is called **exactly-once**.
+# the first driver were still hidden in `staging`. They were not decided, so recovery deleted them. No
+# record is missing and none counts twice, as if nothing had failed. That is called **exactly-once**.
 #
 # > **You will read:** "exactly once means that every record is processed exactly once". In both runs every record was
-# > processed twice. No engine promises that code runs once. The **effect**, what a reader finds in the end, can count once, if
-# > the sink helps.
+# > processed twice. Flink's [documentation](https://nightlies.apache.org/flink/flink-docs-release-2.0/docs/learn-flink/fault_tolerance/#exactly-once-guarantees)
+# > says of Flink, too, that *exactly once* does not mean this. The **effect**, what a reader finds in the end, can count once,
+# > if the sink helps.
 #
 # ## One moment later
 #
@@ -331,12 +334,14 @@ lab.my_sink(my_sink, after="00")
 #
 # ## Closing the ticket
 #
-# > **Ticket 1, closed.** The batch that ran at 3:12 has its `offsets/N` from before the outage and its `commits/N` from after
-# > it, so it ran twice. The sink appends, so exactly the rows of batch N are there twice, and no others. Remove one copy of
-# > each. It will happen again at the next restart, until the sink recognises a batch that it has written.
+# > **Ticket 1, closed.** One batch has its `offsets/N` from before the outage and its `commits/N` from after it: it was
+# > planned before and finished after. The logs do not say how many of its rows the first run had written: none, some, or
+# > all. So we compare the rows of batch N, and of no other, and remove what is there twice. It can happen again at
+# > the next crash, until the sink recognises a batch that it has written.
 #
 # Sources: the order of the two logs is that of class `MicroBatchExecution` of Apache Spark 4.2. Armbrust and
 # others, [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018. Carbone and others, [State Management in Apache Flink](https://doi.org/10.14778/3137765.3137777), VLDB 2017.
-# The order holds for ordinary micro-batches. Asynchronous progress tracking and real-time mode (Spark 4.1 and newer) differ.
+# The order holds for ordinary micro-batches. [Asynchronous progress tracking](https://spark.apache.org/docs/4.0.0/streaming/performance-tips.html)
+# and [real-time mode](https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html) (Spark 4.1 and newer) differ.
 #
 # Next: [which link decides what a stream can guarantee?](01_guarantees.ipynb)
