@@ -129,7 +129,7 @@ assert lab.replay("snapshot.stopped_world").facts["stood_still_steps"] == 5
 # ## Second way: markers
 #
 # Chandy and Lamport (1985) found a way in which nobody stops. It uses a **snapshot marker**: a message without money that
-# says "I have copied". It needs channels that lose nothing and keep the order.
+# says "I have copied". The authors assume channels that lose nothing and keep the order.
 #
 # 1. Any process begins. It copies its account and, in the same step, sends a marker into each of its channels.
 # 2. A process that reads its *first* marker does the same. The channel that brought this marker counts as empty.
@@ -373,7 +373,7 @@ lab.check("03-moment")
 # ## What remains true
 #
 # - A copy is right if received means sent (a consistent cut), and what is under way is saved.
-# - Markers stop nobody. They need channels that lose nothing and keep the order.
+# - Markers stop nobody. They need channels that keep the order, and that lose nothing (the second was not run here).
 # - A snapshot need not have been a moment. Everybody must go back to it together.
 #
 # A streaming job can read its input again, so its copies also hold how far the sources have read. These copies fit
