@@ -72,7 +72,7 @@ assert upsert.verdict.guarantee == "exactly-once"
 assert upsert.verdict.regression == (0,)
 
 # %% [markdown]
-# A jump back. Here are both sinks after the same kill.
+# A jump back. Both sinks after the same kill:
 
 # %% tags=["nbval-check-output"]
 append = lab.simulate(failpoint, sink="append")
@@ -89,7 +89,7 @@ assert not append.verdict.lost
 
 # %% [markdown]
 # With *idempotent* the table is right in the end, so the guarantee is exactly-once; the value jumps back all the same.
-# Does it always? We try every order of steps, with one record a batch and with three.
+# Does it always? A search with one record a batch, and one with three:
 
 # %% tags=["nbval-check-output"]
 one = lab.explore("pipeline", strategy="idempotent", store="sqlite", records_per_batch=1)
@@ -109,8 +109,9 @@ assert "no_regression" in three.violated
 
 # %% [markdown]
 # With one record a batch nothing jumps back. Spark repeats at most one batch, so a value can jump back only if one
-# batch updates its key twice. (Asynchronous progress tracking and the real-time mode are exceptions.) Flink repeats
-# everything since its last checkpoint.
+# batch updates its key twice. (Two exceptions, not run here: with [asynchronous progress tracking](https://spark.apache.org/docs/4.0.0/streaming/performance-tips.html)
+# a crash can change the offsets of a batch; [real-time mode](https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html)
+# writes them at a batch's end.) Flink repeats everything since its last checkpoint.
 #
 # An upsert is idempotent under conditions. The value must be the same when the batch runs again. Here a batch of one
 # record runs twice, in plain SQL:
@@ -149,8 +150,7 @@ print("in the end:", zombie.verdict.final["hello"], "- lost offsets:", list(zomb
 #
 # The sink *wal* keeps a write-ahead log: the rows of a batch go into a file that no reader looks at. When Spark has
 # noted the batch (`commits/0`), the sink copies the log into the table. That copy is the **flush**. Finally the sink
-# notes that the batch is flushed: the **second confirmation**. A restarted driver flushes every log whose batch is
-# noted but not confirmed. In this order the moments after *ready* are *votes*, *noted*, *half*, *flushed*, *committed*.
+# notes that the batch is flushed: the **second confirmation**. In this order the moments after *ready* are *votes*, *noted*, *half*, *flushed*, *committed*.
 
 # %%
 lab.ask("06-log")
@@ -186,7 +186,8 @@ assert [point for point, run in logged.items() if run.verdict.duplicate] == [
 assert not any(run.verdict.lost for run in logged.values())
 
 # %% [markdown]
-# Two moments of nine are bad, *half* and *flushed*, and the time between them grows with the batch. The sink is at-least-once. This is the code that flushes
+# Two moments of nine are bad, *half* and *flushed*, and the time between them grows with the batch: a restarted driver
+# flushes every log whose batch is noted but not confirmed. The sink is at-least-once. This is the code that flushes
 # and confirms:
 
 # %%
@@ -223,8 +224,8 @@ lab.compare(flush_again=lab.replay("pipeline.half_flushed_log"), delete_the_log=
 # COMMIT;
 # ```
 #
-# The row of the last INSERT is the **batch marker**: it says which batch is in the table. We search every order of
-# steps with two crashes.
+# The row of the last INSERT is the **batch marker**: it says which batch is in the table. A search with two
+# crashes:
 
 # %% tags=["nbval-check-output"]
 lab.explore("pipeline", strategy="batch_marker", crashes=2)
@@ -234,7 +235,7 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 #   87 states, all there are
 
 # %% [markdown]
-# Nothing breaks: exactly-once, without two-phase commit and without a jump back. There are two conditions. A number
+# Exactly-once, without two-phase commit and without a jump back. There are two conditions. A number
 # must always stand for the same records. (Their values may differ from run to run, because readers see one run only;
 # for jobs with state see [11](11_side_effects.ipynb).) And the marker must name the query, with a new name for a new
 # checkpoint folder, where the numbers begin at 0 again. In [01](01_guarantees.ipynb) a marker without the name lost two
@@ -254,7 +255,7 @@ lab.explore("pipeline", strategy="batch_marker", crashes=2)
 # - log-then-commit (`order="decision"`), Flink's order: `offsets/0`, rows, pre-commit, votes, `commits/0`, the sink
 #   commits. The note is the decision.
 #
-# We take Spark's order, and kill the job at *half*: the transaction with *world* is committed, the other is not, and
+# In Spark's order we kill the job at *half*: the transaction with *world* is committed, the other is not, and
 # `commits/0` is not there.
 
 # %%
@@ -279,8 +280,7 @@ lab.answer("06-order", spark_order.verdict.rows)
 # One row was committed, and nothing on disk said that batch 0 is finished. So the batch ran again and committed all three.
 
 # %% [markdown]
-# So for this sink the order decides. Only two moments come out differently in the two orders. Each line says *order:
-# moment*:
+# So for this sink the order decides. Two moments come out differently (each line says *order: moment*):
 
 # %% tags=["nbval-check-output"]
 found = {}
@@ -508,7 +508,7 @@ lab.check("06-jump")
 # |---|---|---|---|
 # | append | `DeliveryGuarantee.AT_LEAST_ONCE` | a plain write in `foreachBatch`; the Kafka sink | a producer without a transaction |
 # | idempotent | a sink that upserts by key | an upsert in `foreachBatch` | `INSERT ... ON CONFLICT ... DO UPDATE` |
-# | wal | 1.x: `GenericWriteAheadSink`; after a restart it flushes with the next completed checkpoint only | - | - |
+# | wal | 1.x: [`GenericWriteAheadSink`](https://github.com/apache/flink/blob/release-1.20/flink-streaming-java/src/main/java/org/apache/flink/streaming/runtime/operators/GenericWriteAheadSink.java); after a restart it flushes with the next completed checkpoint only | - | - |
 # | batch_marker | - | `foreachBatch(rows, batchId)` with a table of batches; Delta's `txnAppId` and `txnVersion`; the file sink's `_spark_metadata` | one ordinary transaction |
 # | two_phase | 1.x: `TwoPhaseCommitSinkFunction` (2.0: internal); today `Sink`, `SupportsCommitter`, `Committer` | `DataWriter.commit`, then `StreamingWrite.commit`, which must recognise a batch that it committed (Delta, Iceberg) | Kafka: no vote; `PREPARE TRANSACTION` |
 #
