@@ -257,7 +257,7 @@ lab.check("07-why")
 # | note | `commits/N` | completed checkpoint | `PrepareCommit` in the coordinator's log |
 # | folder | `checkpointLocation`, the query's | checkpoint storage | - |
 # | state store provider | `spark.sql.streaming.stateStore.providerClass`; default `HDFSBackedStateStoreProvider`, or `RocksDBStateStoreProvider` | state backend | - |
-# | *wal* | - | `GenericWriteAheadSink` (1.x) | - |
+# | *wal* | - | [`GenericWriteAheadSink`](https://github.com/apache/flink/blob/release-1.20/flink-streaming-java/src/main/java/org/apache/flink/streaming/runtime/operators/GenericWriteAheadSink.java) (1.x) | - |
 # | *two_phase* | `DataWriter.commit`, then `StreamingWrite.commit`; no handle stored | `Sink` with `SupportsCommitter`; up to 1.x `TwoPhaseCommitSinkFunction` | no vote |
 # | *batch_marker* | `foreachBatch`; Delta's `txnAppId`, `txnVersion` | - | - |
 #
@@ -272,8 +272,9 @@ lab.check("07-why")
 #
 # > **Ticket 8, closed.** The new checkpoint counts its batches from 0 again. The table that appends has Thursday twice.
 # > The table with a marker lost orders: its marker names the table and not the query, so the new batches were taken for
-# > old ones. We restored the old folder from its backup, replayed Friday by order id, and wrote into the runbook:
-# > nobody deletes a checkpoint without a plan for the rows behind it.
+# > old ones. We put the old folder back as it was after its last batch, replayed Friday by order id, and wrote into the
+# > runbook: nobody deletes a checkpoint without a plan for the rows behind it, and nobody restores an *older* copy, which
+# > doubles or loses rows itself ([12](12_engines.ipynb)).
 #
 # Sources: Spark 4.2's `MicroBatchExecution`, `FileStreamSink` and guides (*State Store*; Spark Streaming);
 # [Structured Streaming](https://doi.org/10.1145/3183713.3190664), SIGMOD 2018; Flink's release notes of 2.0.
