@@ -97,13 +97,13 @@ assert [each.rows for each in killed.kills] == [12, 9, 9, 12, 9]
 #
 # ## Who starts again, and how much is read again?
 #
-# Now look at the time before the note. In [02](02_delivery.ipynb) a process with strong productions (MillWheel,
+# How much work does a crash repeat? In [02](02_delivery.ipynb) a process with strong productions (MillWheel,
 # Dataflow) wrote its result down before it sent the result on, so only a process that had written nothing yet worked
 # again. The price was one durable write for each process and record.
 #
 # Flink and Spark write less often, and for all tasks together. Two more **simulated** jobs, of three records each. In
 # Flink's design the checkpoint after the second record is complete, and the job dies when it has read the third. In
-# Spark's design all three are one batch, and the driver dies when their rows are out and the note is missing.
+# Spark's design all three are one batch, and the driver dies right after the last of its rows.
 
 # %%
 lab.ask("12-again")
@@ -138,8 +138,8 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 # | transactions (the Kafka program) | the dead program | everything after the last commit |
 #
 # If only a task of Spark fails, the task alone runs again. If its stored input is lost, the stage that made it runs again, too. That is safe only
-# where a repeated task gives the same rows. (In Spark's Real-Time Mode, since 4.1, offsets are logged at the *end* of a batch, so a repeated batch
-# may hold others.)
+# where a repeated task gives the same rows. (In Spark's [real-time mode](https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html), since 4.1,
+# offsets are logged at the *end* of a batch, so a repeated batch may hold others; not run here.)
 #
 # ## One table for all
 #
@@ -191,8 +191,8 @@ table[design]
 # Four stores. Before it is stopped, the writer
 #
 # - of a *file* or a *table* looks for rows that are there already;
-# - of the *table with an epoch row* takes the next epoch, a number that grows with each writer; the transaction of its rows will compare it;
-# - of *Kafka* calls `init_transactions` for its transactional id, which raises the epoch that the broker keeps.
+# - of the *table with an epoch row* takes the next epoch from it, a number that grows with each writer;
+# - of *Kafka* calls `init_transactions` for its transactional id.
 
 # %%
 lab.ask("12-stopped")
@@ -217,7 +217,7 @@ lab.answer("12-stopped", stopped.doubled)
 
 # %% [markdown]
 # Two stores hold six rows. A look before the write helps after a crash. It does not help against a zombie: in between, the
-# world can change. A store must compare the epoch *in* the write.
+# world can change. A store must compare the epoch *in* the write. (Kafka's broker keeps it; `init_transactions` raises it.)
 #
 # Do the engines not fence, then? They do, but only their own notes: a JobManager takes messages only with its own token
 # (Flink 2, `JobMasterId`), and Spark refuses a log entry that exists. That comes too late for the rows. Here two real
@@ -433,7 +433,7 @@ lab.check("12-restart")
 #
 # <details><summary>a) Yes, both are transactions.</summary>Two transactions have a gap between them, and a crash finds it.</details>
 # <details><summary>b) No, it must be the same transaction.</summary>Yes: <code>sendOffsetsToTransaction</code>, with <code>consumer.groupMetadata()</code>. A bare
-# group name does not refuse a consumer whose partitions were given to another one.</details>
+# group name does not refuse a consumer whose partitions were given to another one (<a href="https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics">KIP-447</a>, Kafka 2.5; not run here).</details>
 #
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -457,8 +457,8 @@ lab.check("12-restart")
 #
 # > **Ticket 16, closed.** Three notes, three risks. Spark's comes after the rows, so the sink must recognise a batch.
 # > Flink's comes before them, so the store must keep what is staged. The Kafka program's is in the transaction of the
-# > rows, so both must be in Kafka. None of the three survives a restored backup of the note alone, and only the store
-# > can refuse a stopped writer. The review asks each team whether theirs does.
+# > rows, so both must be in Kafka. Spark's did not survive a restored backup of the note alone (the other two we have not
+# > tried), and only the store can refuse a stopped writer. The review asks each team whether theirs does.
 #
 # ## Sources
 #
