@@ -9,7 +9,7 @@
 # # What does the guarantee cost here, on this machine?
 #
 # > **Ticket 17** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
-# > they change a number." *From finance:* "The bill for storage requests has doubled since you commit every second."
+# > they change a number." *From finance:* "The bill for storage requests has doubled since you commit every four seconds."
 # > The sink is exactly-once now.
 #
 # Somebody wants to commit more often, somebody else less often. What does each choice cost? We measure it, on your
@@ -85,8 +85,8 @@ assert all(each.worst > each.typical for each in measured["open"].values())
 #
 # ## Who else waits?
 #
-# Another program shares each database: a clerk changes the number of pens in stock. SQLite lets **one** program write at a time. Whoever comes second
-# waits for its lock. The clerk came a few times in each interval, and noted how long it waited.
+# Another program shares each database: a clerk changes the number of pens in stock. SQLite lets **one** program write at a time, the one
+# that has its lock. The clerk came a few times in each interval, and noted how long it waited.
 
 # %%
 lab.ask("13-lock")
@@ -270,6 +270,9 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 #  'one failure tolerated': 25.0,
 #  'down for a minute': 75}
 
+# %% [markdown]
+# And a Flink job that was cancelled and started again, without its last checkpoint and with it (**simulated**):
+
 # %% tags=["nbval-check-output"]
 {name: lab.replay(f"barriers.{name}").facts["visible"] for name in ("cancelled", "cancelled_and_kept")}
 
@@ -283,7 +286,7 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # |---|---|---|
 # | a longer `interval` | latency | ½ s typical, 1 s at most, for each second (measured) |
 # | a longer `interval`, counted in records | reading again after a crash | 6 with batches of 6, 12 with batches of 12 (measured) |
-# | a shorter `interval` | commits, for the same rows | 300 instead of 3, and fewer rows a second (measured) |
+# | a shorter `interval`, counted in rows | commits | for 300 rows: 300 with one row each, 3 with a hundred (measured) |
 # | a longer `min-pause` | an interval that is longer than it says | 25 s open instead of 15 s, with a pause of 15 s |
 # | a larger `tolerable-failed-checkpoints` | a transaction that is open for one more interval | 25 s instead of 15 s, with one |
 # | a longer `timeout` of a checkpoint | a transaction that is open longer | 5 of the 15 s |
@@ -420,9 +423,10 @@ lab.check("13-best")
 # ## Closing the ticket
 #
 # > **Ticket 17, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
-# > alike. The clerks waited for the open transaction, not for the interval: rows are now gathered, and written in one
-# > short transaction. The bill grows with the number of commits, so an interval twice as long halves it. The shop chose
-# > four seconds, and knows what a crash then reads again.
+# > alike: two seconds with an interval of four. The clerks waited for the open transaction, not for the interval: rows are
+# > now gathered, and written in one short transaction. The bill grows with the number of commits. An interval of eight
+# > seconds halves it, but the page lags four then. The shop, whose clerks wait no more, chose eight, and knows what a crash
+# > then reads again.
 #
 # ---
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:
