@@ -132,7 +132,7 @@ def save_sink(sink: Callable[..., Any], file: str = "saved_sink.py", kind: str =
 
 @takes('lab.crash_test("my_sink.py:write_batch")')
 def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | None":
-    """Kill a real Spark job at every durable write of your sink, as `labkit crashtest FILE:NAME --quick` does.
+    """Kill a real Spark job at a sample of its durable writes, as `labkit crashtest FILE:NAME --quick` does.
 
     `subject` is `FILE:NAME`, as `lab.save_sink` returns it. The test takes two to three minutes. `options` are those of
     the command line, written as Python arguments. With `only=["rename checkpoint/commits/<n> #1"]` the job is killed

@@ -11,8 +11,8 @@
 # > **Ticket 18** (invented). *A pull request, by you:* "Sink for orders. I have killed it ten times by hand, and the
 # > table was right each time. Can we merge?"
 #
-# Ten kills at ten moments say little about all other moments. Here we kill a sink at every place, first under a
-# simulated engine and then under real Spark.
+# Ten kills at ten moments say little about all other moments. Here we kill a sink at every place under a simulated
+# engine, and at some places under real Spark.
 #
 # {head}
 #
@@ -98,7 +98,7 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # `lab.save_sink` writes a function into a file, with the lines that Spark needs around it. `lab.crash_test` is `labkit crashtest`:
 # real Spark runs that file, the whole job is killed and started again, and a reader looks from outside.
 #
-# A whole test takes minutes. A short test tries the places that you name, in about half a minute. A place is the moment
+# A test of all places takes many minutes. A short test tries the places that you name, in about half a minute. A place is the moment
 # just before a durable effect: here before Spark renames a file to `commits/0`, its note that batch 0 is done. By then
 # the sink has returned.
 
@@ -299,8 +299,8 @@ assert not kills[0].violated
 lab.my_sink(after="14")
 
 # %% [markdown]
-# If all columns hold, let real Spark judge the same file. In a new cell, the **whole test** takes two to four minutes. It kills before the writes of the sink and of Spark,
-# and once more in a recovery, and adds a large batch, an older checkpoint and a second query:
+# If all columns hold, let real Spark judge the same file. In a new cell, the **quick test** takes two to four minutes. It kills at 12 places at most, and
+# at up to nine pairs of places, the second one in a recovery. It adds a large batch, an older checkpoint and a second query. It leaves out all other places and pairs:
 #
 # ```python
 # lab.crash_test("my_sink.py:foreach_batch")
@@ -439,10 +439,10 @@ lab.check("14-report")
 # %% [markdown]
 # ## Check yourself
 #
-# **1. A sink writes in one transaction, without a marker. Where does a kill double its rows?**
+# **1. The marker is in the transaction of the rows, but the sink looks for it *before* BEGIN. When do rows come twice?**
 #
-# <details><summary>a) In the middle of the transaction.</summary>It is rolled back there, and nothing is left.</details>
-# <details><summary>b) When it has committed, and the engine has not noted the batch.</summary>Yes. The batch comes again, and is not known.</details>
+# <details><summary>a) After a kill between the look and BEGIN.</summary>Nothing was written, and the repeated batch looks again.</details>
+# <details><summary>b) When a second writer looks before the first one commits.</summary>Yes. Both have seen no marker, and both write.</details>
 #
 # **2. The marker names the batch, and not the query. What goes wrong?**
 #
@@ -465,7 +465,7 @@ lab.check("14-report")
 # ## On Monday
 #
 # - Take the sink that matters most. Write down its durable effects in order, and between which two you have ever killed it.
-# - Run `labkit crashtest FILE:NAME --quick --out report` on it, the whole test of above. Without `--quick` it tries all places.
+# - Run `labkit crashtest FILE:NAME --quick --out report` on it, the quick test of above. Without `--quick` it tries the other places, too.
 # - Put `--expect exactly-once` into the build.
 # - Give the certificate to whoever reads the table. Talk about its last part.
 #
