@@ -53,6 +53,12 @@ def read_manifest():
     return lines([Path("store", name) for name in listed])
 
 
+def read_received():
+    received = Path("store/received")
+    kept = received.read_text().splitlines() if received.exists() else []
+    return [row(line.partition("\t")[2]) for line in kept]
+
+
 def read_table():
     if not Path("store/rows.db").exists():
         return []

@@ -5,12 +5,13 @@ only if the job was killed at every crash point and at every directed pair of cr
 own), and if every run proved something.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from labkit.core.judge import Guarantee, Outcome, satisfies
-from labkit.crashtest.verdict import Coverage, Group, Summary
+from labkit.crashtest.verdict import Coverage, Group, Result, Summary, summarise
+from labkit.host.syscalls.faults import Fault
 from labkit.view.signs import LOOKS, Look
 
 SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
@@ -105,6 +106,93 @@ def _strength(summary: Summary, at_best: Guarantee) -> Strength:
         return Strength.COMPLETE
     if at_best is not Guarantee.EXACTLY_ONCE:
         return Strength.REFUTED
-    about = {*Group} - {Group.HEALTHY, Group.CONDITION}
+    about = {each for each in Group if not each.is_apart} - {Group.HEALTHY}
     tried = any(each.group in about and each.verdict is not None for each in summary.results)
     return Strength.SAMPLED if tried and not summary.in_doubt else Strength.UNKNOWN
+
+
+@dataclass(frozen=True)
+class FaultClaim:
+    """What a test claims about one kind of fault, apart from the guarantee under crashes; as text, in words of its own.
+
+    `withstood` says that every call of the pipeline that can suffer the fault did so once, and nothing was wrong.
+    """
+
+    fault: Fault
+    at_best: Guarantee
+    """The guarantee that holds in the runs with this fault."""
+    tried: int
+    """The number of calls that suffered the fault, each in a run that proves something."""
+    found: int | None
+    """The number of calls that can suffer it; None if the user did not ask for this kind of fault."""
+    worst: Result | None = None
+    """The weakest run with this fault that violates a property; None if there is none."""
+    in_doubt: bool = False
+    """Whether a run with this fault proves nothing, or the test did not see all that the pipeline does."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether rows are wrong although the command that met the fault ended well, so that nobody is told."""
+        return self.worst is not None and any(each.get("silent") for each in self.worst.evidence)
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether rows were wrong at the end of a run with this fault, or the pipeline stuck."""
+        return self.at_best is not Guarantee.EXACTLY_ONCE or bool(self.worst and self.worst.stuck)
+
+    def __str__(self) -> str:
+        extent = f"{self.tried} of {self.found} calls"
+        if self.found is None:
+            return "unknown (not tried)"
+        if self.is_violated:
+            stuck = "stuck; of its rows: " if self.worst and self.worst.stuck else ""
+            silent = ", although the command ended well" if self.is_silent else ""
+            return f"{stuck}at best {self.at_best}{silent} ({extent})"
+        if self.found == 0:
+            return "no call of the pipeline can suffer it"
+        if self.in_doubt or not self.tried:
+            return f"unknown ({extent})"
+        return f"{'withstood' if self.tried >= self.found else 'not refuted'} ({extent})"
+
+    def reaches(self, goal: Goal) -> bool | None:
+        """Return whether the pipeline reaches the user's goal under this fault too; None if the test does not know."""
+        if self.is_violated and (not satisfies(self.at_best, goal.guarantee) or (self.worst and self.worst.stuck)):
+            return False
+        if self.found == 0:
+            return True
+        if self.in_doubt or not self.tried:
+            return None
+        return True if goal is Goal.NOT_REFUTED or self.tried >= (self.found or 0) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the claim as plain data."""
+        return {
+            "claim": str(self),
+            "at_best": self.at_best.value if self.tried else Guarantee.UNKNOWN.value,
+            "tried": self.tried,
+            "found": self.found,
+            "silent": self.is_silent,
+            "weakest": self.worst.id if self.worst else None,
+        }
+
+
+def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
+    """Return the claim about each kind of fault, in the order of `Fault`; a kind that was not tried is unknown."""
+    doubts = [each for each in summary.results if each.group is Group.SEEING]
+    return tuple(_fault_claim(fault, summary, in_doubt=bool(doubts)) for fault in Fault)
+
+
+def _fault_claim(fault: Fault, summary: Summary, *, in_doubt: bool) -> FaultClaim:
+    results = [each for each in summary.results if each.fault == fault]
+    proven = [each for each in results if (each.verdict is not None or each.stuck) and not each.unknown]
+    # Judged like crashes, as if these runs were all.
+    alone = summarise([replace(each, group=Group.CRASH) for each in proven], summary.coverage)
+    worst = next((each for each in alone.ranked() if each.violated), None)
+    return FaultClaim(
+        fault,
+        alone.at_best() if proven else Guarantee.EXACTLY_ONCE,
+        len(proven),
+        summary.faults.get(fault),
+        next((each for each in proven if worst and each.id == worst.id), None),
+        in_doubt or any(each.unknown and not each.skipped for each in results),
+    )

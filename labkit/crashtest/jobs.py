@@ -23,6 +23,8 @@ class Job(NamedTuple):
 
     None for a doubt about the test's view, which needs no run, and for a power cut, which needs several.
     """
+    fault: str = ""
+    """The kind of fault that a call suffers in the run; empty for a run without one."""
 
 
 def unknown(job: Job, why: str) -> Result:

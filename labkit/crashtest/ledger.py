@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from labkit.core.judge import Guarantee
@@ -53,6 +53,10 @@ class Ledger:
         left = min(left, self.seconds_left())
         return f"run {number} of {total}, about {left:.0f} s left"
 
+    def plan(self, job: Job) -> None:
+        """Count a run that must prove something before the guarantee is complete; faults are counted apart."""
+        self.planned += job.group is not Group.FAULT
+
     def begin(self, job: Job) -> None:
         """Report that the run of this job begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
@@ -86,22 +90,24 @@ class Ledger:
         sampled_writes: int,
         selected: bool,
         between_lines: bool,
+        faults: Mapping[str, int],
     ) -> Summary:
         """Return the summary of all results so far.
 
-        `unjudged` are the properties that this kind of test cannot judge. `pairs` are the ids of all possible pairs of
-        crashes, `directed` those of the runs that a complete test must make. The other parameters are fields of
-        `Coverage`.
+        `unjudged` are the properties that this kind of test cannot judge. `pairs` are the ids of all possible pairs,
+        `directed` those of the runs that a complete test must make. `faults` are those of `Summary`, and the other
+        parameters are fields of `Coverage`.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())
+        about = {*Group} - {Group.HEALTHY, Group.SEEING, Group.FAULT}
         # A pair that was tried counts as possible even if a later look at the recoveries does not show it.
         possible = {*pairs, *(name for name, group in proven.items() if group is Group.PAIR)}
         coverage = Coverage(
             found=found,
             pairs=len(possible),
             planned=self.planned,
-            hit=sum(not each.unknown for each in self.results if each.group not in (Group.HEALTHY, Group.SEEING)),
+            hit=sum(not each.unknown for each in self.results if each.group in about),
             tried=groups[Group.CRASH],
             pairs_tried=groups[Group.PAIR],
             directed=len(directed),
@@ -110,4 +116,4 @@ class Ledger:
             selected=selected,
             between_lines=between_lines,
         )
-        return summarise(self.results, coverage, unjudged)
+        return summarise(self.results, coverage, unjudged, faults)

@@ -66,6 +66,7 @@ def page(report: Report) -> str:
         *_why(report),
         section("Again", code(report.repeat())),
         section("What holds", axis_table(report)),
+        *_faults(report),
         section("Effects and kills", tag("figure", Html(effects_and_kills(report)))),
         section("Runs, the weakest first", *_runs(report.summary.ranked())),
         section("The weakest run", tag("figure", Html(report.picture))) if report.picture else "",
@@ -98,6 +99,12 @@ def axis_table(report: Report) -> Html:
     """Return an HTML table of the checked properties with their outcomes, and of the conditions of the guarantee."""
     rows = [(axis, held, ", ".join(report.summary.violating(axis))) for axis, held in report.axes.items()]
     return table(("axis", "", "violated by"), [*rows, *_condition_rows(report)])
+
+
+def _faults(report: Report) -> Iterator[Html]:
+    """Yield a section on the calls that failed while the command went on, apart from the guarantee, if any did."""
+    if report.faults:
+        yield section("Under faults, apart from the guarantee", table(("", ""), report.fault_rows()))
 
 
 def _condition_rows(report: Report) -> list[tuple[str, str, str]]:
@@ -166,6 +173,7 @@ def certificate(report: Report) -> str:
             para(f"{report.settings.subject}: {report.adapter}, {recorded}; the reader returns {report.shape}."),
         ),
         section("What holds", table(("axis", "", "runs that say so"), _axis_rows(report))),
+        *_faults(report),
         section("What was measured, run by run", *_measured(report)),
         section("What was not measured", items(_unmeasured(report))),
         section("Versions", para(", ".join(_versions()))),
@@ -174,7 +182,7 @@ def certificate(report: Report) -> str:
 
 
 def _axis_rows(report: Report) -> Iterator[Sequence[str]]:
-    runs = [each for each in report.summary.results if each.group not in (Group.CONDITION, Group.SEEING)]
+    runs = [each for each in report.summary.results if not each.group.is_apart and each.group is not Group.SEEING]
     proof = sum(each.guarantee is not Guarantee.UNKNOWN for each in runs)
     for axis, outcome in report.axes.items():
         bad = [each.id for each in runs if each.rows_of(axis)]

@@ -149,7 +149,7 @@ class CrashTests:
             tests += [runs(job.id, partial(iter, [job])) for job in jobs]
             tests.append(runs("second-crashes", lambda: running.allowed(running.second_crashes())))
             tests.append(runs("other-points", lambda: chain.from_iterable(running.rest())))
-            tests += [runs(job.id, partial(iter, [job])) for job in running.outages()]
+            tests += [runs(job.id, partial(iter, [job])) for job in (*running.faults(), *running.outages())]
         tests.append(runs("last-runs", running.last_jobs))
         return [*tests, item(_CLAIM, _compare_claim, running, goal, also)]
 
@@ -158,7 +158,7 @@ class CrashTests:
         if self._running is not None and self._running.results:
             report = self._running.report()
             terminalreporter.section("labkit crashtest")
-            terminalreporter.line(f"{report.settings.subject}: {report.claim}; {report.summary.coverage}")
+            terminalreporter.line(f"{report.settings.subject}: {report.words}; {report.summary.coverage}")
 
     def pytest_sessionfinish(self) -> None:
         """End every process of the crash test when pytest ends."""
@@ -203,4 +203,4 @@ def _compare_claim(running: "Campaign", goal: "Goal", also: tuple[str, ...]) -> 
     """Fail if the claim of all runs is weaker than the user's goal, or if the test proves too little to know."""
     report = running.report()
     if report.reaches(goal, also) is not True:
-        pytest.fail(f"expected {goal}, and the test says: {report.claim}; {report.summary.coverage}", pytrace=False)
+        pytest.fail(f"expected {goal}, and the test says: {report.words}; {report.summary.coverage}", pytrace=False)

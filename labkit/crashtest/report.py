@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from labkit.core.judge import Guarantee, Outcome, satisfies
-from labkit.crashtest.claim import Claim, Goal, Strength, claim
+from labkit.crashtest.claim import Claim, FaultClaim, Goal, Strength, claim, fault_claims
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.verdict import AXES, Group, Result, Summary
+from labkit.view.signs import LOOKS
 
 SHOWN = 5
 """The number of runs that the text names for each violated property."""
@@ -50,6 +51,8 @@ class Report:
     """The durable effects of the run without a crash, as plain data."""
     diagnosis: Diagnosis | None = None
     """The explanation of the weakest result, and the repair; None if nothing is wrong."""
+    fault_diagnoses: Mapping[str, Diagnosis] = field(default_factory=dict)
+    """The explanation of the weakest run with each kind of fault that did harm, and the repair."""
     picture: str = ""
     """The weakest run as a space-time diagram (SVG); empty if no run violates a property."""
     notes: tuple[str, ...] = ()
@@ -62,6 +65,23 @@ class Report:
     def claim(self) -> Claim:
         """The guarantee that this test may claim, with a qualifier unless everything was tried."""
         return claim(self.summary)
+
+    @property
+    def faults(self) -> tuple[FaultClaim, ...]:
+        """The claims about the kinds of fault that the user asked for; they say nothing about crashes."""
+        return tuple(each for each in fault_claims(self.summary) if each.found is not None)
+
+    def fault_rows(self) -> list[tuple[str, str]]:
+        """Return what the test says of each kind of fault that it tried, and why, each with a label."""
+        rows = []
+        for each in self.faults:
+            rows.append((f"under {each.fault}", str(each)))
+            if each.worst is not None:
+                rows.append(("", f"{each.worst.title}: {each.worst.because}"))
+                if (why := self.fault_diagnoses.get(each.fault)) is not None:
+                    rows += [("", f"{why.code}: {why.why}"), ("", f"{why.recipe.name}: {why.recipe.sentence}")]
+                rows.append(("", f"repeat: {self.settings.command(each.worst.id)}"))
+        return rows
 
     @property
     def axes(self) -> dict[str, str]:
@@ -88,13 +108,13 @@ class Report:
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the claim reaches the goal and the properties `also` hold; None if too little was proved."""
+        """Return whether the claims reach the goal and the properties `also` hold; None if too little was proved."""
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
-        reached = self.claim.reaches(goal)
-        if reached is False or Outcome.VIOLATED.value in outcomes:
+        claims = [self.claim.reaches(goal), *(each.reaches(goal) for each in self.faults)]
+        if False in claims or Outcome.VIOLATED.value in outcomes:
             return False
         sampled = goal is not Goal.NOT_REFUTED and NOT_SEEN in outcomes
-        return None if sampled or Outcome.UNKNOWN.value in outcomes else reached
+        return None if sampled or Outcome.UNKNOWN.value in outcomes or None in claims else True
 
     def text(self) -> str:
         """Return the report as text for a terminal, which begins with the guarantee, its reason, and the repair."""
@@ -109,6 +129,7 @@ class Report:
         rows += [("repeat", self.repeat())]
         rows += [(axis, self._axis(axis)) for axis in AXES]
         rows += [("condition", f"{title}: {held}") for title, held in summary.condition_rows()]
+        rows += self.fault_rows()
         rows += [("coverage", str(summary.coverage))]
         rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
         rows += [("not run", sentence) for sentence in self.not_run()]
@@ -146,6 +167,7 @@ class Report:
             "claim": self.claim.to_json(),
             "axes": self.axes,
             "conditions": {name: held.value for name, held in summary.conditions.items()},
+            "faults": {each.fault.value: each.to_json() for each in fault_claims(self.summary)},
             "weakest": weakest.to_json() if weakest else None,
             "pattern": why.code if why else None,
             "why": why.why if why else None,
@@ -178,13 +200,19 @@ class Report:
         """Return the JUnit test case of the claim, which fails if the exit code is 1 and is an error if it is 2."""
         name = quoteattr(f"guarantee: {self.claim}")
         head = f"<testcase classname={quoteattr(str(self.settings.subject))} name={name}"
-        message = quoteattr(f"{goal or 'a result'} is demanded, and the test says: {self.claim}")
+        message = quoteattr(f"{goal or 'a result'} is demanded, and the test says: {self.words}")
         ends = {0: "/>", 1: f"><failure message={message}/></testcase>", 2: f"><error message={message}/></testcase>"}
         return f"{head}{ends[self.code(goal, also)]}\n"
 
+    @property
+    def words(self) -> str:
+        """The claim under crashes, followed by the claim about each kind of fault that the user asked for."""
+        return "; ".join([str(self.claim), *(f"{each.fault}: {each}" for each in self.faults)])
+
     def badge(self) -> str:
         """Return a badge with the claimed guarantee, as an SVG document."""
-        label, value, colour = "crash-tested", str(self.claim), self.claim.look.shade
+        violated = [LOOKS[each.at_best].shade for each in self.faults if each.is_violated]
+        label, value, colour = "crash-tested", self.words, (violated or [self.claim.look.shade])[0]
         left, right = 7 * len(label) + 12, 7 * len(value) + 12
         texts = "".join(
             f'<text x="{x}" y="14" fill="#fff" font-family="Verdana,sans-serif" font-size="11" '

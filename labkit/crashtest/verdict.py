@@ -35,6 +35,10 @@ DEMANDED = ("fresh_checkpoint", "two_queries", "copied_checkpoint")
 """The variants that belong to the guarantee; the others show conditions that a sink cannot always meet."""
 
 
+FAULT_AT = " at "
+"""The separator, in the id of a run with a fault, between the kind of fault and the name of the point."""
+
+
 class Group(StrEnum):
     """The kind of a run, by the fault that was caused."""
 
@@ -49,6 +53,13 @@ class Group(StrEnum):
     IDENTITY = "identity"
     CONDITION = "condition"
     """A variant that shows a condition of the guarantee, and so cannot violate the guarantee."""
+    FAULT = "fault"
+    """A call that fails while the command goes on. What holds then is a claim of its own, apart from the guarantee."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether runs of this kind do not count toward the guarantee under crashes."""
+        return self in (Group.CONDITION, Group.FAULT)
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,11 @@ class Result:
     explanation: Explanation | None = None
     """How the readings differ from every failure-free run; None if they were not compared."""
 
+    @property
+    def fault(self) -> str:
+        """The kind of fault that a call suffered in this run; empty for a run without one."""
+        return self.id.partition(FAULT_AT)[0] if self.group is Group.FAULT else ""
+
     def rows_of(self, axis: str) -> tuple[int, ...]:
         """Return the ids of the rows that violate a property. For `stuck`, which concerns no row: (0,) or ()."""
         if axis == "stuck":
@@ -89,7 +105,8 @@ class Result:
     @property
     def because(self) -> str:
         """The reason for the guarantee of this run, in a sentence."""
-        when = "after the crash the job fails again and again" if self.evidence else "the job fails without a crash"
+        what = "fault" if self.group is Group.FAULT else "crash"
+        when = f"after the {what} the job fails again and again" if self.evidence else "the job fails without a crash"
         reasons = [f"stuck: {when} ({self.stuck})"] if self.stuck else []
         if self.unknown:
             reasons.append(f"unknown: {self.unknown}")
@@ -197,16 +214,18 @@ class Summary:
     axes: Mapping[str, Outcome]
     guarantee: Guarantee
     conditions: Mapping[str, Guarantee] = field(default_factory=dict)
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """How many calls can suffer a fault, by the kinds of fault that the user asked for."""
 
     @property
     def weakest(self) -> Result | None:
-        """The weakest run that violates a property, or None. Runs that only show a condition do not count."""
-        ranked = [each for each in self.ranked() if each.violated and each.group is not Group.CONDITION]
+        """The weakest run that violates a property; None if there is none. Runs that are apart do not count."""
+        ranked = [each for each in self.ranked() if each.violated and not each.group.is_apart]
         return ranked[0] if ranked else None
 
     def violating(self, axis: str) -> list[str]:
-        """Return the ids of the runs that violate a property, except runs that only show a condition."""
-        return [each.id for each in self.results if each.rows_of(axis) and each.group is not Group.CONDITION]
+        """Return the ids of the runs that violate a property, among those that count toward the guarantee."""
+        return [each.id for each in self.results if each.rows_of(axis) and not each.group.is_apart]
 
     def ranked(self) -> list[Result]:
         """Return the results with the weakest first; equally weak ones keep the order in which they ran."""
@@ -218,8 +237,8 @@ class Summary:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or a run that could have refuted the guarantee proves nothing."""
-        demanded = [each for each in self.results if each.group is not Group.CONDITION]
+        """Whether the guarantee is unknown, or a run that might have refuted it proves nothing."""
+        demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
@@ -228,7 +247,7 @@ class Summary:
 
     def skipped(self) -> list[Result]:
         """Return the results of runs for which no time was left."""
-        return [each for each in self.results if each.skipped]
+        return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 
     def at_best(self) -> Guarantee:
         """Return the guarantee that holds if everything that is still unknown turns out to be right."""
@@ -238,13 +257,16 @@ class Summary:
         return guarantee(_properties(outcomes))
 
 
-def summarise(results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = ()) -> Summary:
+def summarise(
+    results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = (), faults: Mapping[str, int] | None = None
+) -> Summary:
     """Return the summary of the results of all runs.
 
     A property is violated if a run that belongs to the guarantee violates it, and unknown if such a run proves nothing.
     `unjudged` are properties that runs of this kind cannot judge; they are unknown unless a run violates them.
+    `faults` are those of `Summary`.
     """
-    demanded = [each for each in results if each.group is not Group.CONDITION]
+    demanded = [each for each in results if not each.group.is_apart]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}
     for axis in unjudged:
         if axes[axis] is Outcome.HOLDS:
@@ -256,7 +278,7 @@ def summarise(results: Sequence[Result], coverage: Coverage, unjudged: Sequence[
     if promised and Outcome.UNKNOWN in properties.values():
         measured = Guarantee.UNKNOWN
     conditions = {each.id: each.guarantee for each in results if each.group is Group.CONDITION}
-    return Summary(tuple(results), coverage, axes, measured, conditions)
+    return Summary(tuple(results), coverage, axes, measured, conditions, faults or {})
 
 
 def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:

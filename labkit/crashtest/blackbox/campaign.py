@@ -22,12 +22,14 @@ from typing import Any, NamedTuple
 from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.crashtest.blackbox.copies import FEWEST_RUNS, Shared, at_home, copies, how_many
 from labkit.crashtest.blackbox.diagnosis import diagnose
+from labkit.crashtest.blackbox.execution import NOT_SUFFERED
 from labkit.crashtest.blackbox.expectation import Expectation
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.healthy import Healthy, healthy
 from labkit.crashtest.blackbox.jobs import (
     POWER,
     STATE,
+    fault_job,
     grown_input_job,
     later_job,
     loop_job,
@@ -56,6 +58,7 @@ from labkit.crashtest.blackbox.points import (
     effect_of,
     families,
     points,
+    ranked,
     telling,
 )
 from labkit.crashtest.blackbox.reading import HelperCommands
@@ -74,6 +77,8 @@ from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.verdict import Group, Result
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.delivery import fits
+from labkit.host.syscalls.faults import Fault
 from labkit.host.syscalls.guarding import GuardLate
 from labkit.host.syscalls.support import supported
 
@@ -264,6 +269,22 @@ class Campaign:
         plan = choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)
         return [outage_job(point) for point in plan.chosen]
 
+    def faults(self, *, every: bool = False) -> list[Job]:
+        """Return a job for each call that is to suffer a fault, or for `every` call that can, by kind of fault.
+
+        As with crashes, the calls are those at which a fault is most likely to do harm.
+        """
+        if self.settings.since and not self.settings.only:
+            return []
+        most = None if every else self.most.faults
+        return [fault_job(point, fault) for fault in self.settings.faults for point in self._able(fault)[:most]]
+
+    def _able(self, fault: Fault) -> list[Point]:
+        """Return the points whose calls can suffer a fault, the most important first."""
+        effects = self._seen.effects
+        able = {each.name for each in effects if fits(fault, each.call)}
+        return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
+
     def _cut_power(self, job: Job) -> None:
         """Crash at a point, and store a result for each state that a loss of power may leave there, if any."""
         if self.ledger.is_over():
@@ -300,7 +321,7 @@ class Campaign:
         """Perform one run and return its judged result."""
         if job.group is Group.SEEING:
             return self.ledger.keep(unknown(job, self.harness.outside.doubt()))
-        self.ledger.planned += 1
+        self.ledger.plan(job)
         if self.ledger.is_over():
             return self.ledger.skip(job)
         return self._keep(self._finished_run(job, self.harness))
@@ -405,7 +426,7 @@ class Campaign:
                 self._keep_planned(run)
 
     def _keep_planned(self, run: FinishedRun) -> None:
-        self.ledger.planned += 1
+        self.ledger.plan(run.job)
         self._keep(run)
 
     def _judged(self, job: Job, run: PipelineRun) -> Result:
@@ -417,6 +438,7 @@ class Campaign:
             job.group,
             stuck=run.stuck,
             unknown=run.unknown,
+            skipped=run.unknown.startswith(NOT_SUFFERED),
             evidence=run.crashes,
             notes=tuple(run.notes),
             story=text(story),
@@ -466,6 +488,8 @@ class Campaign:
             with self._beside(self.plan(jobs)):
                 for several in self._wanted(jobs):
                     self.run_all(self.allowed(several))
+                if not only:
+                    self.run_all(self.allowed(self.faults()))
                 for several in self.rest():
                     self.run_all(several)
             self.run_all(self.outages() if not only else ())
@@ -474,7 +498,7 @@ class Campaign:
 
     def plan(self, jobs: Sequence[Job]) -> int:
         """Set the time budget for the whole test, of which `jobs` are known; return the estimated number of runs."""
-        more = self.most.pairs + self.most.directed + len(self.outages())
+        more = self.most.pairs + self.most.directed + len(self.outages()) + len(self.faults())
         runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
         self._allow(runs)
         return runs
@@ -551,13 +575,13 @@ class Campaign:
 
         Raises `InvalidInput` at once if the id is unknown, before any time is spent on runs.
         """
-        jobs = self.jobs() if jobs is None else jobs
+        jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         self._check(name, jobs)
         return self._one(name, jobs)
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
         """Raise `InvalidInput` if an id of `--only` is neither a crash point nor another run."""
-        if any(job.id == name for job in jobs) or self.further.may_come(name):
+        if name in self.settings.faults or any(job.id == name for job in jobs) or self.further.may_come(name):
             return
         place, known = name.partition(THEN)[0], self.points
         if any(point.is_called(place) for point in known.values()):
@@ -577,9 +601,9 @@ class Campaign:
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
         """Yield the runs for one id of `--only`; before a second crash comes the run with the first crash alone."""
-        named = next((job for job in jobs if job.id == name), None)
-        if named is not None:
-            yield named
+        named = [job for job in jobs if job.id == name or (name in self.settings.faults and job.fault == name)]
+        if named:
+            yield from named
             return
         if self.further.may_come(name):
             yield from self._one_further(name)
@@ -619,7 +643,8 @@ class Campaign:
     def listing(self) -> list[dict[str, str]]:
         """Return the ids of all crash points with their lines of Python, and of all other runs with their titles."""
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
-        listed += [{"id": job.id, "line": job.title} for job in self.jobs() if job.id not in self.points]
+        jobs = [*self.jobs(), *self.faults(every=True)]
+        listed += [{"id": job.id, "line": job.title} for job in jobs if job.id not in self.points]
         return [*listed, *({"id": name, "line": "and crashes in it"} for name in self.further.last_names())]
 
     def stopped(self) -> Report | None:
@@ -643,6 +668,7 @@ class Campaign:
             sampled_writes=sum(len(borders(each.call)) > BORDERS for each in self._seen.effects),
             selected=self.is_part,
             between_lines=bool(self.settings.unwatchable),
+            faults={fault.value: len(self._able(fault)) for fault in self.settings.faults},
         )
         harness, seen = self.harness, self._seen
         notes = [

@@ -10,6 +10,8 @@ from labkit.crashtest.blackbox.jobs import GROWN, LATER, NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, Point
 from labkit.crashtest.report import Diagnosis, Recipe
 from labkit.crashtest.verdict import Group, Result, Summary
+from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.faults import Fault
 
 MARKER = Recipe(
     "progress in the same step",
@@ -59,6 +61,23 @@ QUERY = Recipe(
     "Include the query's id in the key that identifies a batch: a new checkpoint counts its batches from 0 again.",
     "notebooks/06_sinks.ipynb",
 )
+RAISE = Recipe(
+    "let every error rise",
+    "Check what each call returns, end with an error before anything counts as done, and write the part anew from the "
+    "input: after a failed sync a second sync proves nothing.",
+    "notebooks/01_guarantees.ipynb",
+)
+LOOP = Recipe(
+    "write until all is written",
+    "A write may take a part of the bytes: go on with the rest until none is left, or use a function that does.",
+    "notebooks/01_guarantees.ipynb",
+)
+KEY = Recipe(
+    "repeat under the same key",
+    "Give each request a key that depends on its rows alone, the same at every attempt, and let the server skip a key "
+    "that it has seen.",
+    "notebooks/02_delivery.ipynb",
+)
 QUERIES = ("fresh_checkpoint", "two_queries")
 """The runs with a second query on the same store."""
 
@@ -104,6 +123,28 @@ def diagnose(
 def _uncrashed(axis: str, happened: str) -> Diagnosis:
     """Return the diagnosis for harm in a run without any crash, for which advice about crashes would not help."""
     return Diagnosis("wrong without a crash", happened, FLUSH if axis == "lost" else PLAIN)
+
+
+def diagnose_fault(worst: Result) -> Diagnosis:
+    """Return the diagnosis of the weakest run in which a call suffered a fault; it violates a property."""
+    [fault] = worst.evidence
+    call, axis = f"{fault['call']} at [{fault['point']}]", worst.violated[0]
+    if axis == "stuck":
+        return Diagnosis("stuck after a fault", f"after {call} failed the next starts fail: {worst.stuck}", FORGIVE)
+    if fault["fault"] == Fault.LOST_ANSWER:
+        if axis == "lost":
+            return Diagnosis("request not repeated", f"the answer to {call} did not arrive: {worst.because}", AFTER)
+        why = f"the answer to {call} did not arrive, and the request was sent again without the same key"
+        return Diagnosis("request sent again without a key", why, KEY)
+    if not fault["silent"]:
+        why = f"the command that met the fault at {call} failed, and the next start does harm: {worst.because}"
+        return Diagnosis("restart after an error", why, MARKER if axis == "duplicate" else AFTER)
+    if fault["fault"] == Fault.SHORT_WRITE:
+        why = f"{call} wrote half of its bytes, and the command did not write the rest"
+        return Diagnosis("short write not continued", why, LOOP)
+    what = "the error of a sync" if fault["kind"] == CallKind.SYNC else "an error"
+    why = f"{call} returned an error, the command went on and ended well: {worst.because}"
+    return Diagnosis(f"{what} was ignored", why, RAISE)
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:

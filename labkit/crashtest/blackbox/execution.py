@@ -20,8 +20,11 @@ from labkit.crashtest.blackbox.lines import Lines
 from labkit.crashtest.blackbox.points import EXIT, Point, cuts
 from labkit.crashtest.blackbox.settings import PipelineSettings, Watch
 from labkit.crashtest.blackbox.states import RunFiles, State
+from labkit.crashtest.blackbox.unsynced import Unsynced
 from labkit.crashtest.harness.reader import ReaderFailed
-from labkit.host.syscalls.calls import Answer, Call, CallKind, WatchedRun
+from labkit.crashtest.jobs import NEVER_REACHED
+from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
+from labkit.host.syscalls.faults import Fault
 
 SETTLE_SECONDS = 1.0
 """The minimum seconds without an effect after which a command that never ends by itself counts as done."""
@@ -29,6 +32,10 @@ PATIENCE = 3.0
 """A later start may be silent for this multiple of the longest silence in the run without a crash."""
 EFFECTLESS = 4.0
 """A command that makes system calls, but none with an effect, may go on for this multiple of `--limit`."""
+
+
+NOT_SUFFERED = "the call did not suffer the fault"
+"""The beginning of the reason why a run proves nothing if the fault was not delivered to its call."""
 
 
 class Over(Enum):
@@ -129,8 +136,10 @@ class Execution:
         lines: Lines | None = None,
         begin: Watch | None = None,
         files: RunFiles | None = None,
+        fault: Fault | None = None,
     ) -> None:
         self._files = files
+        self._fault, self._unsynced = fault, Unsynced()
         self._states: dict[str, State] = {}
         self._settings, self._namer, self._expected = settings, namer, expected
         self._at, self._ask, self._note = at, ask, note
@@ -152,6 +161,7 @@ class Execution:
             tick=self.tick,
             contents=self._cuts or self._ask is not None,
         )
+        self._unsynced.drop()
         if watched.held is not None:
             self._over = Over.KILLED
             if self._at is not None and self._at.cut:
@@ -163,14 +173,19 @@ class Execution:
         """Whether the planned crash ends a write in the middle."""
         return self._at is not None and self._at.cut > 0
 
-    def decide(self, call: Call) -> Answer:
-        """Record the effect of a system call; answer whether the call may happen, or the pipeline is killed instead."""
+    def decide(self, call: Call) -> Decision:
+        """Record the effect of a system call, and answer whether it happens, fails, or the pipeline is killed."""
         answer = self._decide(call)
-        if self._note is not None and answer is Answer.GO_ON:
-            self._note(call)
+        if answer is Answer.GO_ON:
+            if self._note is not None:
+                self._note(call)
+            if self._fault is not None:
+                self._unsynced.note(call)
+        elif isinstance(answer, Fault):
+            self._unsynced.fail(call, answer)
         return answer
 
-    def _decide(self, call: Call) -> Answer:
+    def _decide(self, call: Call) -> Decision:
         self._last_call = time.monotonic()
         if self._beside.meet is not None:
             self._beside.meet(call)
@@ -188,11 +203,12 @@ class Execution:
             return Answer.GO_ON
         if self._files is not None:
             self._states[effect.name] = self._files.look(effect, self._namer)
-        if self._at is not None and effect.name == self._at.effect:
+        is_here = self._at is not None and effect.name == self._at.effect
+        if is_here and self._fault is None:
             return Answer.KILL
         self._effects.append(effect)
         self._last_call = self._last_effect = time.monotonic()
-        return Answer.GO_ON
+        return self._fault if is_here and self._fault is not None else Answer.GO_ON
 
     def tick(self) -> Answer:
         """Answer whether to go on, or to kill the command because it is done or has done nothing for too long."""
@@ -253,6 +269,40 @@ def reached(start: Start, at: Point) -> bool:
     if start.watched.held is not None:
         return True
     return at.name == EXIT and start.over is Over.COMPLETE
+
+
+def undelivered(start: Start, at: Point, fault: Fault) -> str:
+    """Return the reason why a start did not suffer this fault, exactly once and at this point; empty if it did.
+
+    The record of the effects says which call the point is, and the watcher which call suffered the fault.
+    """
+    here = {each.call.number for each in start.effects if each.name == at.effect}
+    delivered = start.watched.faults
+    if not here:
+        return NEVER_REACHED
+    if len(here) != 1 or len(delivered) != 1 or delivered[0].fault is not fault or delivered[0].call not in here:
+        return f"{fault} was not delivered exactly once at {at.name}"
+    return delivered[0].failure and f"{NOT_SUFFERED}: {delivered[0].failure}"
+
+
+def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
+    """Return the proof of a fault as plain data: the call that suffered it, what it returned, and how the start ended.
+
+    `silent` is whether the command then ended as if nothing had happened.
+    """
+    [delivered] = start.watched.faults
+    [effect] = [each for each in start.effects if each.name == at.effect]
+    return {
+        "point": at.name,
+        "fault": delivered.fault.value,
+        "call": effect.call.name,
+        "kind": effect.kind.value,
+        "path": effect.call.target or effect.call.path,
+        "returned": delivered.returned,
+        "status": start.watched.status,
+        "silent": start.over is Over.COMPLETE or (start.over is Over.ENDED and start.watched.status == 0),
+        "at": start.watched.began + effect.call.seconds,
+    }
 
 
 def evidence(start: Start, at: Point) -> dict[str, Any]:

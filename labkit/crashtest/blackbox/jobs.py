@@ -17,8 +17,9 @@ from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import Job
-from labkit.crashtest.verdict import Group
+from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.faults import Fault
 
 POWER = "power cut "
 """The prefix of the id of a run with a loss of power; the name of the point follows."""
@@ -82,6 +83,17 @@ def two_instances_job(held: str) -> Job:
 def single_job(point: Point) -> Job:
     """Return the run with one crash, at this point."""
     return Job(point.name, str(point), Group.CRASH, partial(_crash, points=[point]))
+
+
+def fault_job(point: Point, fault: Fault) -> Job:
+    """Return the job of a run in which the call at this point suffers a fault, and the command goes on."""
+    return Job(
+        f"{fault}{FAULT_AT}{point.name}",
+        f"{fault} at {point.place}",
+        Group.FAULT,
+        partial(Harness.fail, at=point, fault=fault),
+        fault,
+    )
 
 
 def pair_job(pair: Pair) -> Job:

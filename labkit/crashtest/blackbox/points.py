@@ -58,14 +58,16 @@ class Extent(NamedTuple):
     """The crash points that get a run with a crash loop."""
     outages: int
     """The points at which the power fails, each of which leaves at most five states."""
+    faults: int
+    """The calls that suffer each kind of fault."""
     large: int
     """The crashes in a large batch."""
     seconds: float
     """The time budget for all runs in seconds, raised if the planned runs need more."""
 
 
-QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, large=2, seconds=170.0)
-WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, large=4, seconds=900.0)
+QUICK = Extent(points=12, pairs=3, directed=6, grown=3, loops=1, outages=4, faults=12, large=2, seconds=170.0)
+WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, faults=60, large=4, seconds=900.0)
 
 
 class Point(NamedTuple):
@@ -233,6 +235,14 @@ def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str
     """
     ranking = _Importance(effects, families(effects, shown), last)
     return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
+
+
+def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
+    """Return the points before every effect, syncs included, in the order in which a test tries them.
+
+    The arguments are those of `choose`.
+    """
+    return _Importance(effects, families(effects, shown), last).ordered(points(effects, syncs=True))
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
+from labkit.crashtest.blackbox.diagnosis import diagnose_fault
 from labkit.crashtest.blackbox.healthy import Healthy
 from labkit.crashtest.blackbox.points import LOOP
 from labkit.crashtest.blackbox.runs import IDLE, LEASE, ONCE_MORE, OUTAGE
 from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.blackbox.story import Line, picture, plain
+from labkit.crashtest.claim import fault_claims
 from labkit.crashtest.report import Diagnosis, Report
 from labkit.crashtest.verdict import KERNEL, LINES, Result, Summary
+from labkit.host.syscalls.faults import Fault
 
 UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
     "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, of one "
-    "process alone where there are several, SIGTERM, errors of the store (locked, full), more than {loops} crashes at "
+    "process alone where there are several, SIGTERM, a store that is locked{faults}, more than {loops} crashes at "
     "one place, and more than two at different places; pairs of places that leave the files as another crash does are "
     "a sample."
 )
@@ -77,6 +80,8 @@ def pipeline_report(
     unjudged = settings.unjudged(healthy.effects)
     not_judged = [f"not judged: {' and '.join(unjudged)}, since {settings.WHY_UNJUDGED}"] if unjudged else []
     between = [BETWEEN_LINES.format(why=settings.unwatchable.rstrip("."))] if settings.unwatchable else []
+    untried = [each.value for each in Fault if each not in settings.faults]
+    worst = [each.worst for each in fault_claims(summary) if each.worst is not None]
     drawn = picture(stories[weakest.id], weakest.title) if weakest and weakest.id in stories else ""
     return Report(
         settings,
@@ -86,6 +91,7 @@ def pipeline_report(
         summary,
         tuple(plain(healthy.effects)),
         diagnosis,
+        {each.fault: diagnose_fault(each) for each in worst},
         drawn,
         tuple(dict.fromkeys([*between, *notes, *not_judged])),
         settings.untested(summary.results)
@@ -93,6 +99,7 @@ def pipeline_report(
             power=POWER_SENTENCES[settings.power_cut],
             pause=expiring,
             grown="" if settings.more else "input that grows between a crash and its restart (--more tries it), ",
+            faults=f", calls that fail as by {', '.join(untried)} (--fault tries them)" if untried else "",
             loops=LOOP,
         ),
     )

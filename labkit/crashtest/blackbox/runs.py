@@ -24,7 +24,9 @@ from labkit.crashtest.blackbox.execution import (
     Start,
     Starter,
     evidence,
+    fault_evidence,
     reached,
+    undelivered,
 )
 from labkit.crashtest.blackbox.expectation import Expectation, text
 from labkit.crashtest.blackbox.lines import Lines
@@ -40,6 +42,7 @@ from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import SETTLED
 from labkit.host.syscalls.calls import CallKind
+from labkit.host.syscalls.faults import Fault
 from labkit.host.syscalls.guarding import GuardLate
 
 _PAUSE = 0.1
@@ -107,6 +110,11 @@ class PipelineRun:
     seconds: float = 0.0
     files: RunFiles = field(default_factory=RunFiles)
     """The files that the run has changed."""
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether a call suffered a fault in this run, in place of a crash."""
+        return any("fault" in each for each in self.crashes)
 
     @property
     def last(self) -> Start:
@@ -225,12 +233,17 @@ class Harness:
             self.leftover_notes.append(f"{len(left)} process(es) outlived their start of the pipeline; they were ended")
 
     def start(
-        self, run: PipelineRun, at: Point | None = None, ask: Ask | None = None, watch: Watch | None = None
+        self,
+        run: PipelineRun,
+        at: Point | None = None,
+        ask: Ask | None = None,
+        watch: Watch | None = None,
+        fault: Fault | None = None,
     ) -> Start:
         """Start the pipeline and wait until the start is over, or kill it at the crash point `at`.
 
         `ask` is called before each effect, while the pipeline is stopped. `watch` makes the start instead of the usual
-        function.
+        function. With a `fault`, the call at the point suffers it instead of a kill.
         """
         if run.unknown:
             raise JobFailed(run.unknown)
@@ -251,6 +264,7 @@ class Harness:
                 begin=watch or self.starter(is_first=not run.starts, exits=exits),
                 # In the run without a crash labkit must not read files, because it observes who reads them.
                 files=run.files if ask is None and not self.settings.unwatchable else None,
+                fault=fault,
             )
             start = execution.run({MARK: self.mark}, log)
             changes.whole = start.over in (Over.ENDED, Over.COMPLETE)
@@ -337,6 +351,25 @@ class Harness:
             raise JobFailed(f"the kill at {at.name} left processes alive ({emptied.left}), so this run proves nothing")
         run.crashes.append(evidence(start, at))
 
+    def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
+        """Start the pipeline, let one call suffer a fault, and recover. Raises `JobFailed` without proof of the fault.
+
+        A command that fails is started again, as after a crash. One that ends well is not, even if rows are missing: it
+        said that all is done, so nobody would start it.
+        """
+        start = self.start(run, at, fault=fault)
+        if why := undelivered(start, at, fault):
+            raise JobFailed(f"{why}: {self.ending_of(start)}" if why == NEVER_REACHED else why)
+        run.crashes.append(fault_evidence(start, at))
+        run.notes.append(f"with the fault {self.ending_of(start)}")
+        if self.failed(start):
+            self.look_meanwhile(run, "fault")
+            self.recover(run)
+            return
+        with suppress(ReaderFailed):
+            self.settle()
+        self._look_finally(run)
+
     def ending_of(self, start: Start) -> str:
         """Return a clause on how a start ended, which quotes its log."""
         if start.over is Over.ENDED:
@@ -349,7 +382,8 @@ class Harness:
         """Start the command after a crash and read the rows; a start that fails or leaves rows out is repeated once."""
         start = self.start(run)
         if self.failed(start):
-            run.notes.append(f"after the crash {self.ending_of(start)}; it was started once more")
+            what = "fault" if run.is_faulty else "crash"
+            run.notes.append(f"after the {what} {self.ending_of(start)}; it was started once more")
             start = self.start(run)
         if self.failed(start) and self._refuses(start):
             start = self._outwait(run, start)
@@ -359,6 +393,9 @@ class Harness:
             # Rows that could be read before and are missing now count as gone, even if another start brings them back.
             self.look_meanwhile(run, f"restart {len(run.starts)}")
             self._once_more(run)
+        self._look_finally(run)
+
+    def _look_finally(self, run: PipelineRun) -> None:
         try:
             self.look(run, "end")
         except ReaderFailed as error:

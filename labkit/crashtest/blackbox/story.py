@@ -65,6 +65,11 @@ def said(effect: Effect) -> str:
 
 def _crashes(run: PipelineRun) -> Iterator[Line]:
     for crash in run.crashes:
+        if "fault" in crash:
+            yield Line(
+                crash["at"], "engine", f"{crash['fault']} at {crash['point']}, and the command goes on", Event.CRASH
+            )
+            continue
         where = crash["point"] if crash["point"].startswith(WITHIN) else f"before {crash['point']}"
         whom = "one process alone" if ALONE in crash else "every process of the pipeline"
         words = f"SIGKILL to {whom} {where}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.host.syscalls.calls import Answer, Call, WatchedRun
+from labkit.host.syscalls.calls import Answer, Call, Decision, WatchedRun
 from labkit.host.syscalls.contents import Contents
 from labkit.host.syscalls.dialogue import Launch
 from labkit.host.syscalls.guarding import guarded
@@ -60,7 +60,7 @@ class Ahead:
 
     def watch(
         self,
-        decide: Callable[[Call], Answer],
+        decide: Callable[[Call], Decision],
         tick: Callable[[], Answer] = go_on,
         *,
         begin: Callable[[], None] = lambda: None,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from labkit.host.processes.sessions import Emptied
 from labkit.host.python_line import Line
+from labkit.host.syscalls.faults import Delivery, Fault
 
 
 class CallKind(StrEnum):
@@ -77,6 +78,10 @@ class Answer(Enum):
     KILL = "kill"
 
 
+Decision = Answer | Fault
+"""The decision on a held call: let it happen, kill everything before it, or let it suffer a fault."""
+
+
 @dataclass(frozen=True)
 class WatchedRun:
     """How a watched command ended, and what it did."""
@@ -97,6 +102,8 @@ class WatchedRun:
     """The time at which the command started, in seconds since the epoch; `Call.seconds` counts from it."""
     root: int = 0
     """The id of the process that became the command."""
+    faults: tuple[Delivery, ...] = ()
+    """The faults that `decide` asked for, each with the evidence that it was delivered."""
 
 
 Arguments = tuple[int, ...]

@@ -153,9 +153,16 @@ class Listener:
 
     def let_go(self, notification: Notification) -> bool:
         """Let the call happen. Return False if it was interrupted, so that the kernel may report it again."""
-        answer = _RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE)
+        return self._respond(_RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
+
+    def reply(self, notification: Notification, returned: int) -> bool:
+        """Let the call return a value, or a negative errno, without happening. Return False if it was interrupted."""
+        error = min(returned, 0)
+        return self._respond(_RESPONSE.pack(notification.cookie, returned - error, error, 0))
+
+    def _respond(self, response: bytes) -> bool:
         try:
-            fcntl.ioctl(self.descriptor, _SEND, answer)
+            fcntl.ioctl(self.descriptor, _SEND, response)
         except OSError:
             return False
         return True

@@ -18,9 +18,11 @@ import psutil
 from labkit.core.errors import JobFailed, ServiceUnavailable
 from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all, session_members
-from labkit.host.syscalls.calls import Answer, Call, CallEffect, CallKind, Unseen, WatchedRun
+from labkit.host.syscalls.calls import Answer, Call, CallEffect, CallKind, Decision, Unseen, WatchedRun
 from labkit.host.syscalls.contents import Contents
+from labkit.host.syscalls.delivery import deliver
 from labkit.host.syscalls.dialogue import AllEnded, Kill, Launch, Refused, RootEnded
+from labkit.host.syscalls.faults import Delivery, Fault
 from labkit.host.syscalls.filters import Notification
 from labkit.host.syscalls.guarding import GUARD_SECONDS, Guarded, error_of, guarded
 from labkit.host.syscalls.reading import interpret
@@ -47,7 +49,7 @@ def watch(
     folder: Path,
     environment: Mapping[str, str],
     output: Path,
-    decide: Callable[[Call], Answer],
+    decide: Callable[[Call], Decision],
     tick: Callable[[], Answer] = go_on,
     kinds: frozenset[CallKind] = EVERY_KIND,
     contents: bool = False,
@@ -56,10 +58,10 @@ def watch(
     """Run a command, and call `decide` for each of its system calls of these kinds while the kernel holds the call.
 
     The command runs in `folder`, in its own session, with exactly this environment and without input; its output is
-    appended to the file `output`, and writing that does not count as a call. `tick` is called about every 50 ms. After
-    the answer KILL, everything that the command ever started is killed, and a held call never happens. With `contents`,
-    WRITE calls carry their bytes. `linger` is how many seconds processes may run after the command has ended before
-    they are killed.
+    appended to the file `output`, and writing it does not count as a call. `tick` is asked about every 50 ms. After the
+    answer KILL, everything that the command ever started is killed, and a held call never happens. After a `Fault`, the
+    call suffers it and the command goes on; `WatchedRun.faults` has the evidence. `contents` adds the bytes of writes
+    to their calls. `linger` is how many seconds processes may run after the command has ended before they are killed.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
     cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard
@@ -79,7 +81,7 @@ class Watch:
         self,
         guard: Guarded,
         contents: Contents,
-        decide: Callable[[Call], Answer],
+        decide: Callable[[Call], Decision],
         tick: Callable[[], Answer],
         kinds: frozenset[CallKind],
     ) -> None:
@@ -94,6 +96,7 @@ class Watch:
         self._unseen: Counter[str] = Counter()
         self._paths: dict[str, set[str]] = {}
         self._met: set[int] = {guard.root}
+        self._faults: list[Delivery] = []
         self._interrupted: tuple[object, ...] = ()
         """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that is repeated."""
         self._status: int | None = None
@@ -121,6 +124,7 @@ class Watch:
             unseen_paths={name: tuple(sorted(of)) for name, of in self._paths.items()},
             began=self._began,
             root=self._guard.root,
+            faults=tuple(self._faults),
         )
 
     @property
@@ -160,8 +164,12 @@ class Watch:
             return None
         self._notifications += 1
         call = self._read(notification)
-        if call is not None and self._decide(call) is Answer.KILL:
+        decision: Decision = Answer.GO_ON if call is None else self._decide(call)
+        if call is not None and decision is Answer.KILL:
             return call
+        if call is not None and isinstance(decision, Fault):
+            self._faults.append(deliver(decision, self._guard.listener, notification, call))
+            return None
         if not self._guard.listener.let_go(notification) and call is not None:
             self._interrupted = notification[1:]
         return None

@@ -1,0 +1,98 @@
+"""The bytes that are gone once their sync has failed.
+
+Linux reports an error of the disk once, at the next sync, and takes the pages for written from then on. A program still
+reads them from the cache, and a later sync succeeds, but they never reach the disk (Rebello et al., "Can Applications
+Recover from fsync Failures?", USENIX ATC 2020). So labkit drops them after the start in which the sync failed.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from labkit.host.syscalls.calls import Call, CallKind
+from labkit.host.syscalls.faults import Fault
+
+_LOSING = frozenset({Fault.EIO, Fault.ENOSPC, Fault.FSYNC})
+
+
+_END = 1 << 62
+
+
+class _Lost(NamedTuple):
+    path: str
+    begin: int
+    end: int
+
+
+class Unsynced:
+    """Knows how much of each file one start has synced, and drops the bytes whose sync failed.
+
+    It follows sizes alone: bytes that were overwritten in place, and names in folders, stay as they are.
+    """
+
+    def __init__(self) -> None:
+        self._synced: dict[str, int] = {}
+        self._lost: _Lost | None = None
+
+    def note(self, call: Call) -> None:
+        """Note a call that will happen."""
+        path, size = call.path, _size(call.path)
+        match call.kind:
+            case CallKind.CREATE:
+                self._synced[path] = 0
+            case CallKind.WRITE:
+                self._synced.setdefault(path, size)
+                self._written_anew(path, call.offset, call.offset + call.size)
+            case CallKind.TRUNCATE:
+                self._synced[path] = min(self._synced.get(path, size), max(call.size, 0))
+                self._written_anew(path, max(call.size, 0), _END)
+            case CallKind.SYNC:
+                self._synced[path] = size
+            case CallKind.UNLINK:
+                self._forget(path)
+            case CallKind.RENAME:
+                self._rename(path, call.target)
+
+    def _written_anew(self, path: str, begin: int, end: int) -> None:
+        """Note that other bytes take the place of those from `begin` to `end`."""
+        lost = self._lost
+        if lost and lost.path == path and begin <= lost.begin and end >= lost.end:
+            self._lost = None
+
+    def _rename(self, path: str, target: str) -> None:
+        self._forget(target)
+        if path in self._synced:
+            self._synced[target] = self._synced.pop(path)
+        if self._lost and self._lost.path == path:
+            self._lost = self._lost._replace(path=target)
+
+    def _forget(self, path: str) -> None:
+        self._synced.pop(path, None)
+        if self._lost and self._lost.path == path:
+            self._lost = None
+
+    def fail(self, call: Call, fault: Fault) -> None:
+        """Note that this call suffers a fault."""
+        size = _size(call.path)
+        synced = self._synced.get(call.path, size)
+        if call.kind is CallKind.SYNC and fault in _LOSING and Path(call.path).is_file() and synced < size:
+            self._lost = _Lost(call.path, synced, size)
+
+    def drop(self) -> None:
+        """Drop the lost bytes: shorten the file, or put zeros in their place if others follow."""
+        lost, self._lost = self._lost, None
+        if lost is None:
+            return
+        with suppress(FileNotFoundError), Path(lost.path).open("r+b") as file:
+            if _size(lost.path) <= lost.end:
+                file.truncate(lost.begin)
+            else:
+                file.seek(lost.begin)
+                file.write(b"\0" * (lost.end - lost.begin))
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0

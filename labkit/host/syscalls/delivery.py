@@ -1,0 +1,163 @@
+"""Deliver a fault to a held system call: carry the call out in its process's place, wholly, in part or not at all, and
+tell the kernel what it returns.
+
+A duplicate of the process's descriptor (`pidfd_getfd`, Linux 5.6) shares the position in the file and the connection,
+so bytes that labkit writes through it count as those of the process. A lost answer needs proof that the server got the
+request: labkit sends it, waits for the first byte of the answer while the process is held, and only then cuts the
+connection. Sources: seccomp_unotify(2), pidfd_getfd(2), and the ERRORS sections of the calls' manual pages.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import select
+import socket
+import stat
+import struct
+import time
+from collections.abc import Iterator, Sequence
+
+from labkit.host.syscalls.calls import Call, CallKind
+from labkit.host.syscalls.faults import Delivery, Fault
+from labkit.host.syscalls.filters import Listener, Notification
+from labkit.host.syscalls.tracee import Tracee, Unreadable, WillFail, signed
+
+ANSWER_SECONDS = 5.0
+"""The seconds in which a server must answer a request; a slower answer cannot be lost by this test."""
+NO_ANSWER = f"the server did not answer within {ANSWER_SECONDS:.0f} s, so this message alone was no request"
+"""The reason why an answer was not lost if none came."""
+
+_GET_DESCRIPTOR = 438
+"""The number of pidfd_getfd, the same on every architecture."""
+_MESSAGE = struct.Struct("<QI4xQQQQI4x")
+_QUIET = 0.02
+
+_ERRORS = {Fault.EIO: errno.EIO, Fault.ENOSPC: errno.ENOSPC, Fault.EINTR: errno.EINTR, Fault.FSYNC: errno.EIO}
+_FAILING = {
+    Fault.EIO: {CallKind.WRITE, CallKind.SYNC, CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind.TRUNCATE},
+    Fault.ENOSPC: {CallKind.WRITE, CallKind.SYNC, CallKind.RENAME, CallKind.LINK, CallKind.MKDIR, CallKind.CREATE},
+    Fault.EINTR: {CallKind.WRITE, CallKind.SYNC, CallKind.SEND, CallKind.CREATE, CallKind.TRUNCATE},
+    Fault.FSYNC: {CallKind.SYNC},
+}
+"""The kinds of calls that may return each error."""
+_NEVER_FAILS = "sync"
+_WRITES = ("write", "writev", "pwrite64", "pwritev")
+_SENDS = ("write", "writev", "sendto", "sendmsg")
+
+
+def fits(fault: Fault, call: Call) -> bool:
+    """Return whether a call can suffer a fault."""
+    match fault:
+        case Fault.LOST_ANSWER:
+            return call.kind is CallKind.SEND and call.name in _SENDS
+        case Fault.SHORT_WRITE:
+            return call.kind is CallKind.WRITE and call.name in _WRITES and call.size > 1
+    return call.kind in _FAILING[fault] and call.name != _NEVER_FAILS
+
+
+def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
+    """Deliver a fault to a held call, and return the evidence. A call that cannot suffer the fault happens as usual."""
+    returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
+    if not failure and fault not in _ERRORS:
+        try:
+            carry_out = _send_and_cut if fault is Fault.LOST_ANSWER else _write_half
+            returned, failure = carry_out(held, call)
+        except (OSError, Unreadable, WillFail) as error:
+            # Nothing was sent or written, so the call may still happen.
+            failure = f"labkit could not carry out the call in its place ({error or type(error).__name__})"
+    if failure and not returned:
+        listener.let_go(held)
+    elif not listener.reply(held, returned):
+        failure = failure or "the call was interrupted before it returned"
+    return Delivery(fault, call.number, returned, failure)
+
+
+def _write_half(held: Notification, call: Call) -> tuple[int, str]:
+    content = _content(held)[: call.size // 2]
+    with _duplicate(held, call) as descriptor:
+        if held.name.startswith("pwrite"):
+            return os.pwrite(descriptor, content, call.offset), ""
+        return os.write(descriptor, content), ""
+
+
+def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
+    """Send the message, wait for the first byte of the answer, and cut the connection before the process reads it."""
+    content, until = memoryview(_content(held)), time.monotonic() + ANSWER_SECONDS
+    with _duplicate(held, call) as descriptor:
+        connection = socket.socket(fileno=os.dup(descriptor))
+        with connection:
+            if connection.type != socket.SOCK_STREAM:
+                return 0, "only a connection can be cut"
+            if _is_ready(connection, select.POLLIN, 0.0):
+                return 0, "an earlier answer had not been read yet, so nobody knows which answer would be lost"
+            sent = 0
+            while sent < len(content) and _is_ready(connection, select.POLLOUT, until - time.monotonic()):
+                try:
+                    sent += connection.send(content[sent:], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                except OSError as error:
+                    return (sent, "the connection broke") if sent else (-(error.errno or errno.EPIPE), "it broke")
+            if not _is_ready(connection, select.POLLIN, until - time.monotonic()) or not _drain(connection):
+                return sent, NO_ANSWER
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            _drain(connection)
+            return sent, ""
+
+
+def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(connection, event)
+    return any(found & event for _, found in poll.poll(max(0.0, 1000 * seconds)))
+
+
+def _drain(connection: socket.socket) -> int:
+    """Read and drop what has arrived, and return the number of its bytes."""
+    count = 0
+    while _is_ready(connection, select.POLLIN, _QUIET):
+        try:
+            piece = connection.recv(65536, socket.MSG_DONTWAIT)
+        except OSError:
+            break
+        if not piece:
+            break
+        count += len(piece)
+    return count
+
+
+@contextlib.contextmanager
+def _duplicate(held: Notification, call: Call) -> Iterator[int]:
+    """Provide a duplicate of the descriptor to which the held call writes. Raises `OSError` if that is impossible."""
+    number = signed(held.arguments[0])
+    process = os.pidfd_open(call.process)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        descriptor: int = libc.syscall(_GET_DESCRIPTOR, process, number, 0)
+        if descriptor < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        os.close(process)
+    try:
+        mine, its = os.fstat(descriptor), Tracee(held.thread).opened(number)
+        if (mine.st_ino, mine.st_dev, stat.S_IFMT(mine.st_mode)) != (its.inode, its.device, stat.S_IFMT(its.mode)):
+            raise OSError(errno.EBADF, "the thread has descriptors of its own")
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _content(held: Notification) -> bytes:
+    """Return the bytes of a write or send. Raises `OSError`, `Unreadable` or `WillFail` if they cannot be read."""
+    tracee, of = Tracee(held.thread), held.arguments
+    pieces: Sequence[tuple[int, int]] = [(of[1], of[2])]
+    if held.name in ("writev", "pwritev"):
+        pieces = tracee.vectors(of[1], of[2])
+    elif held.name == "sendmsg":
+        *_, vectors, count, control, length, _ = _MESSAGE.unpack(tracee.memory(of[1], _MESSAGE.size))
+        if control and length:
+            raise OSError(errno.EOPNOTSUPP, "a message with control data")
+        pieces = tracee.vectors(vectors, count)
+    content = tracee.gather(list(pieces))
+    if content is None:
+        raise WillFail("its bytes cannot be read")
+    return content

@@ -1,0 +1,36 @@
+"""The faults that a held system call may suffer while its process lives on: the names of the kinds, and the evidence.
+
+`labkit.host.syscalls.delivery` delivers them. This module imports nothing, so that options may name the kinds.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Fault(StrEnum):
+    """A fault of one system call, named as a user types it."""
+
+    EIO = "eio"
+    """The call is not carried out and returns EIO, as on a broken disk."""
+    ENOSPC = "enospc"
+    """The call is not carried out and returns ENOSPC, as on a full disk."""
+    EINTR = "eintr"
+    """The call is not carried out and returns EINTR, as when a signal comes."""
+    FSYNC = "fsync"
+    """A sync returns EIO."""
+    LOST_ANSWER = "lost-answer"
+    """A server gets the request and answers; the connection is cut, and the answer does not arrive."""
+    SHORT_WRITE = "short-write"
+    """The call writes half of the bytes, and returns their number."""
+
+
+class Delivery(NamedTuple):
+    """The evidence of a fault: which call suffered it, and what the call returned."""
+
+    fault: Fault
+    call: int
+    """The running number of the call in its run."""
+    returned: int
+    """What the kernel was told that the call returns: a number of bytes, or a negative errno."""
+    failure: str = ""
+    """The reason why the fault was not delivered; empty if it was."""
