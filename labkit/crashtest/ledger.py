@@ -90,7 +90,7 @@ class Ledger:
         sampled_writes: int,
         selected: bool,
         between_lines: bool,
-        faults: Mapping[str, int],
+        faults: Mapping[str, int] | None = None,
     ) -> Summary:
         """Return the summary of all results so far.
 

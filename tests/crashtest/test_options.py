@@ -24,6 +24,7 @@ from labkit.crashtest.blackbox.settings import PipelineSettings
 from labkit.crashtest.configured import KEYS, OPTIONS, configured, requested
 from labkit.crashtest.plugin import pytest_addoption
 from labkit.crashtest.settings import Settings
+from labkit.host.syscalls.faults import Fault
 
 ROOT = Path(__file__).parents[2]
 NASTY = [
@@ -94,6 +95,7 @@ PIPELINES: dict[str, st.SearchStrategy[object]] = COMMON | {
     "pause": st.sampled_from([0.0, 1.5, 70.0]),
     "parallel": st.integers(1, 9),
     "pairs": st.integers(0, 500),
+    "fault": st.lists(st.sampled_from(list(map(str, Fault))), min_size=1, max_size=2, unique=True),
 }
 
 
@@ -191,6 +193,8 @@ WRONG = {
     "format = 1": "format",
     "command = 1": "command",
     'power_cut = "yes"': "power_cut",
+    'fault = "eio"': "fault",
+    'fault = ["oie"]': "fault",
     "parallel = 0": "parallel",
     'watch = "store"': "watch",
     "checkpoint = 1": "checkpoint",

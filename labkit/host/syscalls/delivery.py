@@ -65,7 +65,7 @@ def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) ->
             returned, failure = carry_out(held, call)
         except (OSError, Unreadable, WillFail) as error:
             # Nothing was sent or written, so the call may still happen.
-            failure = f"labkit could not carry out the call in its place ({error or type(error).__name__})"
+            failure = f"labkit could not carry out the call in its place ({str(error) or type(error).__name__})"
     if failure and not returned:
         listener.let_go(held)
     elif not listener.reply(held, returned):

@@ -1,0 +1,160 @@
+"""A held call suffers a fault: what the program gets, what its files and the server have, and what the evidence is."""
+
+import os
+import socket
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
+from labkit.host.syscalls.delivery import NO_ANSWER
+from labkit.host.syscalls.faults import Fault
+from labkit.host.syscalls.support import supported
+from labkit.host.syscalls.watching import watch
+
+
+@pytest.fixture(autouse=True)
+def _needs_the_kernel() -> None:
+    if why := supported():
+        pytest.skip(why)
+
+
+def run(folder: Path, fault: Fault, kind: CallKind, text: str, *, number: int = 1) -> tuple[WatchedRun, str]:
+    """The run of a Python program, whose call with this running number among those of a kind suffers a fault, and what
+    the program printed."""
+    met: list[Call] = []
+
+    def decide(call: Call) -> Decision:
+        if call.kind is kind:
+            met.append(call)
+            return fault if len(met) == number else Answer.GO_ON
+        return Answer.GO_ON
+
+    output = folder.parent / f"{folder.name}.out"
+    output.touch()
+    command = [sys.executable, "-S", "-c", textwrap.dedent(text)]
+    ended = watch(command, folder=folder, environment=dict(os.environ), output=output, decide=decide)
+    return ended, output.read_text().strip()
+
+
+CAUGHT = """
+    import errno, os
+    file = os.open("a", os.O_WRONLY | os.O_CREAT)
+    try:
+        {call}
+        print("fine", os.path.getsize("a"))
+    except OSError as error:
+        print(errno.errorcode[error.errno], os.path.getsize("a"), sorted(os.listdir()))
+"""
+ERRORS = [
+    (Fault.EIO, CallKind.WRITE, 'os.write(file, b"12345678")', "EIO 0 ['a']"),
+    (Fault.ENOSPC, CallKind.WRITE, 'os.pwrite(file, b"12345678", 0)', "ENOSPC 0 ['a']"),
+    (Fault.FSYNC, CallKind.SYNC, "os.fsync(file)", "EIO 0 ['a']"),
+    (Fault.EIO, CallKind.RENAME, 'os.rename("a", "b")', "EIO 0 ['a']"),
+    (Fault.ENOSPC, CallKind.MKDIR, 'os.mkdir("b")', "ENOSPC 0 ['a']"),
+]
+
+
+@pytest.mark.parametrize(("fault", "kind", "call", "printed"), ERRORS)
+def test_a_call_that_fails_returns_the_error_and_does_not_happen(
+    tmp_path: Path, fault: Fault, kind: CallKind, call: str, printed: str
+) -> None:
+    ended, said = run(tmp_path, fault, kind, CAUGHT.format(call=call))
+    assert said == printed
+    [delivered] = ended.faults
+    assert (delivered.fault, delivered.failure) == (fault, "")
+    assert delivered.returned < 0
+    assert ended.status == 0
+
+
+def test_an_interrupted_write_is_repeated_by_python(tmp_path: Path) -> None:
+    ended, _ = run(tmp_path, Fault.EINTR, CallKind.WRITE, CAUGHT.format(call='os.write(file, b"12345678")'))
+    assert [each.failure for each in ended.faults] == [""]
+    assert (tmp_path / "a").read_bytes() == b"12345678"
+
+
+WRITES = {
+    'os.write(file, b"12345678")': b"abc1234",
+    'os.pwrite(file, b"12345678", 1)': b"a1234",
+    'os.writev(file, [b"123", b"45678"])': b"abc1234",
+}
+
+
+@pytest.mark.parametrize("call", WRITES)
+def test_a_short_write_writes_half_where_the_program_would_have_written(tmp_path: Path, call: str) -> None:
+    """The next write follows the half, since both share the position in the file."""
+    text = f"""
+        import os
+        file = os.open("a", os.O_WRONLY | os.O_CREAT)
+        os.write(file, b"abc")
+        print({call}, os.lseek(file, 0, os.SEEK_CUR))
+    """
+    ended, said = run(tmp_path, Fault.SHORT_WRITE, CallKind.WRITE, text, number=2)
+    assert (tmp_path / "a").read_bytes() == WRITES[call]
+    assert said == f"4 {3 if 'pwrite' in call else 7}"
+    assert [(each.returned, each.failure) for each in ended.faults] == [(4, "")]
+
+
+def test_a_fault_that_a_call_cannot_suffer_is_not_delivered_and_the_call_happens(tmp_path: Path) -> None:
+    ended, said = run(tmp_path, Fault.SHORT_WRITE, CallKind.RENAME, CAUGHT.format(call='os.rename("a", "b")'))
+    assert "FileNotFoundError" in said
+    assert (tmp_path / "b").exists()
+    assert "cannot suffer" in ended.faults[0].failure
+
+
+@contextmanager
+def server(answer: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """A server for one connection that answers each message like this (not at all if empty): its port, and the
+    messages that it got."""
+    got: list[bytes] = []
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while piece := connection.recv(1000):
+                got.append(piece)
+                if answer:
+                    connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], got
+        thread.join(10)
+    assert not thread.is_alive()
+
+
+ASKS = """
+    import socket
+    server = socket.create_connection(("127.0.0.1", {port}))
+    {send}
+    try:
+        print(server.recv(100))
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("send", ['server.sendall(b"request")', 'server.sendmsg([b"req", b"uest"])'])
+def test_a_lost_answer_was_given_by_the_server_and_never_arrives(tmp_path: Path, send: str) -> None:
+    with server(b"answer") as (port, got):
+        ended, said = run(tmp_path, Fault.LOST_ANSWER, CallKind.SEND, ASKS.format(port=port, send=send))
+    assert got == [b"request"]
+    assert said in ("b''", "ConnectionResetError")
+    assert [(each.returned, each.failure) for each in ended.faults] == [(7, "")]
+
+
+def test_an_answer_that_never_came_was_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request arrives as usual, and the fault does not count as delivered."""
+    monkeypatch.setattr("labkit.host.syscalls.delivery.ANSWER_SECONDS", 0.3)
+    text = ASKS.format(port="{port}", send='server.settimeout(0.2); server.sendall(b"request")')
+    with server(b"") as (port, got):
+        ended, said = run(tmp_path, Fault.LOST_ANSWER, CallKind.SEND, text.format(port=port))
+    assert got == [b"request"]
+    assert said == "TimeoutError"
+    assert [each.failure for each in ended.faults] == [NO_ANSWER]
