@@ -148,8 +148,9 @@ class CrashTests:
         else:
             tests += [runs(job.id, partial(iter, [job])) for job in jobs]
             tests.append(runs("second-crashes", lambda: running.allowed(running.second_crashes())))
+            tests += [runs(job.id, partial(iter, [job])) for job in running.faults()]
             tests.append(runs("other-points", lambda: chain.from_iterable(running.rest())))
-            tests += [runs(job.id, partial(iter, [job])) for job in (*running.faults(), *running.outages())]
+            tests += [runs(job.id, partial(iter, [job])) for job in running.outages()]
         tests.append(runs("last-runs", running.last_jobs))
         return [*tests, item(_CLAIM, _compare_claim, running, goal, also)]
 
