@@ -630,11 +630,11 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     # One run with all words in one batch, because each run costs a real job. In smaller batches no value of an
     # idempotent sink jumps back, so an answer that fails there also fails in this run.
     "07-sink": lambda c: [v("batch 0", point="sink.after_commit", batch=0, records_per_batch=c.randrange(3, 1_000))],
+    "08-early": _early,
     "08-finish": _orphans,
     "09-visible": _visible,
     "09b-timeout": _timeout,
-    "09c-demands": _demands,
-    "09c-early": _early,
+    "09b-demands": _demands,
     "09d-relay": _relay,
     "10-messages": _messages,
     "10-apply": _apply,

@@ -234,7 +234,7 @@ lab.replay(steering.trace)
 # The new job cannot know how far the old one came, so it commits **all** of the checkpoint's transactions again. A second commit
 # must therefore change nothing: a participant's commit is *idempotent*.
 #
-# What the outside store must be able to do is the subject of [notebook 09c](09c_store_demands.ipynb).
+# What the outside store must be able to do: [08](08_postgres.ipynb) and [09](09_kafka.ipynb) show two of them, and [09b](09b_timeouts.ipynb) has the list.
 
 
 # %% tags=["exercise"]

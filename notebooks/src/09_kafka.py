@@ -106,11 +106,12 @@ read("read_committed")
 
 # %% [markdown]
 # This is *fencing*: the broker refuses a writer that was replaced. `init_transactions` raises the **epoch** of the transactional id, a number that only grows; an older one is refused.
-# It also *aborts* the open transaction of that id: *world* is not there. So recovery must never call `init_transactions` for a transaction that it still wants to commit.
+# It also *aborts* the open transaction of that id: *world* is not there. So recovery must commit what was decided *before* it calls `init_transactions` for that id
+# (`lab.show("kafka_log.initialised_first")` loses a record).
 #
 # ## Ten steps from topic to topic
 #
-# Now a whole job: it copies *hello* and *world* from one topic to another, in log-then-commit order. It is a small real job in this kernel, which stops
+# Now a whole job: it copies *hello* and *world* from one topic to another, in log-then-commit order. It is a small real job that stops
 # after each step so that both readers can look. *hello* goes into transaction 0; then comes a barrier; *world* goes into transaction 1. Each has an id of its own, so both can be open.
 #
 # | step | what happens | who does it in Flink |
@@ -189,10 +190,30 @@ assert copy.commit("t") == "t: already committed"  # and its marker is in the lo
 assert copy.look().committed == ["hello"]
 
 # %% [markdown]
-# Both answers are `NoError`: the second commit changes nothing. (PostgreSQL gave an error.)
+# Both answers are `NoError`: the second commit changes nothing. (PostgreSQL gave an error.) But this transaction has its own id. An ordinary producer has **one**
+# id for all its transactions, so a late second commit meets whatever is open under that id by then. Two **simulated** jobs:
+
+# %% tags=["nbval-check-output"]
+lab.compare(an_id_each=lab.replay("kafka_log.late_commit"), one_id=lab.replay("kafka_log.reused_id"))
+
+# %% [raw] tags=["expected"]
+#             guarantee      lost  twice  jumps back  rows
+# an_id_each  exactly-once   0     0      0           2
+# one_id      at-least-once  0     1      0           3
+
+# %% tags=["checked"]
+assert lab.replay("kafka_log.reused_id_with_new_epochs").verdict.guarantee == "exactly-once"
+
+# %% [markdown]
+# With one id the late request committed the next, undecided transaction. Then the job died, and its record came twice.
 #
-# Any Kafka takes this request. But **no public producer API offers it**: a producer can commit only what it has begun itself. Flink sets the three private values by reflection
-# (`FlinkKafkaInternalProducer.resumeTransaction`), and the lab sends `EndTxn` itself.
+# > **Found in the wild.** A late commit "can commit or abort a different, later transaction. Committed transactions can actually be lost." Jepsen reproduced it in
+# > 2024 "in both Bufstream and Kafka itself" ([users' list](https://www.mail-archive.com/users@kafka.apache.org/msg43073.html),
+# > [report](https://jepsen.io/analyses/bufstream-0.1.0)). Remedies: an id for each checkpoint, or for each transaction an epoch
+# > (KIP-890, the default with brokers and clients from 4.0 on).
+#
+# **No public producer API** commits another producer's transaction: Flink sets the three private values by reflection
+# (`FlinkKafkaInternalProducer.resumeTransaction`), and the lab sends `EndTxn` itself. With KIP-939, the official way to come, such a transaction never expires.
 #
 # ## Who waits for whom?
 #
@@ -256,11 +277,7 @@ lab.said(shared.abort("slow"), shared.look())
 assert shared.look().committed == ["two", "three"]
 
 # %% [markdown]
-# So if a reader gets nothing, nothing need be lost. Look for an open transaction first.
-#
-# The broker does not wait for ever. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not. Three timeouts must fit:
-# the checkpoint's, the transaction's (`transaction.timeout.ms`, the producer's), the broker's maximum (`transaction.max.timeout.ms`).
-# With the defaults they cannot: see [09b](09b_timeouts.ipynb).
+# Nothing was lost. The broker does not wait for ever. Unlike PostgreSQL, Kafka aborts a transaction that is open for too long, pre-committed or not: see [09b](09b_timeouts.ipynb).
 #
 # ## Where does a restarted job read on?
 #
@@ -313,18 +330,8 @@ lab.answer("09-group", [name for name, copied in copies.items() if copied.verdic
 #
 # ## Now under Spark
 #
-# A real PySpark job reads *hello*, *world*, *hello* from one topic and writes counts into another, with `two_phase`. In a notebook of your own the reading part would be:
-#
-# ```python
-# words = (
-#     spark.readStream.format("kafka")
-#     .option("kafka.bootstrap.servers", address)
-#     .option("subscribe", topic)
-#     .option("startingOffsets", "earliest")
-#     .option("kafka.isolation.level", "read_committed")  # the default shows what was aborted
-#     .load()
-# )
-# ```
+# A real PySpark job reads *hello*, *world*, *hello* from one topic and writes counts into another, with `two_phase`. (In a source of your
+# own, set the option `kafka.isolation.level` to `read_committed`.)
 #
 # We kill the job by SIGKILL and change something before its restart:
 #
@@ -371,8 +378,6 @@ assert [len(run.crashes[0].get("server", {}).get("aborted", [])) for run in runs
 # there, a crash just *after* the commit doubles this sink's rows ([07](07_crash_spark.ipynb)).
 #
 # These sinks are the lab's. Spark's own `format("kafka")` is at-least-once, so give every record an id of its own, such as its partition and offset in the input, by which readers drop what they have seen.
-#
-# To lose a record step by step, although its checkpoint is complete, use the simulator in [09b](09b_timeouts.ipynb).
 
 # %% tags=["exercise"]
 # exercise 09-predict
@@ -450,10 +455,9 @@ lab.check("09-offsets")
 # |---|---|---|---|
 # | isolation level | `isolation.level`, default `read_uncommitted`; the reader's | property of `KafkaSource` | option `kafka.isolation.level` |
 # | where to begin without a checkpoint | `auto.offset.reset`, default `latest`; the consumer's | `setStartingOffsets`, default `earliest` | `startingOffsets`, default `latest` for streams |
-# | new partition | - | `partition.discovery.interval.ms`, default 5 minutes since 1.18 | found by every batch, read from the beginning |
+# | new partition | - | `partition.discovery.interval.ms`, default 5 minutes since 1.18 | found by every batch |
 # | transactional id | `transactional.id`; the producer's | `setTransactionalIdPrefix`, needed for exactly-once | - |
 # | handle | id, producer id, epoch | committable of `KafkaCommitter` | - |
-# | commit | `EndTxn` | `FlinkKafkaInternalProducer.commitTransaction` | - |
 # | guarantee of the sink | - | `KafkaSink`, default none (in SQL at-least-once); `EXACTLY_ONCE` by `setDeliveryGuarantee` | at-least-once |
 #
 # ## On Monday
@@ -473,7 +477,7 @@ lab.check("09-offsets")
 # Sources: [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging)
 # (transactions, markers, last stable offset, offsets in a transaction),
 # [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics) (one producer for many partitions),
-# [KIP-664](https://cwiki.apache.org/confluence/display/KAFKA/KIP-664%3A+Provide+tooling+to+detect+and+abort+hanging+transactions) (describing open ones); KIP-939 (apache/kafka#19193, off by default);
+# [KIP-664](https://cwiki.apache.org/confluence/display/KAFKA/KIP-664%3A+Provide+tooling+to+detect+and+abort+hanging+transactions) (describing open ones); [KIP-890](https://cwiki.apache.org/confluence/display/KAFKA/KIP-890%3A+Transactions+Server-Side+Defense) (late commits); KIP-939 (apache/kafka#19193, off by default);
 # [FLIP-288](https://cwiki.apache.org/confluence/display/FLINK/FLIP-288:+Enable+Dynamic+Partition+Discovery+by+Default+in+Kafka+Source); Spark 4.2's Kafka guide.
 #
 # Next: [09b, what do three timeouts cost?](09b_timeouts.ipynb)

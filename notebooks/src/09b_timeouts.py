@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   labkit:
-#     needs: [04_barriers, 06_sinks, 09_kafka]
+#     needs: [04_barriers, 06_sinks, 08_postgres, 09_kafka]
 #     slow: true
 # ---
 
@@ -21,7 +21,8 @@
 #
 # - name the three timeouts of such a job, their owners and their defaults;
 # - derive how long a transaction must be allowed to stay open;
-# - tell which traffic loses records silently, and which traffic makes a noise.
+# - tell which traffic loses records silently, and which traffic makes a noise;
+# - judge a store by the five demands of two-phase commit.
 #
 # The broker is a real Kafka: yours, if `LABKIT_KAFKA` names one, or else a private one that starts in a few seconds. (The very
 # first time its program is fetched, 44 MB.) Where a cell works on a simulator, the text says so.
@@ -268,33 +269,6 @@ assert lab.timeouts(interval=10, pause=15, checkpoint=5, transaction=3600).fit =
 # > **You will read:** "*set the transaction timeout to 5 s, with a checkpoint every 10 s and a pause of 15 s*". That can
 # > lose data without a crash. The timeout must be longer than *needed*, and there the pause makes that 25 s.
 #
-# ## Which records does a transaction protect?
-#
-# A **stream epoch** is what lies between two barriers. Each has a transaction of its own, and so a clock of its own. (A producer's
-# epoch in Kafka is another thing.) In this simulated run record 0 comes before barrier 1, and record 1 behind it. When
-# checkpoint 1 is complete, the job dies. Record 2 comes after the restart.
-
-# %% tags=["nbval-check-output"]
-run = lab.replay("barriers.source_reads_on")
-lab.compare({"while it is down": run.until("crash"), "in the end": run}, facts=["visible"])
-
-# %% [raw] tags=["expected"]
-#                   visible          broken
-# while it is down  hello=1          nothing
-# in the end        hello=2 world=1  nothing
-
-# %% tags=["nbval-check-output"]
-lab.explore("barriers", sources=1, counts=1, crashes=2)
-
-# %% [raw] tags=["expected"]
-# every schedule of barriers: exactly-once
-#   1,887 states, all there are
-
-# %% [markdown]
-# The row before the barrier was committed with checkpoint 1. The one after it was in the next transaction,
-# which recovery aborts; its record is read again. This holds for every order of steps with two crashes: every record
-# belongs to one stream epoch, and none is left out.
-#
 # ## The end of the input
 #
 # An input may end. The last rows lie behind the last barrier: if the job stops there, no later checkpoint commits them. A
@@ -313,6 +287,20 @@ lab.compare(stops_at_once=lab.replay("pipeline.abrupt_end"), tells_the_sink_firs
 # not lost yet, and nobody can say whether they will come. In Kafka they are lost when the transaction timeout is over. Flink takes a final checkpoint when its input ends, and its tasks
 # wait for it (since 1.14, by default since 1.15). A job that stops without it, or is killed then and never restarted, leaves its
 # last transaction behind.
+#
+# ## May I use this store?
+#
+# "The new store has transactions", says its brochure. Is that enough? Two-phase commit demands five things of it:
+#
+# | demand | files | PostgreSQL ([08](08_postgres.ipynb)) | Kafka ([09](09_kafka.ipynb)) | a store that breaks it |
+# |---|---|---|---|---|
+# | 1 nothing is visible before the commit | a staging folder | yes | at `read_committed` | shows rows that are aborted later |
+# | 2 open for a whole interval | yes | unless a session timeout is set | until the transaction timeout | lets no batch finish: *steady* |
+# | 3 pre-committed, it waits for the commit, across a restart | until somebody cleans up | yes, with its locks | until the transaction timeout | loses rows: *burst* |
+# | 4 another process can finish it | yes, a path | yes, by name | yes, but no public API | loses what was decided |
+# | 5 a second commit changes nothing | a renamed file counts as done | an error; a marker row tells | yes, with an id for each checkpoint | stops recovery, or commits the next transaction |
+#
+# Three more demands are often left out: recovery finds its orphans, the store refuses zombies, and while one transaction waits, the next can be open.
 #
 # ## Your turn
 #
@@ -347,6 +335,40 @@ lab.check("09b-timeout")
 
 # %% [raw] tags=["expected"]
 # 09b-timeout: not attempted (4 points); lab.hint("09b-timeout") gives a hint.
+
+
+# %% tags=["exercise"]
+# exercise 09b-demands
+def broken(store, job):
+    """The demands, from 1 to 5, that the store breaks for this job."""
+    raise NotImplementedError
+
+
+# %% tags=["solution"]
+# exercise 09b-demands
+def broken(store, job):
+    """The demands, from 1 to 5, that the store breaks for this job."""
+    # Each demand is one comparison of what the store does with what this job needs.
+    waits = job["checkpoint"] + job["downtime"]
+    found = []
+    if store["shows"] == "everything":
+        found.append(1)
+    if store["open"] is not None and store["open"] <= job["interval"]:
+        found.append(2)
+    if store["sealed"] is not None and store["sealed"] <= waits:
+        found.append(3)
+    if store["ends"] == "its session":
+        found.append(4)
+    if store["again"] != "nothing":
+        found.append(5)
+    return found
+
+
+# %% tags=["check", "nbval-check-output"]
+lab.check("09b-demands")
+
+# %% [raw] tags=["expected"]
+# 09b-demands: not attempted (4 points); lab.hint("09b-demands") gives a hint.
 
 # %% [markdown]
 # ## Check yourself
@@ -410,4 +432,4 @@ lab.check("09b-timeout")
 # starts, how often the broker looks) and
 # [KIP-98](https://cwiki.apache.org/confluence/display/KAFKA/KIP-98+-+Exactly+Once+Delivery+and+Transactional+Messaging).
 #
-# Next: [09c, what must a store be able to do?](09c_store_demands.ipynb)
+# Next: [09d, who tells the warehouse?](09d_outbox.ipynb)

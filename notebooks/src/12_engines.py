@@ -1,14 +1,14 @@
 # ---
 # jupyter:
 #   labkit:
-#     needs: [05_two_phase_commit, 07_crash_spark, 09_kafka, 09c_store_demands]
+#     needs: [05_two_phase_commit, 07_crash_spark, 09_kafka, 09b_timeouts]
 #     slow: true
 # ---
 
 # %% [markdown]
 # # Where does each engine write down that it is done?
 #
-# > **Ticket 16** (invented). *For the architecture review:* three teams, one with Spark, one with Flink, one with a
+# > **Ticket 15** (invented). *For the architecture review:* three teams, one with Spark, one with Flink, one with a
 # > small Kafka program. Each has drawn a box and written *exactly-once* into it. The reviewer asks all three: "After a
 # > crash, where does your job read that a step is done?"
 #
@@ -90,7 +90,7 @@ assert [each.rows for each in killed.kills] == [12, 9, 9, 12, 9]
 # - *Delta* shows rows first, too. But the file that shows them also holds the batch number (`txnVersion`). The restarted job
 #   runs the batch again, finds the number, and writes nothing.
 # - *Flink* writes the note first. Its files are staged by then, and the checkpoint holds their names. The restart does not run
-#   the step again. It renames what is left. What the store forgets meanwhile is lost ([09c](09c_store_demands.ipynb)).
+#   the step again. It renames what is left. What the store forgets meanwhile is lost ([09b](09b_timeouts.ipynb)).
 # - *Kafka's transaction* makes rows and note one *decision*, though not one write. Its markers come partition by partition, so a
 #   `read_committed` reader of two partitions may see half of it for a moment ([09](09_kafka.ipynb)).
 #
@@ -455,7 +455,7 @@ lab.check("12-restart")
 #
 # ## Closing the ticket
 #
-# > **Ticket 16, closed.** Three notes, three risks. Spark's comes after the rows, so the sink must recognise a batch.
+# > **Ticket 15, closed.** Three notes, three risks. Spark's comes after the rows, so the sink must recognise a batch.
 # > Flink's comes before them, so the store must keep what is staged. The Kafka program's is in the transaction of the
 # > rows, so both must be in Kafka. Spark's did not survive a restored backup of the note alone (the other two we have not
 # > tried), and only the store can refuse a stopped writer. The review asks each team whether theirs does.
@@ -465,4 +465,4 @@ lab.check("12-restart")
 # Records and kills: `data/pipelines/engines` in the lab, with versions. Apache Spark 4.2: `MicroBatchExecution`. Apache Flink 2: `CheckpointCoordinator.completePendingCheckpoint`, `CommitterOperator`. Kafka: [KIP-447](https://cwiki.apache.org/confluence/display/KAFKA/KIP-447%3A+Producer+scalability+for+exactly+once+semantics).
 # [MillWheel](https://doi.org/10.14778/2536222.2536229), VLDB 2013.
 #
-# Back: [05, who decides?](05_two_phase_commit.ipynb) and [09c, what must a store be able to do?](09c_store_demands.ipynb)
+# Back: [05, who decides?](05_two_phase_commit.ipynb) and [09b, may I use this store?](09b_timeouts.ipynb)

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What does the guarantee cost here, on this machine?
 #
-# > **Ticket 17** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
+# > **Ticket 16** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
 # > they change a number." *From finance:* "The bill for storage requests has doubled since you commit every four seconds."
 # > The sink is exactly-once now.
 #
@@ -422,7 +422,7 @@ lab.check("13-best")
 #
 # ## Closing the ticket
 #
-# > **Ticket 17, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
+# > **Ticket 16, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
 # > alike: two seconds with an interval of four. The clerks waited for the open transaction, not for the interval: rows are
 # > now gathered, and written in one short transaction. The bill grows with the number of commits. An interval of eight
 # > seconds halves it, but the page lags four then. The shop, whose clerks wait no more, chose eight, and knows what a crash
@@ -432,4 +432,4 @@ lab.check("13-best")
 # Sources: J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 1974; SQLite:
 # [Write-Ahead Logging](https://www.sqlite.org/wal.html), on one writer at a time and on synced commits; Apache Flink: [Checkpointing](https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/datastream/fault-tolerance/checkpointing/).
 #
-# Back: [09c, what must a store be able to do?](09c_store_demands.ipynb)
+# Back: [09b, what do three timeouts cost?](09b_timeouts.ipynb)

@@ -1,4 +1,4 @@
-"""The exercises of notebook 09c: which demands of `DEMANDS` a store breaks, and the first demand as a property."""
+"""The exercises about what a store must be able to do: which `DEMANDS` it breaks, and the first one as a property."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -118,13 +118,13 @@ WATCH = Watch("clean", "pipeline", "no_aborted_read", _read, _readings)
 OPEN_TABLE: dict[str, object] = {"store": "sqlite", "reader": "table"}
 
 JUDGES = {
-    "09c-demands": by(
+    "09b-demands": by(
         judge_demands,
         variant("a short interval", interval=10, checkpoint=2, downtime=30),
         variant("a long interval, never down", interval=60, checkpoint=5, downtime=0),
         variant("very long times", interval=2_000_000, checkpoint=500_000, downtime=1_000_000),
     ),
-    "09c-early": by(
+    "08-early": by(
         WATCH.judge,
         variant("no harm", good=(("hidden rows", {}), ("an open table, and no crash", {**OPEN_TABLE, "crashes": 0}))),
         variant("any two transactions", assembled=(("any two", {}, {"transactions": 2, "rows": 2}),)),

@@ -5,7 +5,13 @@ Progress and cells under the old name keep working. Names from other courses sta
 
 from collections.abc import Container
 
-MOVED: dict[str, str] = {"09-timeout": "09b-timeout", "14-folder": "14b-folder", "14-writers": "14b-writers"}
+MOVED: dict[str, str] = {
+    "09-timeout": "09b-timeout",
+    "09c-demands": "09b-demands",
+    "09c-early": "08-early",
+    "14-folder": "14b-folder",
+    "14-writers": "14b-writers",
+}
 """The new name by the old one. Entries are never removed, because a learner may return after a year."""
 
 

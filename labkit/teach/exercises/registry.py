@@ -1,6 +1,7 @@
 """Find an exercise by its name: `texts/NN.toml` contains its task, and names the module that judges the answers.
 
-A file is read and a module imported only when somebody asks for an exercise of that notebook.
+That module judges all exercises of the notebook, except for those that name one of their own. A file is read and a
+module imported only when somebody asks for an exercise of that notebook.
 """
 
 import re
@@ -54,7 +55,8 @@ def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
         return {}
     tables = tomllib.loads(file.read_text(encoding="utf-8"))
     notebook, module = tables.pop("notebook"), tables.pop("module")
-    return {name: (_assignment(name, notebook, table), module) for name, table in tables.items()}
+    modules = {name: table.pop("module", module) for name, table in tables.items()}
+    return {name: (_assignment(name, notebook, table), modules[name]) for name, table in tables.items()}
 
 
 def _assignment(name: str, notebook: str, table: dict[str, Any]) -> Assignment:
