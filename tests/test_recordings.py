@@ -15,7 +15,9 @@ from labkit.teach.exercises.namespace import TooLong, _line_limit
 from labkit.teach.recordings import OnlyRecorded, changed
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
-SIMULATED = {"01_guarantees", "02_delivery", "03_snapshots", "04_barriers", "05_two_phase_commit", "06_sinks"}
+SIMULATED = {
+    *("01_guarantees", "02_delivery", "03_snapshots", "04_barriers", "04b_stops", "05_two_phase_commit", "06_sinks")
+}
 """Notebooks that run whole in a browser."""
 PARAMETERS = 'sink = "append"  # or two_phase, see below; notebook 01 explains idempotent, batch_marker and wal'
 

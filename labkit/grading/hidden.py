@@ -592,7 +592,7 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
         v("many inputs", inputs=c.pick(4, 5)),
         v("more inputs", inputs=c.randrange(110, 115)),
     ],
-    "04-settings": lambda c: [
+    "04b-settings": lambda c: [
         v("cancelled", words=c.pick(*PAIRS), sources=2, counts=1, crashes=0, cancels=1),
         v("a crash besides", words=c.pick(*PAIRS), sources=2, counts=1, crashes=1, cancels=1),
         v("one source", words=c.pick(*WORDS), sources=1, counts=1, crashes=1, cancels=1),

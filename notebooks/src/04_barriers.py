@@ -20,7 +20,7 @@
 #
 # - say what a checkpoint holds, without a pause and without a common clock;
 # - say what a restarted job does first, and in which order a checkpoint is completed;
-# - choose Flink's settings for checkpoints.
+# - say what alignment is for, what it costs, and what an unaligned checkpoint stores instead.
 #
 # Everything here is simulated, after Apache Flink.
 
@@ -286,59 +286,6 @@ assert [lab.replay(f"barriers.{name}").facts["standing_steps"] for name in copie
 # >   and saves none. A process of theirs copies at the **first** marker, blocks nothing and saves its channels. Unaligned checkpoints
 # >   are the nearer relative.
 #
-# ## Which settings decide
-#
-# A checkpoint that takes too long *expires*: the JobManager gives it up. By default Flink then fails the job, which restarts from
-# the last complete checkpoint. If failures are *tolerated*, the job lives on. What becomes of the
-# transaction that the sink has sealed? What if somebody *cancels* a job and starts it again?
-
-# %% tags=["nbval-check-output"]
-ends = {
-    "expired, waits": lab.replay("barriers.expired"),
-    "expired, aborted": lab.replay("barriers.expired_and_aborted"),
-    "cancelled, deleted": lab.replay("barriers.cancelled"),
-    "cancelled, kept": lab.replay("barriers.cancelled_and_kept"),
-}
-lab.compare(ends, facts=["visible"])
-
-# %% [raw] tags=["expected"]
-#                     visible          broken
-# expired, waits      hello=2 world=1  nothing
-# expired, aborted    hello=1 world=1  no_loss
-# cancelled, deleted  hello=3 world=1  no_duplicate
-# cancelled, kept     hello=2 world=1  nothing
-
-# %% tags=["checked"]
-assert [list(run.violated) for run in ends.values()] == [[], ["no_loss"], ["no_duplicate"], []]
-# What no run here shows, of Flink 2.x, the same in 1.20: "by default, checkpointing is disabled", tolerated failures 0,
-# expiry counts (docs, Checkpointing; CheckpointConfig; CheckpointFailureManager); timeout 10 min, pause 0, retention
-# NO_EXTERNALIZED_CHECKPOINTS (CheckpointingOptions), which cleans up in every terminal state (CheckpointRetentionPolicy
-# .NEVER_RETAIN_AFTER_TERMINATION; FLINK-12273); parts in the JobManager's heap without a directory (docs, Checkpoints).
-
-# %% [markdown]
-# Both *expired* jobs tolerate one failure. Their sources do not go back, so nobody sends the row again: the sealed
-# transaction must wait and commit with the next checkpoint. Only a *restart* aborts; then the sources go back.
-#
-# Without its checkpoint the cancelled job starts from nothing and shows its row again.
-#
-# **Retention** says what is left when a job was *cancelled*, or has failed for good; one that finishes keeps nothing. A restart uses
-# the checkpoint under any retention. For a planned stop, use *stop with savepoint*.
-#
-# All names begin with `execution.checkpointing.`; the defaults are those of Flink 2 (`CheckpointingOptions`), and were the same in 1.20.
-#
-# | setting | decides | default | `lab.show("barriers...")` |
-# |---|---|---|---|
-# | `interval` | how much is read again after a crash | none: **checkpoints are off** | `crash_at_the_third` |
-# | `min-pause` | least time from one's end to the next's start, free for records | 0 | `minimum_pause` |
-# | `max-concurrent-checkpoints` | how many at once | 1 | `two_in_flight` |
-# | `timeout` | when a checkpoint expires | 10 minutes | `expired` |
-# | `tolerable-failed-checkpoints` | how many in a row may fail | 0: the job fails with the first | `expired` (one tolerated) |
-# | `mode` | whether to align (or `AT_LEAST_ONCE`) | `EXACTLY_ONCE` | `alignment`, `no_alignment` |
-# | `unaligned.enabled` | let barriers overtake, in mode `EXACTLY_ONCE` | `false` | `overtaking` |
-# | `externalized-checkpoint-retention` | what an ended job leaves | `NO_EXTERNALIZED_CHECKPOINTS`: nothing | `cancelled` |
-#
-# `DELETE_ON_CANCELLATION` keeps the checkpoint of a failed job only, `RETAIN_ON_CANCELLATION` that of a cancelled one, too.
-#
 # ## Try it yourself
 #
 # Find a run without alignment in which *hello* is counted three times, although the input has two. You need two barriers that
@@ -385,20 +332,6 @@ lab.check("04-align")
 # %% [raw] tags=["expected"]
 # 04-align: not attempted (5 points); lab.hint("04-align") gives a hint.
 
-# %% tags=["exercise"]
-# exercise 04-settings
-job_settings = {"mode": ..., "sink": ..., "retention": ...}
-
-# %% tags=["solution"]
-# exercise 04-settings
-job_settings = {"mode": "aligned", "sink": "two_phase", "retention": "keep"}
-
-# %% tags=["check", "nbval-check-output"]
-lab.check("04-settings")
-
-# %% [raw] tags=["expected"]
-# 04-settings: not attempted (2 points); lab.hint("04-settings") gives a hint.
-
 # %% [markdown]
 # ## What this is called in Flink, Spark and Kafka
 #
@@ -414,10 +347,9 @@ lab.check("04-settings")
 #
 # ## On Monday
 #
-# - Is checkpointing on? Set a directory that outlives the machines, and `RETAIN_ON_CANCELLATION`.
+# - Look up `execution.checkpointing.mode`. With `AT_LEAST_ONCE` a restart may count records twice.
 # - If the alignment time is long, find the slow task first.
-# - With 0 tolerated failures one slow write restarts the job. Tolerate a few only after raising the transaction timeout
-#   ([09b](09b_timeouts.ipynb)): each adds an interval. Alert on each.
+# - Which settings decide, what expires, and what a stopped job starts from: [04b](04b_stops.ipynb).
 #
 # ## Check yourself
 #
@@ -433,13 +365,6 @@ lab.check("04-settings")
 # <details><summary>b) When no task has a second input.</summary>Yes: there is nothing to align.</details>
 # <details><summary>c) When its sink is two-phase.</summary>The naive run had such a sink, and the counts were wrong.</details>
 #
-# **3. A checkpoint expires and the job lives on. What should the sink do with the sealed transaction?**
-#
-# <details><summary>a) Abort it.</summary>Then its rows are lost: the source does not go back.</details>
-# <details><summary>b) Commit it at once.</summary>If the job dies now, the rows come again.</details>
-# <details><summary>c) Keep it, and commit it with the next checkpoint.</summary>Yes. A later checkpoint includes everything before
-# it.</details>
-#
 # ## Closing the ticket
 #
 # > **Ticket 5, closed.** It is not fine. Nothing fails any more because nobody waits for the slowest channel, and
@@ -450,7 +375,7 @@ lab.check("04-settings")
 # ---
 # Sources: [Carbone and others, 2015](https://arxiv.org/abs/1506.08603); Flink on
 # [checkpointing](https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/datastream/fault-tolerance/checkpointing/),
-# [storage and retention](https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpoints/),
+# [storage](https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpoints/),
 # [back pressure](https://nightlies.apache.org/flink/flink-docs-stable/docs/ops/state/checkpointing_under_backpressure/).
 #
-# Next: [05, who decides?](05_two_phase_commit.ipynb)
+# Next: [04b, what does a stopped job start from?](04b_stops.ipynb)

@@ -7,7 +7,7 @@
 # %% [markdown]
 # # Who decides, if anybody may crash?
 #
-# > **Ticket 6** (invented). *From support, on Black Friday:* "Payments of some customers have been pending for six
+# > **Ticket 7** (invented). *From support, on Black Friday:* "Payments of some customers have been pending for six
 # > hours. May we press *release*?" The machine that ran the transfer program is broken.
 #
 # Take 100 here, give 100 there, and the power fails in between. The two branches of a bank cannot see into each other,
@@ -354,7 +354,7 @@ lab.check("05-blocked")
 #
 # ## Closing the ticket
 #
-# > **Ticket 6, closed.** Nobody presses *release*. Both sides have voted yes, so each is in doubt, and only the
+# > **Ticket 7, closed.** Nobody presses *release*. Both sides have voted yes, so each is in doubt, and only the
 # > coordinator's log says what was decided. Its disk was put into another machine: the transfers with a record were
 # > committed, those without one aborted. The wait was the protocol's price, not its failure. From now on that log is on
 # > a disk that outlives the machine.

@@ -7,7 +7,7 @@
 # %% [markdown]
 # # What does a reader of your sink see?
 #
-# > **Ticket 7** (invented). *From the warehouse:* "The screen made us send a driver home, and ten seconds later call
+# > **Ticket 8** (invented). *From the warehouse:* "The screen made us send a driver home, and ten seconds later call
 # > him back. Is your total wrong, or your screen?" The table behind the screen was signed off as exactly-once last
 # > month.
 #
@@ -521,7 +521,7 @@ lab.check("06-jump")
 #
 # ## Closing the ticket
 #
-# > **Ticket 7, closed.** Neither the total nor the screen is wrong: the sink sets the value of a key, and a batch that
+# > **Ticket 8, closed.** Neither the total nor the screen is wrong: the sink sets the value of a key, and a batch that
 # > ran again set it to 1 on its way to 2. Exactly-once is a promise about the end. Since people act on this screen, the
 # > table gets a batch marker in the transaction of the rows, and shows each batch at once. The price: a row waits for
 # > its whole batch.

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # Which sink survives which crash?
 #
-# > **Ticket 8** (invented). *From a colleague, on Friday:* "The query was stuck after the upgrade, so I deleted its
+# > **Ticket 9** (invented). *From a colleague, on Friday:* "The query was stuck after the upgrade, so I deleted its
 # > checkpoint and started it again. It works! Only the report looks odd. Shall we just wait?"
 #
 # In [06](06_sinks.ipynb) everything was simulated. Here a real PySpark job is killed by SIGKILL and restarted, and then
@@ -270,7 +270,7 @@ lab.check("07-why")
 #
 # ## Closing the ticket
 #
-# > **Ticket 8, closed.** The new checkpoint counts its batches from 0 again. The table that appends has Thursday twice.
+# > **Ticket 9, closed.** The new checkpoint counts its batches from 0 again. The table that appends has Thursday twice.
 # > The table with a marker lost orders: its marker names the table and not the query, so the new batches were taken for
 # > old ones. We put the old folder back as it was after its last batch, replayed Friday by order id, and wrote into the
 # > runbook: nobody deletes a checkpoint without a plan for the rows behind it, and nobody restores an *older* copy, which

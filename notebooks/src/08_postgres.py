@@ -8,7 +8,7 @@
 # %% [markdown]
 # # Can a transaction outlive the program that wrote it?
 #
-# > **Ticket 9** (invented). *From the database's owner:* "Each night the disk is fuller. Autovacuum runs and cleans up
+# > **Ticket 10** (invented). *From the database's owner:* "Each night the disk is fuller. Autovacuum runs and cleans up
 # > nothing, and no connection is older than five minutes. What are you holding?" Last week a job with two-phase commit was
 # > switched off.
 #
@@ -536,7 +536,7 @@ lab.check("08-orphan")
 #
 # ## Closing the ticket
 #
-# > **Ticket 9, closed.** A transaction that the job had prepared. It belongs to no session, survives restarts, keeps
+# > **Ticket 10, closed.** A transaction that the job had prepared. It belongs to no session, survives restarts, keeps
 # > its locks, and "will prevent cleanup until it is either committed or rolled back"
 # > ([pganalyze](https://github.com/pganalyze/pganalyze-docs/pull/154)). `pg_prepared_xacts` named it. The job's
 # > checkpoint said that its batch was decided, so we said COMMIT PREPARED. ROLLBACK would have lost the batch. There is

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # When does a reader of Kafka see a record?
 #
-# > **Ticket 10** (invented). *From the dashboard's team:* "Nothing new for forty minutes. Consumer lag is 0, the job
+# > **Ticket 11** (invented). *From the dashboard's team:* "Nothing new for forty minutes. Consumer lag is 0, the job
 # > reports one commit after the other, and `kafka-console-consumer` shows fresh records. Have you lost our data?"
 #
 # The shop's words arrive in Kafka, and its counts go back into Kafka, in transactions. Some records a reader must never
@@ -469,7 +469,7 @@ lab.check("09-offsets")
 #
 # ## Closing the ticket
 #
-# > **Ticket 10, closed.** Nothing is lost. Somebody's test had begun a transaction on that partition and died. Readers
+# > **Ticket 11, closed.** Nothing is lost. Somebody's test had begun a transaction on that partition and died. Readers
 # > at `read_committed` stop in front of it, and their lag is counted up to that place, so it is 0; the console consumer
 # > reads uncommitted records by default. `kafka-transactions.sh describe-producers` named the producer, and after an
 # > abort the dashboard had everything.

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What do three timeouts cost?
 #
-# > **Ticket 11** (invented). *From the shop:* "Orders of last night are missing." No machine has crashed, every
+# > **Ticket 12** (invented). *From the shop:* "Orders of last night are missing." No machine has crashed, every
 # > checkpoint is complete, and the job has been running for weeks. *In its log,* one line among thousands; this one is
 # > real, from Flink's Kafka connector of 2021: "timed out or was overridden and data has been potentially lost"
 # > ([apache/flink#17152](https://github.com/apache/flink/pull/17152)).
@@ -420,7 +420,7 @@ lab.check("09b-demands")
 #
 # ## Closing the ticket
 #
-# > **Ticket 11, closed.** The transaction could be open for 20 minutes, and the broker allowed 15. The orders are still
+# > **Ticket 12, closed.** The transaction could be open for 20 minutes, and the broker allowed 15. The orders are still
 # > in the input log, between the offsets of two checkpoints. We replayed that range into the topic, and readers dropped
 # > by order id what had survived. The checkpoint timeout is five minutes now, and `failedCommittables` above 0 rings
 # > the pager.

@@ -8,7 +8,7 @@
 # %% [markdown]
 # # What does the guarantee cost here, on this machine?
 #
-# > **Ticket 16** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
+# > **Ticket 17** (invented). *From the shop:* "The stock page lags two seconds behind, and our clerks wait whenever
 # > they change a number." *From finance:* "The bill for storage requests has doubled since you commit every four seconds."
 # > The sink is exactly-once now.
 #
@@ -274,10 +274,10 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # And a Flink job that was cancelled and started again, without its last checkpoint and with it (**simulated**):
 
 # %% tags=["nbval-check-output"]
-{name: lab.replay(f"barriers.{name}").facts["visible"] for name in ("cancelled", "cancelled_and_kept")}
+{name: lab.replay(f"barriers.{name}").facts["visible"] for name in ("cancelled", "retained")}
 
 # %% [raw] tags=["expected"]
-# {'cancelled': 'hello=3 world=1', 'cancelled_and_kept': 'hello=2 world=1'}
+# {'cancelled': 'hello=3 world=1', 'retained': 'hello=2 world=1'}
 
 # %% [markdown]
 # The settings of [notebook 04](04_barriers.ipynb) again, each with what it costs, and the number that you have seen above:
@@ -422,7 +422,7 @@ lab.check("13-best")
 #
 # ## Closing the ticket
 #
-# > **Ticket 16, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
+# > **Ticket 17, closed.** The page lags by half an interval and the commit, and both sinks that gather an interval lag
 # > alike: two seconds with an interval of four. The clerks waited for the open transaction, not for the interval: rows are
 # > now gathered, and written in one short transaction. The bill grows with the number of commits. An interval of eight
 # > seconds halves it, but the page lags four then. The shop, whose clerks wait no more, chose eight, and knows what a crash

@@ -182,7 +182,7 @@ def test_one_and_zero_count_as_true_and_false(name: str, capsys: pytest.CaptureF
         ("01-weakest", '"e"', "choose from 'a', 'b', 'c', 'd'"),
         ("01-weakest", '"a"', "No. a)"),
         ("07-why", '"short"', "at least 40 characters"),
-        ("04-settings", '{"mode": "aligned", "sink": "append", "retention": "keep"}', "come out more than once"),
+        ("04b-settings", '{"mode": "aligned", "sink": "append", "retention": "keep"}', "come out more than once"),
         ("02-chain", '{"retry": False, "dedup": "durable", "ids": "derived"}', "retry=false"),
         ("05-recovery", "1", "must be a function"),
     ],

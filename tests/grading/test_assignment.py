@@ -17,7 +17,7 @@ from labkit.grading.grade import grade
 from labkit.grading.order import Order
 
 COURSE = load(None)
-COMMIT, SINKS, BARRIERS = "05_two_phase_commit", "06_sinks", "04_barriers"
+COMMIT, SINKS, STOPS = "05_two_phase_commit", "06_sinks", "04b_stops"
 SOURCES = exercise_sources.all_sources()
 
 
@@ -82,13 +82,13 @@ def test_what_release_writes_is_what_grade_reads(tmp_path: Path) -> None:
 
 
 def test_only_what_was_asked_counts_and_missing_and_surplus_notebooks_are_named(tmp_path: Path) -> None:
-    """A solved 04 under the name of 05, a 04 beside the others, and one notebook of two."""
+    """A solved 04b under the name of 05, a 04b beside the others, and one notebook of two."""
     given = tmp_path / "in"
-    cheap = ["05-atomic"], ["06-key"], ["04-settings"]
+    cheap = ["05-atomic"], ["06-key"], ["04b-settings"]
     for student, files in {
         "ann": {COMMIT: cheap[0], SINKS: cheap[1]},
         "fuchs": {COMMIT: cheap[2], SINKS: cheap[1]},
-        "more": {COMMIT: cheap[0], SINKS: cheap[1], BARRIERS: cheap[2]},
+        "more": {COMMIT: cheap[0], SINKS: cheap[1], STOPS: cheap[2]},
         "one": {COMMIT: cheap[0]},
     }.items():
         (given / student).mkdir(parents=True)
@@ -108,7 +108,7 @@ def test_only_what_was_asked_counts_and_missing_and_surplus_notebooks_are_named(
         for row in graded.book.rows
     }
     assert f"{SINKS} is part of the assignment, and you have not handed it in." in notes["one"]
-    assert f"{BARRIERS}.ipynb was not graded. It is not a notebook of this assignment" in notes["more"]
+    assert f"{STOPS}.ipynb was not graded. It is not a notebook of this assignment" in notes["more"]
     assert graded.book.not_handed_in == {SINKS: ["one"]}
     summary = (tmp_path / "out" / "summary.html").read_text()
     assert "<h1>Grades of Sheet 5</h1>" in summary

@@ -221,7 +221,7 @@ NAMED = {
     "older_checkpoint": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"latest", "decided_first", "no_duplicate"}),
     "appended": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"no_duplicate"}),
     "cancelled": ("hello=2 world=1", Guarantee.AT_LEAST_ONCE, {"no_duplicate"}),
-    "cancelled_and_kept": ("hello=2 world=1", *EXACT),
+    "retained": ("hello=2 world=1", *EXACT),
 }
 
 

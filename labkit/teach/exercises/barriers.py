@@ -187,7 +187,7 @@ JUDGES = {
         variant("one source longer than the other", sources=2, counts=1, words="hello-hello-hello", crashes=0),
         variant("a task with three inputs", inputs=3),
     ),
-    "04-settings": by(
+    "04b-settings": by(
         SETTINGS.judge,
         variant("a crash and a cancellation", words="hello-hello", sources=2, counts=1, crashes=1, cancels=1),
     ),

@@ -6,6 +6,7 @@ Progress and cells under the old name keep working. Names from other courses sta
 from collections.abc import Container
 
 MOVED: dict[str, str] = {
+    "04-settings": "04b-settings",
     "09-timeout": "09b-timeout",
     "09c-demands": "09b-demands",
     "09c-early": "08-early",
