@@ -280,7 +280,7 @@ job = {"interval": 10, "checkpoint": 5, "transaction": 600}
 # {'cancelled': 'hello=3 world=1', 'retained': 'hello=2 world=1'}
 
 # %% [markdown]
-# The settings of [notebook 04](04_barriers.ipynb) again, each with what it costs, and the number that you have seen above:
+# The settings of [notebook 04b](04b_stops.ipynb) again, each with what it costs, and the number that you have seen above:
 #
 # | setting | costs | number |
 # |---|---|---|

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from choosing import variant_but
 from crashtest_processes import left_over
 from pipeline_environments import ENVIRONMENTS, environment_folder
 from psycopg.conninfo import conninfo_to_dict
 from recipes import RECIPES, copied, http_service, recipes, redis_server, report_on
-from variants import kept
 
 from labkit.core.errors import ServiceUnavailable
 from labkit.core.judge import Guarantee, Outcome
@@ -85,7 +85,7 @@ def violated(report: Report) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", kept(recipes(), IN_SHORT), indirect=True)
+@pytest.mark.parametrize("name", variant_but(IN_SHORT, recipes()), indirect=True)
 def test_kills_where_they_tell_most_do_no_harm(
     name: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

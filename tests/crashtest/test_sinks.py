@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from build_sinks import PAGE, SINKS, STALE, expected, page
+from choosing import variant_but
 from crashtest_processes import left_over
 from sinks import differences, new_topic, report_on
-from variants import kept
 
 from labkit.crashtest.verdict import AXES
 
@@ -61,7 +61,7 @@ def _nothing_is_left() -> Iterator[None]:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("name", kept(kinds(), IN_SHORT))
+@pytest.mark.parametrize("name", variant_but(IN_SHORT, kinds()))
 @pytest.mark.usefixtures("java", "server")
 def test_a_sink_is_what_was_expected_of_it(name: str, tmp_path: Path) -> None:
     report = report_on(name, tmp_path)

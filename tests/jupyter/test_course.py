@@ -10,10 +10,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from choosing import variant_but
 from keyboard import unreached
 from lab_pages import opened_page
 from outputs import said
-from variants import kept
 
 from bench.jupyter_driving import open_notebook, raised, run_all
 
@@ -85,7 +85,7 @@ def others(page, notebook) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", kept(filter(is_slow, NOTEBOOKS), [*MINUTES_LONG, *BY_KEYS]))
+@pytest.mark.parametrize("name", variant_but([*MINUTES_LONG, *BY_KEYS], filter(is_slow, NOTEBOOKS)))
 def test_a_notebook_runs_and_can_be_read(name, java, lab_server, browser) -> None:
     notebook = nbformat.read(CHECKED / f"{name}.ipynb", as_version=4)
     copy = CHECKED if is_slow(name) else FOLDER

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from choosing import variant_but
 from pipeline_environments import ENVIRONMENTS, environment_folder, jar_sets
 from pipeline_runs import Prepared, expected_rows, prepared, spark_settings
 from pipelines import fits, measured
-from variants import kept
 
 from labkit.core.errors import InvalidInput
 from labkit.core.judge import Guarantee
@@ -110,7 +110,7 @@ The first one takes minutes and is a variant; `make pipelines` tests the others,
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("name", kept(HERE, ["kafka_consumer"]))
+@pytest.mark.parametrize("name", variant_but(["kafka_consumer"], HERE))
 def test_a_pipeline_is_what_was_expected_of_it(name: str) -> None:
     if why := supported():
         pytest.skip(why)

@@ -15,7 +15,6 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from variants import pairs
 from waiting import until
 
 from labkit.core.failpoints import Crash, FailPoint
@@ -94,7 +93,10 @@ EXECUTOR_KILLED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sink", "point"), pairs(EXECUTOR_KILLED, [("append", "sink.mid_write")]))
+@pytest.mark.parametrize(
+    ("sink", "point"),
+    [("append", "sink.mid_write"), pytest.param("two_phase", "sink.mid_write", marks=pytest.mark.variant)],
+)
 def test_an_executor_killed_in_write_gives_what_was_predicted(sink: str, point: str, cluster: Cluster, tmp_path: Path):
     case = {"sink": sink, "store": "postgres", "crashes": [f"{point}@0"], "victim": "executor"}
     [outcome] = conducted(tmp_path, cluster.url, case)

@@ -11,3 +11,13 @@ def slow_but(fast: Iterable[str], names: Iterable[str]) -> list[Any]:
     fast = tuple(fast)
     others = (pytest.param(name, marks=pytest.mark.slow) for name in names if name not in fast)
     return [*fast, *others]
+
+
+def variant_but(always: Iterable[str], names: Iterable[str]) -> list[Any]:
+    """The names; those that are not in `always` are variants, which `make test-slow` leaves out.
+
+    A name in `always` that is not among the names is an error, because nobody would miss its test.
+    """
+    always, names = set(always), list(names)
+    assert always <= set(names), always - set(names)
+    return [pytest.param(name, marks=() if name in always else pytest.mark.variant) for name in names]
