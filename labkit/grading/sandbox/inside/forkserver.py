@@ -7,13 +7,15 @@ for each answer. A second message ends the sandbox; the reply confirms that none
 server ends with its parent. It never runs a learner's code itself.
 """
 
+import gc
 import json
 import os
 import select
 import signal
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 MOST_JOB = 1 << 20
 MOST_CONNECTIONS = 200
 _POLL = 0.01
+_END_SECONDS = 1.0
+"""How long a sandbox may take to end by itself; then its first processes are killed, and the orphans one by one."""
 _NEVER = ("debugpy", "rfc3987_syntax")
 """Optional imports of kernels and nbformat that no run needs; without them a kernel starts 1.6 s (a third) faster."""
 _AHEAD = (
@@ -45,6 +49,9 @@ _AHEAD = (
 def main() -> int:
     """Fork a sandbox for each request, one after the other, until standard input is closed."""
     _import_ahead()
+    # The garbage collector of a forked process would otherwise write to, and so copy, nearly all memory.
+    gc.collect()
+    gc.freeze()
     control = socket.socket(fileno=os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -84,17 +91,36 @@ def _until_ended(pid: int, control: socket.socket) -> int:
     The next message ends the sandbox. If the sandbox ends first, the function still reads that message.
     """
     is_ending = False
-    while True:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            _reap_orphans()
-            break
-        if select.select([] if is_ending else [control], [], [], _POLL)[0]:
-            is_ending = True
-            _end(pid)
+    with _ends_of([pid]) as ends:
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                _reap_orphans()
+                break
+            if is_ending:
+                _end(pid)
+                select.select(ends, [], [], _POLL)
+            elif control in select.select([*ends, control], [], [], None if ends else _POLL)[0]:
+                is_ending = True
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+                select.select(ends, [], [], _END_SECONDS if ends else _POLL)
     with suppress(FrameError):
         receive(control, MOST_JOB)
     return os.waitstatus_to_exitcode(status)
+
+
+@contextmanager
+def _ends_of(pids: Iterable[int]) -> Iterator[list[int]]:
+    """Yield a descriptor for each of these processes that can be read once it has ended; none where there are none."""
+    with ExitStack() as opened:
+        ends: list[int] = []
+        # Not on macOS, in an old Linux, or in a container that forbids the call.
+        with suppress(AttributeError, OSError):
+            for pid in pids:
+                ends.append(os.pidfd_open(pid))
+                opened.callback(os.close, ends[-1])
+        yield ends
 
 
 def _end(pid: int) -> None:
@@ -117,10 +143,13 @@ def _reap_orphans() -> None:
 def _end_children() -> None:
     import psutil
 
-    for child in psutil.Process().children(recursive=True):
+    children = psutil.Process().children(recursive=True)
+    for child in children:
         with suppress(psutil.Error):
             child.kill()
-    select.select([], [], [], _POLL)
+    # With a limit, because a killed process could have started another one in the meantime.
+    with _ends_of(child.pid for child in children[:1]) as ends:
+        select.select(ends, [], [], _POLL)
 
 
 def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
@@ -140,6 +169,8 @@ def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket])
                 _inside(job, telling, connections[1:])
         except OSError as error:
             telling.end("no sandbox", because=str(error))
+        # Only in this process, which thus leaves no orphans that the fork server would have to look for.
+        signal.signal(signal.SIGTERM, lambda _number, _frame: os.kill(pid, signal.SIGKILL))
         for connection in connections:
             connection.close()
         os.waitpid(pid, 0)

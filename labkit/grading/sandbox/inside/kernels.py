@@ -8,10 +8,13 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from queue import Empty
 from typing import Any
 
+from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -27,16 +30,25 @@ class Waiting:
     def __init__(self, first: Callable[[], None]) -> None:
         """Fork the process that will become the kernel; it calls `first` immediately."""
         reader, self._tell = os.pipe()
+        self._listens, listening = os.pipe()
         self.returncode: int | None = None
         self.pid = os.fork()
         if self.pid == 0:
-            _become_kernel(reader, self._tell, first)
-        os.close(reader)
+            for number in (self._tell, self._listens):
+                os.close(number)
+            _become_kernel(reader, listening, first)
+        for number in (reader, listening):
+            os.close(number)
 
     def start(self, arguments: list[str]) -> None:
-        """Send the kernel's command-line arguments to the process, which then becomes the kernel."""
+        """Send the kernel's command-line arguments to the process, and wait until it listens as the kernel, or dies.
+
+        A client that connects to a socket before it exists tries again only after 0.1 to 0.2 s.
+        """
         os.write(self._tell, json.dumps(arguments).encode())
         os.close(self._tell)
+        os.read(self._listens, 1)
+        os.close(self._listens)
 
     def poll(self) -> int | None:
         """Return the exit code, or None while the process runs."""
@@ -67,10 +79,9 @@ class Waiting:
         self.send_signal(signal.SIGTERM)
 
 
-def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
+def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> None:
     code = 1
     try:
-        os.close(writer)
         os.setsid()
         first()
         arguments = b""
@@ -83,6 +94,7 @@ def _become_kernel(reader: int, writer: int, first: Callable[[], None]) -> None:
             app: Any = IPKernelApp.instance()
             app.initialize(json.loads(arguments))
             app.shell.events.register("post_run_cell", _kept_streams())
+            os.close(listening)
             app.start()
             code = 0
     finally:
@@ -107,6 +119,24 @@ def _kept_streams() -> Callable[[object], None]:
     return put_back
 
 
+class _Client(AsyncKernelClient):  # type: ignore[misc]  # some versions of jupyter_client have no types
+    """Jupyter's client of a kernel, without its wait of 0.2 s for further output of a kernel that has just started.
+
+    Nothing is lost: papermill ignores all output that does not belong to one of its cells.
+    """
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in Jupyter
+        """Wait until the kernel replies and its output arrives. Raises `RuntimeError` after `timeout` seconds."""
+        deadline = time.monotonic() + (timeout or float("inf"))
+        while time.monotonic() < deadline:
+            self.kernel_info()
+            with suppress(Empty):
+                await self.shell_channel.get_msg(timeout=1)
+                await self.iopub_channel.get_msg(timeout=0.2)
+                return
+        raise RuntimeError(f"the kernel did not respond in {timeout:g} seconds")
+
+
 class _Forked(LocalProvisioner):
     """A kernel provisioner that gives Jupyter's kernel manager the forked process instead of starting a new one."""
 
@@ -124,6 +154,10 @@ def manager_class(waiting: Waiting) -> type[AsyncKernelManager]:
     """Return a kernel manager class for Jupyter's client that uses the forked process as its kernel."""
 
     class Manager(AsyncKernelManager):
+        def client(self, **kw: Any) -> Any:
+            self.client_factory = _Client
+            return super().client(**kw)
+
         async def _async_pre_start_kernel(self, **kw: Any) -> Any:
             self.transport = "ipc"
             self._kernel_spec = KernelSpec(
