@@ -100,7 +100,7 @@ def _until_ended(pid: int, control: socket.socket) -> int:
             if is_ending:
                 _end(pid)
                 select.select(ends, [], [], _POLL)
-            elif control in select.select([*ends, control], [], [], None if ends else _POLL)[0]:
+            elif control.fileno() in select.select([*ends, control.fileno()], [], [], None if ends else _POLL)[0]:
                 is_ending = True
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)

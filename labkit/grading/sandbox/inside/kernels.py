@@ -14,7 +14,7 @@ from contextlib import suppress
 from queue import Empty
 from typing import Any
 
-from jupyter_client.asynchronous import AsyncKernelClient
+from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -119,7 +119,7 @@ def _kept_streams() -> Callable[[object], None]:
     return put_back
 
 
-class _Client(AsyncKernelClient):  # type: ignore[misc]  # some versions of jupyter_client have no types
+class _Client(AsyncKernelClient):
     """Jupyter's client of a kernel, without its wait of 0.2 s for further output of a kernel that has just started.
 
     Nothing is lost: papermill ignores all output that does not belong to one of its cells.
