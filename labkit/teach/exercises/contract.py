@@ -86,6 +86,10 @@ _BUILT_IN: tuple[tuple[type, Callable[[Any], object]], ...] = (
 
 def _built_in(value: object) -> object:
     """Return the built-in value for one that only has another type: of NumPy, of an enum, a tuple, or of a subclass."""
+    kind = type(value)
+    # Nearly always; and compared by `is`, so that no code of a learner's metaclass decides it.
+    if kind is str or kind is int or kind is list or kind is dict or kind is float or kind is bool or value is None:
+        return value
     for _ in range(DEEPEST):  # the value of an enum's member may be a member of another one
         if not issubclass(type(value), Enum):
             break
@@ -94,8 +98,6 @@ def _built_in(value: object) -> object:
     if numpy is not None and issubclass(type(value), numpy.generic | numpy.ndarray):
         array: Any = value
         return array.tolist() if array.size <= MOST_CHARACTERS else value
-    if type(value) is bool:
-        return value
     return next((copied(value) for kind, copied in _BUILT_IN if issubclass(type(value), kind)), value)
 
 
