@@ -478,7 +478,7 @@ def test_what_the_test_does_not_see_is_told(tmp_path: Path) -> None:
 
 
 def test_no_place_is_not_the_whole_test() -> None:
-    with pytest.raises(InvalidInput, match=r"only=\[\] names no place"):
+    with pytest.raises(InvalidInput, match=r"only=\[\] is empty"):
         lab.crash_test("my_sink.py:foreach_batch", only=[])
 
 
