@@ -113,9 +113,10 @@ def _strength(summary: Summary, at_best: Guarantee) -> Strength:
 
 @dataclass(frozen=True)
 class FaultClaim:
-    """What a test claims about one kind of fault, apart from the guarantee under crashes; as text, in words of its own.
+    """What a test claims about one kind of fault. It is separate from the guarantee, which is about crashes.
 
-    `withstood` says that every call of the pipeline that can suffer the fault did so once, and nothing was wrong.
+    Its text, such as `withstood`, differs from the names of the guarantees. `withstood` says that every call of the
+    pipeline that can suffer the fault suffered it in one run, and that no run violated a property.
     """
 
     fault: Fault

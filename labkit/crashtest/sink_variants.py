@@ -232,7 +232,7 @@ def _await_death(pid: int) -> None:
     finish = time.monotonic() + _DEAD_SECONDS
     while _state(pid) not in ("", "Z", "X"):
         if time.monotonic() > finish:
-            raise JobFailed(f"the killed process {pid} did not die within {_DEAD_SECONDS:.0f} s")
+            raise JobFailed(f"the process {pid} was sent SIGKILL and still exists after {_DEAD_SECONDS:.0f} s")
         time.sleep(0.001)
 
 

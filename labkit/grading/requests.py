@@ -48,9 +48,10 @@ def is_request(file: str) -> bool:
 
 
 def read_file(content: bytes) -> list[Request]:
-    """Return the requests in a student's file: an exercise's name, then the reason, which may take several lines.
+    """Return the requests for another look at a grade in a student's file.
 
-    Lines before the first exercise become requests about no exercise, one for each line.
+    A request is a line with an exercise's name, and the reason behind it and on the following lines. Each line before
+    the first exercise becomes a request about no exercise.
     """
     requests: list[list[str]] = []
     for line in tables.decoded(content)[:_MOST_CHARACTERS].splitlines():

@@ -13,7 +13,10 @@ from labkit.sim.model import Mood, Property, StateT
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Judges the states of one model. `view` returns the parts of a state on which its `history` depends."""
+    """Judges the states of one model by what an outside reader saw, which `history` returns for a state.
+
+    `view` returns the parts of a state that `history` uses, so that states with an equal view are judged once.
+    """
 
     def __init__(self, expected: Sequence[Record], view: Callable[[StateT], Hashable]) -> None:
         self.expected = expected

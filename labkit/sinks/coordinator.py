@@ -165,7 +165,10 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Reach the failpoint at which `offsets/N` is durable and no row is written yet. Adapters call this first."""
+    """Reach the failpoint, at which a crash test may kill, after `offsets/N` is durable and before a row is written.
+
+    An adapter calls this before anything else in a batch.
+    """
     reach(FailPoint.AFTER_OFFSET_LOG, batch)
 
 

@@ -33,7 +33,7 @@ class Identity:
 
 
 class Checkpoint:
-    """The files in one checkpoint directory; `log` is the lab's subdirectory."""
+    """The files in one checkpoint directory of Spark; the subdirectory `log` holds the sink's own records, as votes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -54,7 +54,7 @@ class Tried:
 
     @property
     def holds(self) -> bool:
-        """Whether the sink has no fault on any axis."""
+        """Whether no run of the sink violated a property, such as no lost row or no row twice."""
         return not any(each.wrong for each in self.axes)
 
     @property

@@ -206,7 +206,9 @@ def _in_file(name: str) -> Callable[..., Any]:
             f"{FILE} ran longer than {FILE_SECONDS:.0f} seconds before it defined {name}; remove the slow code."
         ) from None
     except (Exception, SystemExit) as error:
-        raise InvalidInput(f"{FILE} cannot be run: {type(error).__name__}: {error}") from None
+        raise InvalidInput(
+            f"Running {FILE} raised {type(error).__name__}: {error}; correct the file and try again."
+        ) from None
     if not callable(found):
         raise InvalidInput(
             f"{FILE}: after the file has run, {name} is no longer a function; let {name} be your function again."

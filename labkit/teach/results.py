@@ -62,7 +62,9 @@ class Walk:
         """
         history = blueprint(self.walk.model.name).history
         if history is None:
-            raise InvalidInput(f"The simulator {self.walk.model.name} has no reader, so there are no readings.")
+            raise InvalidInput(
+                f"The simulator {self.walk.model.name} models no reader of the output, so it has no readings."
+            )
         return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":
@@ -109,7 +111,9 @@ class Walk:
 
     def _account(self) -> ReaderAccount:
         if self.reader_account is None:
-            raise InvalidInput(f"{self.walk.model.name} has no reader, so there are no readings.")
+            raise InvalidInput(
+                f"The simulator {self.walk.model.name} models no reader of the output, so it has no readings."
+            )
         return self.reader_account
 
     def __str__(self) -> str:

@@ -93,7 +93,7 @@ def test_what_is_no_sink_is_refused_with_one_sentence() -> None:
     with pytest.raises(InvalidInput, match=r"is no Python file that can be read"):
         lab.my_sink(after="02")
     FILE.write_text("def my_sink(db, query, batch, rows):\n    pass\n1 / 0\n")
-    with pytest.raises(InvalidInput, match=r"cannot be run: ZeroDivisionError"):
+    with pytest.raises(InvalidInput, match=r"raised ZeroDivisionError"):
         lab.my_sink(after="02")
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_function_of_a_cell_is_named_as_what_it_is(sink: object, what
         ("", "while True: pass", r"^lab\.my_sink\(\): my_sink took longer than 5 seconds"),
         ("", "os._exit(3)", "ended its process with exit code 3"),
         ("os._exit(3)", "pass", "ended its process with exit code 3"),
-        ("raise SystemExit", "pass", "cannot be run: SystemExit"),
+        ("raise SystemExit", "pass", "raised SystemExit"),
         ("print(5)", "raise NotImplementedError", "my_sink is not written yet"),
     ],
 )

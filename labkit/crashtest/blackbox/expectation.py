@@ -72,7 +72,7 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """Return the form of the rows for judging a run; totals are judged like plain rows that may occur twice."""
+        """Return which kind of rows the judge assumes; for totals, plain rows of which each may occur twice."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:

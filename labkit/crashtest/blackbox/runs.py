@@ -240,10 +240,11 @@ class Harness:
         watch: Watch | None = None,
         fault: Fault | None = None,
     ) -> Start:
-        """Start the pipeline and wait until the start is over, or kill it at the crash point `at`.
+        """Run the pipeline's command once, until it ends, or kill it just before the system call at the point `at`.
 
-        `ask` is called before each effect, while the pipeline is stopped. `watch` makes the start instead of the usual
-        function. With a `fault`, the call at the point suffers it instead of a kill.
+        With a `fault`, that call fails in this way, and nothing is killed. `ask` is called before each effect, while
+        the pipeline is stopped. `watch`, if given, starts and watches the process in place of the usual function.
+        Returns the recorded effects, and how the command ended.
         """
         if run.unknown:
             raise JobFailed(run.unknown)

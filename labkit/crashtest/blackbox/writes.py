@@ -144,7 +144,7 @@ def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Mean
 
 
 class AtomicWrite(NamedTuple):
-    """Kinds of writes that last together or not at all, with the names of the effects that made them."""
+    """Kinds of writes of which a crash keeps all or none, with the names of the effects (system calls) behind them."""
 
     writes: AtomicSet
     effects: tuple[str, ...]

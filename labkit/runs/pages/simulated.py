@@ -31,7 +31,7 @@ def walk_of(scenario: Scenario) -> Replay:
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
         raise InvalidInput(f"The simulator models one batch of at most {MOST_WORDS} records, but this input is longer.")
     if not scenario.crashes:
-        raise InvalidInput("This scenario has no crash to simulate; name a failpoint.")
+        raise InvalidInput("This run has no crash to simulate; name a failpoint with `crashes`.")
     return crashed(scenario.strategy, scenario.order, scenario.store, scenario.crashes, words)
 
 

@@ -112,10 +112,10 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     looks for its position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset
     outside of the log.
     """
-    if trusts not in ("checkpoint", "group") or not 0 <= group_says <= records:
-        raise InvalidInput(
-            f"trusts must be 'checkpoint' or 'group', and group_says must be a number from 0 to {records}."
-        )
+    if trusts not in ("checkpoint", "group"):
+        raise InvalidInput(f"trusts={trusts!r}: choose 'checkpoint' or 'group'.")
+    if not 0 <= group_says <= records:
+        raise InvalidInput(f"group_says={group_says!r}: choose a whole number from 0 to {records}.")
     source, sink, checkpoint = (kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json")
     rows = [Observation(offset, f"record{offset}", 1, 0, 1) for offset in range(records)]
     source.store.append(*rows)

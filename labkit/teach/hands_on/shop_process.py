@@ -131,7 +131,7 @@ class ShopInProcess:
         self._store = KafkaStore(Path(place.topic))
 
     def publish(self, change: Change) -> None:
-        """Send a message about a change to the topic, and wait until the broker has acknowledged it."""
+        """Send the topic a message that describes a change, and wait until the broker has acknowledged it."""
         number, name, state = change
         self._store.append(Observation(number, f"{name} {state}", 1, 0, 1))
 

@@ -104,7 +104,7 @@ def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[S
 
 
 class Orders(RuleModel[State]):
-    """The simulator of a process that makes the writes of one design."""
+    """The simulator of a process that writes each batch in several steps; a design fixes the order of these steps."""
 
     name, version, parameters = "orders", VERSION, PARAMETERS
 
