@@ -28,7 +28,7 @@ def install() -> None:
 def _shown(
     shell: Any, kind: type[NameError], error: NameError, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
-    """Display the error as IPython does, or as one sentence if an earlier cell of the course defines the name."""
+    """Display the error as IPython does, or as one sentence if another cell of the course defines the name."""
     from labkit.teach.first import comes_first
 
     if kind is NameError and error.name and _is_of(trace, shell.user_global_ns):
