@@ -156,7 +156,7 @@ def test_times_of_a_wrong_table_count_for_nothing(tmp_path: Path):
     store = open_store(scenario.store, place)
     store.append(Observation(0, "hello", 1, 0, 1))
     store.close()
-    with pytest.raises(JobFailed, match=r"append on files left a wrong table"):
+    with pytest.raises(JobFailed, match=r"append on files wrote a wrong table"):
         totals.read(run, {"hello": 2})
     run.error = JobFailed("the driver ended")
     with pytest.raises(JobFailed, match="the driver ended"):

@@ -244,7 +244,7 @@ def test_a_bad_parameter_is_refused_with_what_is_possible(name: str, value: str)
 
 
 def test_an_order_is_refused_where_nothing_is_deferred():
-    with pytest.raises(InvalidInput, match=r"order=engine: append .*leave order out"):
+    with pytest.raises(InvalidInput, match=r"order=engine: the strategy append .*leave order out"):
         build(strategy="append", order="engine")
 
 

@@ -290,7 +290,7 @@ def test_a_state_reads_like_this():
     [("forget_drain", MARKERS, STOP), ("forget_channels", NAIVE, MARKERS), ("late_markers", STOP, MARKERS)],
 )
 def test_a_rule_that_the_algorithm_does_not_have_cannot_be_left_out(broken: str, algorithm: str, owner: str):
-    with pytest.raises(InvalidInput, match=f"broken={broken}: {algorithm} .*; set algorithm={owner}"):
+    with pytest.raises(InvalidInput, match=f"broken={broken}: algorithm={algorithm} .*; set algorithm={owner}"):
         build(broken=broken, algorithm=algorithm)
 
 
