@@ -62,7 +62,7 @@ def test_a_walk_can_be_ended_early_and_says_what_may_follow():
     assert walk.until("write(0)").trace.actions[-1].which == 0
     with pytest.raises(InvalidInput, match=r"never happens in this run; did you mean 'start\(2\)'"):
         walk.until("start(3)")
-    with pytest.raises(InvalidInput, match="has no reader"):
+    with pytest.raises(InvalidInput, match="models no reader"):
         _ = lab.replay("barriers.source_reads_on").seen
 
 
