@@ -168,7 +168,7 @@ def test_a_broker_of_your_own_is_used_and_left_alone(
         assert (status.state, status.address, status.pid) == ("yours", address, None)
     assert is_ready(*parse_address(address, "address"))
     assert not (tmp_path / "none").exists()
-    with pytest.raises(ServiceUnavailable, match="it is yours"):
+    with pytest.raises(ServiceUnavailable, match="state: yours"):
         mine.kill()
 
 

@@ -167,6 +167,8 @@ class _Job:
 
     def _write(self, store: KafkaStore, handle: Handle, interval: float) -> None:
         transaction = store.begin(handle)
+        # A busy broker may need as long as an interval for this, and the first record would come with the barrier.
+        self._began = time.monotonic()
         self._opened = None
         for number, moment in enumerate(self._moments):
             self._wait(store, handle, moment if interval else 0)
