@@ -245,7 +245,7 @@ def _released_note(names: Sequence[str]) -> list[str]:
 
 
 def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
-    """Return a note on a student's files that are no notebook of the course, or no note without such files."""
+    """Return a note on the last of a student's files that are no notebook of the course; [] without such files."""
     if not unknown_files:
         return []
     last = max(unknown_files, key=_Candidate.order)

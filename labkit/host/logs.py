@@ -31,7 +31,7 @@ def decode_line(raw: bytes, path: Path, offset: int) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}, line {offset + 1}: {_reason(raw, error)}; {_REMEDY}.") from None
     if not word:
-        raise InvalidInput(f"{path}, line {offset + 1}: the field word is empty; {_REMEDY}.")
+        raise InvalidInput(f"{path}, line {offset + 1}: the field `word` is empty; {_REMEDY}.")
     return word
 
 

@@ -110,7 +110,7 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return a JSON object with the last value of every key; None if the verdict itself lists them (`MOST_KEYS`).
+    """Return a JSON object with the last value of every key; None for up to `MOST_KEYS` keys: the verdict lists those.
 
     The JSON is in UTF-8, sorted and without spaces, so that its digest can be compared with that of an independent
     count.

@@ -95,7 +95,7 @@ class Clocked(Protocol):
     """A store that records when rows became visible or were pre-committed. It reports an unknown time as None."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and call `tell` with their times before each group with the same times."""
+        """Yield the rows of `history`; before each group of rows with the same times, call `tell` with these times."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
         """Yield the hidden rows that were pre-committed, each with the time of its pre-commit.

@@ -186,8 +186,8 @@ def _tried() -> own.Tried:
         outcome = msgspec.json.decode(ended.stdout, type=_Outcome)
     except msgspec.DecodeError:
         raise InvalidInput(
-            f"{FILE} ended its process with exit code {ended.returncode} during its test; remove the call for this, "
-            "such as os._exit()."
+            f"{FILE} ended its process with exit code {ended.returncode} during its test; remove the call that ends "
+            "the process, such as os._exit()."
         ) from None
     if outcome.tried is None:
         raise (MissingSolution if outcome.is_missing else InvalidInput)(outcome.refused)

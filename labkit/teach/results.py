@@ -90,7 +90,7 @@ class Walk:
         verdict = self.facts.get("verdict")
         if not isinstance(verdict, Verdict):
             raise InvalidInput(
-                f"A run of {self.walk.model.name} writes no rows that could be judged; look at its field violated."
+                f"A run of {self.walk.model.name} writes no rows that could be judged; look at its field `violated`."
             )
         return verdict
 

@@ -64,7 +64,7 @@ INPUTS = [
     (HELLO.encode() + b"hello\n", "line 2: JSON is malformed"),
     (HELLO.encode() + b"\n" + HELLO.encode(), "line 2: an empty line"),
     (b'{"word": 7}\n', "line 1: Expected `str`, got `int`"),
-    (b'{"word": ""}\n', "line 1: the field word is empty"),
+    (b'{"word": ""}\n', "line 1: the field `word` is empty"),
     (b'{"word": "a", "x": 1}\n', "line 1: Object contains unknown field `x`"),
     (b'{"word": "' + b"a" * (16 * 2**20) + b'"}\n', "line 1: longer than 16 MB"),
 ]

@@ -38,7 +38,10 @@ class Telling:
         """
 
     def starts(self, cell: object, cell_index: int) -> None:
-        """Report that a cell starts; before the last cell, which answers questions, store the executed notebook."""
+        """Report that a cell starts.
+
+        Before the last cell, which answers the grader's questions, store the executed notebook.
+        """
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
             answered = {**self.notebook, "cells": self.notebook.cells[:-1]}

@@ -145,7 +145,7 @@ def waited(states: Sequence[State]) -> tuple[int, ...]:
 
 
 def variant(settings: Settings, action: Action) -> str:
-    """Return another sentence for an action if the settings change its meaning; empty if its rule's one is right."""
+    """Return the sentence for an action whose meaning the settings change; empty if that of its rule is right."""
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"

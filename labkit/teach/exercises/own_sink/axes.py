@@ -158,8 +158,8 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 def _names_alike(bench: Bench) -> TrialResult:
     """Let several queries with similar names each deliver a batch 0, and then deliver it once more, as after a restart.
 
-    The first one then delivers the batches of `LATER_BATCHES`, each of them twice. Writers have epochs that fall from
-    query to query, so that a sink that takes two queries for one refuses the second.
+    The first query then delivers the batches of `LATER_BATCHES`, each of them twice. Writers have epochs that fall from
+    query to query, so that a sink that mistakes two queries for the same one refuses the second.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
