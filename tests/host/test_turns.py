@@ -17,7 +17,7 @@ from waiting import until
 from labkit.core.errors import InvalidInput
 from labkit.crashtest.campaigns import campaign_of
 from labkit.crashtest.settings import settings
-from labkit.host.turns import VARIABLE, Rank, Turns, turn, turns
+from labkit.host.turns import FOLDER, VARIABLE, Rank, Turns, turn, turns
 from labkit.runs.conduct import conduct
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import plan
@@ -104,7 +104,8 @@ def test_a_process_that_is_killed_gives_its_turn_back(folder: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the process of another user")
 def test_users_wait_for_each_other_whatever_their_umask(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Path(tempfile.mkdtemp(prefix="labkit-turns-"))  # not below a folder that only root may enter
+    # Beside the usual folder, and not below one that only root may enter, as TMPDIR may be.
+    place = Path(tempfile.mkdtemp(prefix="labkit-turns-", dir=FOLDER.parent))
     try:
         place.chmod(0o755)
         monkeypatch.setenv(VARIABLE, f"1:{place}/turns")
