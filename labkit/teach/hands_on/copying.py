@@ -112,8 +112,6 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
     looks for its position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset
     outside of the log.
     """
-    if trusts not in ("checkpoint", "group"):
-        raise InvalidInput(f"trusts={trusts!r}: choose 'checkpoint' or 'group'.")
     if not 0 <= group_says <= records:
         raise InvalidInput(f"group_says={group_says!r}: choose a whole number from 0 to {records}.")
     source, sink, checkpoint = (kafka.topic(), kafka.topic(), kafka.folder() / "checkpoint.json")
