@@ -224,7 +224,7 @@ class Many(Kind[tuple[ValueT, ...]]):
         words = list(word)
         if self._separator and all(isinstance(each, str) for each in words):
             parts = (part.strip() for each in words for part in each.split(self._separator))
-            words = list(dict.fromkeys(part for part in parts if part))
+            words = list(dict.fromkeys(parts))
         return tuple(map(self._one, words))
 
     def _one(self, word: object) -> ValueT:

@@ -183,9 +183,19 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
     return tuple(_fault_claim(fault, summary, in_doubt=bool(doubts)) for fault in Fault)
 
 
+def _proves(result: Result) -> bool:
+    """Return whether a run with a fault proves something.
+
+    It does not if rows are right only because labkit could not take back what a failed sync covered, and the command
+    did not say that anything had failed.
+    """
+    unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
+    return not result.unknown and (not unseen or bool(result.violated or result.stuck))
+
+
 def _fault_claim(fault: Fault, summary: Summary, *, in_doubt: bool) -> FaultClaim:
     results = [each for each in summary.results if each.fault == fault]
-    proven = [each for each in results if (each.verdict is not None or each.stuck) and not each.unknown]
+    proven = [each for each in results if (each.verdict is not None or each.stuck) and _proves(each)]
     # Judged like crashes, as if these runs were all.
     alone = summarise([replace(each, group=Group.CRASH) for each in proven], summary.coverage)
     worst = next((each for each in alone.ranked() if each.violated), None)

@@ -141,12 +141,15 @@ class Report:
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def not_run(self) -> list[str]:
-        """Return sentences on the runs that were left out: by `--only`, and because no time was left."""
-        skipped = self.summary.skipped()
+        """Return sentences on the runs that were left out: by `--only`, for want of time, or without the fault."""
+        reasons: dict[str, list[str]] = {}
+        for each in self.summary.skipped():
+            reasons.setdefault(each.unknown.removeprefix("not run: "), []).append(each.id)
         left_out = ["every run that --only does not name"] if self.settings.only else []
-        ids = ", ".join(each.id for each in skipped[:SHOWN])
-        more = f", ... ({len(skipped)} runs)" if len(skipped) > SHOWN else ""
-        return left_out + ([f"{ids}{more}: {skipped[0].unknown.removeprefix('not run: ')}"] if skipped else [])
+        for reason, ids in reasons.items():
+            more = f", ... ({len(ids)} runs)" if len(ids) > SHOWN else ""
+            left_out.append(f"{', '.join(ids[:SHOWN])}{more}: {reason}")
+        return left_out
 
     def _axis(self, axis: str) -> str:
         outcome = self.axes[axis]

@@ -4,6 +4,7 @@ delivered never counts as tried.
 What each must show was written down before it was run, in data/pipelines/faults/expected.toml.
 """
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -20,6 +21,7 @@ from crashtest_reports import report_of
 from pipeline_samples import PIPELINES, copied
 from waiting import until
 
+from labkit.core.errors import InvalidInput
 from labkit.core.judge import Verdict, judge
 from labkit.crashtest.blackbox.campaign import crash_test_pipeline
 from labkit.crashtest.blackbox.effects import Effect
@@ -89,6 +91,85 @@ def test_a_sample_under_its_fault_is_what_was_expected_of_it(name: str) -> None:
     assert report.reaches(Goal.AT_MOST_ONCE if "axes" not in sample else Goal.EXACTLY_ONCE) is (
         False if "axes" in sample else None
     )
+
+
+OPENED = """
+import os
+if os.path.exists("store/out"):
+    raise SystemExit
+file, source = os.open("store/.new", os.O_RDWR | os.O_CREAT | os.O_TRUNC), os.open("source", os.O_RDONLY)
+"""
+PUBLISHED = """
+os.fsync(file)
+os.rename("store/.new", "store/out")
+"""
+IN_PLACE = """
+import os
+if not os.path.exists("store/out"):
+    with open("store/.new", "wb") as new:
+        new.write(b"?" * 8)
+        new.flush()
+        os.fsync(new.fileno())
+    os.rename("store/.new", "store/out")
+file = os.open("store/out", os.O_RDWR)
+for place in range(8):
+    os.pwrite(file, b"1", place)
+try:
+    os.fsync(file)
+except OSError:
+    pass
+"""
+ONE = "for one in b'11111111':\n    os.write(file, bytes([one]))\n"
+LOOP = "rest = b'11'\nwhile rest:\n    rest = rest[os.write(file, rest) :]\n"
+COPY = "os.copy_file_range(source, file, 8)"
+VECTORS = 'os.pwritev(file, [b"1111", b"1111"], 0)'
+PARTLY = {
+    "vectors at a place": ("short-write", OPENED + VECTORS + PUBLISHED, "at best at-most-once"),
+    "a copy in the kernel": ("short-write", OPENED + LOOP + COPY + PUBLISHED, "not refuted (1 of 2 calls)"),
+    "only a copy in the kernel": ("short-write", OPENED + COPY + PUBLISHED, "unknown (0 of 1 calls)"),
+    "no write that can be short": ("short-write", OPENED + ONE + PUBLISHED, "no call of the pipeline can suffer it"),
+    "bytes in place": ("fsync", IN_PLACE, "not refuted (1 of 2 calls)"),
+}
+"""Pipelines with calls whose fault cannot be delivered, or not in full: the fault, the text, how the claim begins."""
+
+
+@pytest.mark.usefixtures("_folder")
+@pytest.mark.parametrize("name", PARTLY)
+def test_what_could_not_be_delivered_was_not_withstood(name: str) -> None:
+    fault, text, said = PARTLY[name]
+    Path("job.py").write_text(text)
+    Path("source").write_bytes(b"1" * 8)
+    Path("store").mkdir(exist_ok=True)
+    Path("bytes_of.py").write_text(
+        "from pathlib import Path\nOUT = Path('store/out')\n"
+        "def reset():\n    for each in OUT.parent.iterdir():\n        each.unlink()\n"
+        "def read():\n    return [[place] for place in range(OUT.read_bytes().count(b'1'))] if OUT.exists() else []\n"
+    )
+    report = crash_test_pipeline(
+        f"{sys.executable} -S job.py",
+        reader="bytes_of.py:read",
+        watch=["store"],
+        quick=True,
+        fault=[fault],
+        only=[fault],
+    )
+    print(report.text())
+    [claim] = report.faults
+    assert str(claim).startswith(said)
+
+
+@pytest.mark.usefixtures("_folder")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"only": ["eio"]}, "--only eio: this run has a fault; add --fault eio"),
+        ({"only": ["eio at write nothing #1"], "fault": ["eio"]}, "did you mean 'eio at write "),
+        ({"fault": ["eio,,fsync"]}, "--fault : unknown; "),
+    ],
+)
+def test_a_fault_that_was_not_asked_for_or_has_no_name_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(said)):
+        report_on("right_short_write", **options)
 
 
 @pytest.mark.slow

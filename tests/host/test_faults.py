@@ -88,6 +88,7 @@ WRITES = {
     'os.write(file, b"12345678")': b"abc1234",
     'os.pwrite(file, b"12345678", 1)': b"a1234",
     'os.writev(file, [b"123", b"45678"])': b"abc1234",
+    'os.pwritev(file, [b"123", b"45678"], 1)': b"a1234",
 }
 
 
@@ -104,6 +105,36 @@ def test_a_short_write_writes_half_where_the_program_would_have_written(tmp_path
     assert (tmp_path / "a").read_bytes() == WRITES[call]
     assert said == f"4 {3 if 'pwrite' in call else 7}"
     assert [(each.returned, each.failure) for each in ended.faults] == [(4, "")]
+
+
+@pytest.mark.parametrize("call", ["copy_file_range(source, file, 8)", "sendfile(file, source, 0, 8)"])
+def test_a_copy_within_the_kernel_could_be_short_and_is_not_shortened(tmp_path: Path, call: str) -> None:
+    """So it counts as a call that was not tried, and not as one that cannot suffer the fault."""
+    (tmp_path / "b").write_bytes(b"12345678")
+    text = f"""
+        import os
+        source, file = os.open("b", os.O_RDONLY), os.open("a", os.O_WRONLY | os.O_CREAT)
+        print(os.{call})
+    """
+    ended, said = run(tmp_path, Fault.SHORT_WRITE, CallKind.WRITE, text)
+    assert said == "8"
+    [delivered] = ended.faults
+    assert delivered.failure == f"labkit cannot carry out half of {call.partition('(')[0]}"
+
+
+def test_a_copy_within_the_kernel_that_cannot_append_is_no_write(tmp_path: Path) -> None:
+    """`cat a >> b` tries it first."""
+    (tmp_path / "b").write_bytes(b"12345678")
+    text = """
+        import os
+        source, file = os.open("b", os.O_RDONLY), os.open("a", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            os.copy_file_range(source, file, 8)
+        except OSError as error:
+            print(error.strerror)
+    """
+    ended, said = run(tmp_path, Fault.EINTR, CallKind.WRITE, text)
+    assert (said, ended.faults) == ("Bad file descriptor", ())
 
 
 def test_a_fault_that_a_call_cannot_suffer_is_not_delivered_and_the_call_happens(tmp_path: Path) -> None:

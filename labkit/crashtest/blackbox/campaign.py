@@ -9,7 +9,7 @@ This module decides which runs happen and in which order; `labkit.crashtest.blac
 
 import difflib
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -75,7 +75,7 @@ from labkit.crashtest.ledger import Ledger, Tell, silent
 from labkit.crashtest.report import Report
 from labkit.crashtest.rows import Shape
 from labkit.crashtest.samples import Sample, judge_run
-from labkit.crashtest.verdict import Group, Result
+from labkit.crashtest.verdict import FAULT_AT, Group, Result
 from labkit.host.syscalls.calls import CallKind
 from labkit.host.syscalls.delivery import fits
 from labkit.host.syscalls.faults import Fault
@@ -583,9 +583,14 @@ class Campaign:
         """Raise `InvalidInput` if an id of `--only` is neither a crash point nor another run."""
         if name in self.settings.faults or any(job.id == name for job in jobs) or self.further.may_come(name):
             return
-        place, known = name.partition(THEN)[0], self.points
-        if any(point.is_called(place) for point in known.values()):
+        known: Collection[str] = self.points
+        place, kind = name.partition(THEN)[0], name.partition(FAULT_AT)[0]
+        if kind in [*Fault] and kind not in self.settings.faults:
+            raise InvalidInput(f"--only {name}: this run has a fault; add --fault {kind}.")
+        if any(point.is_called(place) for point in self.points.values()):
             return
+        if kind in self.settings.faults:
+            place, known = name, [job.id for job in jobs if job.fault == kind]
         if self.settings.power_cut and name.startswith(POWER):
             place, known = place.removeprefix(POWER).partition(STATE)[0], self.outage_points
         if place not in known:
@@ -602,7 +607,7 @@ class Campaign:
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
         """Yield the runs for one id of `--only`; before a second crash comes the run with the first crash alone."""
         named = [job for job in jobs if job.id == name or (name in self.settings.faults and job.fault == name)]
-        if named:
+        if named or name in self.settings.faults:  # no call may be able to suffer it
             yield from named
             return
         if self.further.may_come(name):

@@ -78,6 +78,8 @@ class Start:
     silence: Silence = field(default_factory=Silence)
     states: Mapping[str, State] = field(default_factory=dict)
     """The files before each effect, by its name, and before the one that was prevented."""
+    unmodelled: str = ""
+    """What a sync that failed would have made durable, and stays all the same; empty without such a fault."""
 
 
 @dataclass
@@ -166,7 +168,7 @@ class Execution:
             self._over = Over.KILLED
             if self._at is not None and self._at.cut:
                 write_part(watched.held, self._at.kind_of_cut)
-        return Start(self._effects, watched, self._over, log, self._silence, self._states)
+        return Start(self._effects, watched, self._over, log, self._silence, self._states, self._unsynced.unmodelled)
 
     @property
     def _cuts(self) -> bool:
@@ -301,6 +303,7 @@ def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
         "returned": delivered.returned,
         "status": start.watched.status,
         "silent": start.over is Over.COMPLETE or (start.over is Over.ENDED and start.watched.status == 0),
+        "unmodelled": start.unmodelled,
         "at": start.watched.began + effect.call.seconds,
     }
 

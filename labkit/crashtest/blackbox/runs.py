@@ -363,6 +363,8 @@ class Harness:
             raise JobFailed(f"{why}: {self.ending_of(start)}" if why == NEVER_REACHED else why)
         run.crashes.append(fault_evidence(start, at))
         run.notes.append(f"with the fault {self.ending_of(start)}")
+        if start.unmodelled:
+            run.notes.append(f"labkit cannot take back what the failed sync covered: {start.unmodelled}")
         if self.failed(start):
             self.look_meanwhile(run, "fault")
             self.recover(run)

@@ -27,12 +27,17 @@ class _Lost(NamedTuple):
 class Unsynced:
     """Knows how much of each file one start has synced, and drops the bytes whose sync failed.
 
-    It follows sizes alone: bytes that were overwritten in place, and names in folders, stay as they are.
+    It follows sizes alone: bytes that were overwritten in place, and names in folders, stay as they are, and
+    `unmodelled` says so.
     """
 
     def __init__(self) -> None:
         self._synced: dict[str, int] = {}
+        self._in_place: set[str] = set()
+        """The files with bytes that were overwritten since the last sync."""
         self._lost: _Lost | None = None
+        self.unmodelled = ""
+        """What a sync that failed would have made durable and `drop` cannot take back; empty if there is nothing."""
 
     def note(self, call: Call) -> None:
         """Note a call that will happen."""
@@ -41,13 +46,15 @@ class Unsynced:
             case CallKind.CREATE:
                 self._synced[path] = 0
             case CallKind.WRITE:
-                self._synced.setdefault(path, size)
+                if call.offset < self._synced.setdefault(path, size):
+                    self._in_place.add(path)
                 self._written_anew(path, call.offset, call.offset + call.size)
             case CallKind.TRUNCATE:
                 self._synced[path] = min(self._synced.get(path, size), max(call.size, 0))
                 self._written_anew(path, max(call.size, 0), _END)
             case CallKind.SYNC:
                 self._synced[path] = size
+                self._in_place.discard(path)
             case CallKind.UNLINK:
                 self._forget(path)
             case CallKind.RENAME:
@@ -73,9 +80,15 @@ class Unsynced:
 
     def fail(self, call: Call, fault: Fault) -> None:
         """Note that this call suffers a fault."""
+        if call.kind is not CallKind.SYNC or fault not in _LOSING:
+            return
         size = _size(call.path)
         synced = self._synced.get(call.path, size)
-        if call.kind is CallKind.SYNC and fault in _LOSING and Path(call.path).is_file() and synced < size:
+        if not Path(call.path).is_file():
+            self.unmodelled = "the names in a folder"
+        elif call.path in self._in_place:
+            self.unmodelled = "bytes that were overwritten in place"
+        if Path(call.path).is_file() and synced < size:
             self._lost = _Lost(call.path, synced, size)
 
     def drop(self) -> None:

@@ -98,6 +98,8 @@ class Contents:
             return self._send(opened, size)
         if not self._counts(opened) or not size:
             return None
+        if tracee.cursor(descriptor).appends:
+            raise WillFail("a copy within the kernel cannot append")  # so `cat` tries it, and writes then
         place, synced = self._place(tracee, descriptor, opened, offset, 0)
         content = _part(origin, start, size) if self.wanted else None
         return CallEffect(CallKind.WRITE, opened.path, "", size, place, content, synced=synced)

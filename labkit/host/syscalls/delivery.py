@@ -42,17 +42,20 @@ _FAILING = {
 }
 """The kinds of calls that may return each error."""
 _NEVER_FAILS = "sync"
-_WRITES = ("write", "writev", "pwrite64", "pwritev")
+_ALL_OR_NOTHING = "ioctl"
+"""The call that shares another file's blocks, and so is never short."""
+_WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 _SENDS = ("write", "writev", "sendto", "sendmsg")
+"""The calls that labkit can carry out; others that can suffer the fault count as not tried."""
 
 
 def fits(fault: Fault, call: Call) -> bool:
     """Return whether a call can suffer a fault."""
     match fault:
         case Fault.LOST_ANSWER:
-            return call.kind is CallKind.SEND and call.name in _SENDS
+            return call.kind is CallKind.SEND
         case Fault.SHORT_WRITE:
-            return call.kind is CallKind.WRITE and call.name in _WRITES and call.size > 1
+            return call.kind is CallKind.WRITE and call.name != _ALL_OR_NOTHING and call.size > 1
     return call.kind in _FAILING[fault] and call.name != _NEVER_FAILS
 
 
@@ -74,15 +77,19 @@ def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) ->
 
 
 def _write_half(held: Notification, call: Call) -> tuple[int, str]:
+    if held.name not in _WRITES or (held.name == "pwritev2" and held.arguments[5]):
+        return 0, f"labkit cannot carry out half of {held.name}"
     content = _content(held)[: call.size // 2]
     with _duplicate(held, call) as descriptor:
-        if held.name.startswith("pwrite"):
+        if held.name.startswith("pwrite") and signed(held.arguments[3]) != -1:
             return os.pwrite(descriptor, content, call.offset), ""
         return os.write(descriptor, content), ""
 
 
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
     """Send the message, wait for the first byte of the answer, and cut the connection before the process reads it."""
+    if held.name not in _SENDS:
+        return 0, f"labkit cannot carry out {held.name}"
     content, until = memoryview(_content(held)), time.monotonic() + ANSWER_SECONDS
     with _duplicate(held, call) as descriptor:
         connection = socket.socket(fileno=os.dup(descriptor))
@@ -150,7 +157,7 @@ def _content(held: Notification) -> bytes:
     """Return the bytes of a write or send. Raises `OSError`, `Unreadable` or `WillFail` if they cannot be read."""
     tracee, of = Tracee(held.thread), held.arguments
     pieces: Sequence[tuple[int, int]] = [(of[1], of[2])]
-    if held.name in ("writev", "pwritev"):
+    if held.name in ("writev", "pwritev", "pwritev2"):
         pieces = tracee.vectors(of[1], of[2])
     elif held.name == "sendmsg":
         *_, vectors, count, control, length, _ = _MESSAGE.unpack(tracee.memory(of[1], _MESSAGE.size))
