@@ -1,8 +1,8 @@
 """From `lab.crash` in a notebook to the verdict: with warm drivers, without them, and with PySpark's own settings.
 
-A warm driver is one that was started in advance. The first run begins when the notebook is opened, so its driver is
-still starting. Later runs begin when the drivers of the run before have been replaced, as they are while a learner
-reads. Each round runs every way once.
+A warm driver is one that was started in advance. A first run may begin at the moment when the notebook is opened, so
+that its driver is still starting, or after a learner has read for some seconds. Later runs begin when the drivers of
+the run before have been replaced. Each round runs every way once.
 """
 
 import tempfile
@@ -18,6 +18,8 @@ from labkit.runs.warm_drivers import WarmDrivers
 from labkit.spark.fast.archive import make_archive
 
 STOCK = Way(Setup(profile="stock"))
+READING = 15.0
+"""The seconds that a learner reads between opening a notebook and the first crash."""
 LONGEST = 120.0
 """The seconds within which drivers must be warm."""
 
@@ -25,20 +27,24 @@ LONGEST = 120.0
 def measure(rounds: int) -> Rows:
     """Return a row for each way: medians, and ratios to the stock settings within the same round."""
     make_archive()
-    taken: dict[str, list[Times]] = {name: [] for name in ("warm drivers, first run", "warm drivers", "cold", "stock")}
+    at_once, later = (f"warm drivers, first run {when}" for when in ("at once", f"after {READING:.0f} s"))
+    warm = "warm drivers, a later run"
+    taken: dict[str, list[Times]] = {name: [] for name in (at_once, later, warm, "cold", "stock")}
     # A warm driver is taken only in the environment in which it has started.
     with tempfile.TemporaryDirectory(prefix="labkit-bench-") as base, environment(FastStart()):
         for number in range(rounds):
             folder = Path(base) / str(number)
-            pool = WarmDrivers()
-            ways = {"warm drivers, first run": Way(Setup(warm=pool)), "warm drivers": Way(Setup(warm=pool))}
-            try:
-                pool.want()
-                for at, (name, way) in enumerate(ways.items()):
-                    taken[name].append(once(folder / str(at), way))
+            for name, seconds in ((at_once, 0.0), (later, READING)):
+                pool = WarmDrivers()
+                try:
+                    pool.want()
+                    time.sleep(seconds)
+                    taken[name].append(once(folder / f"first-{seconds:.0f}", Way(Setup(warm=pool))))
                     _await_warm(pool)
-            finally:
-                pool.end()
+                    if seconds:
+                        taken[warm].append(once(folder / "warm", Way(Setup(warm=pool))))
+                finally:
+                    pool.end()
             taken["cold"].append(once(folder / "cold", Way()))
             taken["stock"].append(once(folder / "stock", STOCK))
     return [{"notebook": row.pop("crash"), **row} for row in table_of(taken, "stock")]
