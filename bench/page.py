@@ -76,9 +76,7 @@ def measure(rounds: int) -> Rows:
     In Chromium, and in Firefox if it is installed. Raises `ServiceUnavailable`.
     """
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, str(ROOT / "tools" / "build_site.py"), "--simulators", "--out", folder]
-        if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
-            raise ServiceUnavailable("the live pages could not be built; see the message above.")
+        build_pages(Path(folder))
         with served(Path(folder)) as address:
             pages = _Pages(address, Path(folder), rounds)
             with chromium() as browser:
@@ -87,6 +85,13 @@ def measure(rounds: int) -> Rows:
                 with firefox() as other:
                     rows += [pages.measured("Firefox", lambda: Tab(other), name) for name in SIMULATORS]
             return rows
+
+
+def build_pages(folder: Path) -> None:
+    """Write the pages of `make simulators` into a folder. Raises `ServiceUnavailable`."""
+    command = [sys.executable, str(ROOT / "tools" / "build_site.py"), "--simulators", "--out", str(folder)]
+    if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode:
+        raise ServiceUnavailable("the live pages could not be built; see the message above.")
 
 
 class _Pages(NamedTuple):

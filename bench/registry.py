@@ -5,7 +5,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from bench import crash, explore, grade, kafka, live, notebook, page, player, postgres, spark_search, start, totals
+from bench import (
+    browser_search,
+    crash,
+    explore,
+    grade,
+    kafka,
+    live,
+    notebook,
+    page,
+    player,
+    postgres,
+    spark_search,
+    start,
+    totals,
+)
 from bench.rows import Rows
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
@@ -31,6 +45,7 @@ MEASUREMENTS = {
     "player": Measurement(player.measure, 3),
     "live": Measurement(live.measure, 3),
     "page": Measurement(page.measure, 3),
+    "browser": Measurement(browser_search.measure, 3),
     "crash": Measurement(crash.measure, 3),
     "notebook": Measurement(notebook.measure, 3),
     "postgres": Measurement(postgres.measure, 5),
