@@ -18,7 +18,7 @@ from bench.firefox import firefox
 from bench.static_site import served
 from labkit.core.errors import ServiceUnavailable
 from labkit.sim.models import MODELS
-from labkit.sim.scenarios import find
+from labkit.sim.scenarios import every, find
 from labkit.teach.export import export
 from labkit.view.live import page_of
 from labkit.view.session import Session
@@ -141,6 +141,13 @@ def test_every_simulator_answers_a_choice(desk: Tab) -> None:
         desk.at("0 of 0")
         desk.page.locator("button.lk-chip").first.click()
         desk.at("1 of 1")
+
+
+def test_a_link_opens_every_scenario_with_all_its_steps(desk: Tab) -> None:
+    for full, name in every().items():
+        desk.page.evaluate(f"location.hash = '{full}'")
+        desk.page.locator(".lk-watch", has_text=name.watch_for).first.wait_for()
+        desk.at(rf"\d+ of {len(name.trace.actions)}")
 
 
 def test_a_message_is_lost_by_a_click_and_by_the_keyboard(desk: Tab) -> None:
