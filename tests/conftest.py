@@ -30,8 +30,8 @@ EXEC_SECONDS = 0.2
 GRACE_SECONDS = 5.0
 """A PySpark daemon needs a moment to notice that its driver is gone."""
 
-# How long an example takes says nothing on a machine that does other work. A change is not to be red for an example that
-# happened to be drawn on that day, so examples are always the same; `--hypothesis-profile=drawn` draws others (nightly).
+# How long an example takes says nothing on a machine that does other work. Examples are always the same, so that no
+# change is red for one that happened to be drawn that day; every night `--hypothesis-profile=drawn` draws others.
 settings.register_profile("drawn", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("the same", settings.get_profile("drawn"), derandomize=True)
 settings.load_profile("the same")

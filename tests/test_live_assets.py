@@ -70,6 +70,17 @@ def test_an_archive_with_another_checksum_is_refused(tmp_path: Path, monkeypatch
         live_pages.pyodide()
 
 
+def test_files_that_a_page_still_names_stay_when_others_are_built_anew(tmp_path: Path):
+    for name in ("used", "kernel", "unused", live_pages.PYODIDE):
+        (tmp_path / "live" / name).mkdir(parents=True)
+    (tmp_path / "03_snapshots.html").write_text('<script src="live/used/live.js">', encoding="utf-8")
+    kernel = tmp_path / "lite" / "kernel" / "1"
+    kernel.mkdir(parents=True)
+    (kernel / "pyodide.mjs").write_text("import '../../../live/kernel/python.js'", encoding="utf-8")
+    live_pages.remove_unused(tmp_path)
+    assert {path.name for path in (tmp_path / "live").iterdir()} == {"used", "kernel", live_pages.PYODIDE}
+
+
 def test_every_simulator_has_a_page_and_every_named_run_a_link(tmp_path: Path):
     live_pages.write_pages(tmp_path, "")
     pages = {path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "simulators").glob("*.html")}

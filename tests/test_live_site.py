@@ -143,9 +143,14 @@ def test_every_simulator_answers_a_choice(desk: Tab) -> None:
         desk.at("1 of 1")
 
 
-def test_a_link_opens_every_scenario_with_all_its_steps(desk: Tab) -> None:
+def test_every_scenario_opens_with_all_its_steps(desk: Tab) -> None:
+    box = desk.page.get_by_label("trace or scenario to open")
     for full, name in every().items():
-        desk.page.evaluate(f"location.hash = '{full}'")
+        if name.model == "two_phase_commit":  # the links of other simulators lead to their own pages
+            desk.page.evaluate(f"location.hash = '{full}'")
+        else:
+            box.fill(full)
+            box.press("Enter")
         desk.page.locator(".lk-watch", has_text=name.watch_for).first.wait_for()
         desk.at(rf"\d+ of {len(name.trace.actions)}")
 
@@ -253,6 +258,42 @@ def test_a_task_is_ticked_by_the_readers_step_and_undo_leaves_it(desk: Tab) -> N
     assert tasks.get_by_role("img", name="done").count() == 1
 
 
+def test_choices_go_on_beside_a_shorter_run_that_is_kept(desk: Tab) -> None:
+    page = desk.page
+    page.evaluate(f"location.hash = '{START}'")
+    desk.at("1 of 1")
+    page.get_by_role("button", name="keep this run").click()
+    page.locator(".lk-pair").wait_for()
+    for step, choice in enumerate(("read(0)", "crash(1)"), start=2):
+        page.locator("button.lk-chip", has_text=choice).first.click()
+        desk.at(f"{step} of {step}")
+    assert page.locator(".lk-trace[readonly]").first.input_value() == f"{START}.read-0.crash-1"
+    page.get_by_role("button", name="put the other run away").click()
+    page.locator(".lk-pair").wait_for(state="detached")
+
+
+def test_a_link_that_is_clicked_again_opens_its_run_again(desk: Tab) -> None:
+    page = desk.page
+    link = page.get_by_role("link", name="coordinator gone")
+    link.click()
+    desk.at("0 of 8")
+    page.locator("button.lk-chip:not(.lk-taken)").first.click()
+    desk.at("1 of 1")
+    link.click()
+    desk.at("0 of 8")
+    page.evaluate(f"location.hash = '{START}'")
+    desk.at("1 of 1")
+    page.evaluate("location.hash = ''")
+    desk.at("0 of 11")
+
+
+def test_a_run_of_another_simulator_opens_on_its_own_page(chrome: "Browser", site: Site) -> None:
+    with tab(chrome, site, NO_STORAGE) as opened:
+        page = opened.open("simulators/two_phase_commit.html?embed#pipeline.jump_back")
+        page.wait_for_url("**/simulators/pipeline.html?embed#pipeline.jump_back")
+        page.locator(".lk-watch", has_text="hello is seen at 2").wait_for()
+
+
 PLACE = "document.querySelector('.lk-place').textContent === '{}'"
 ARROW_RIGHT = "\ue014"
 """The right arrow as WebDriver writes it."""
@@ -287,6 +328,11 @@ def test_without_webassembly_a_sentence_and_the_steps_remain(chrome: "Browser", 
         opened.at("1 of 10")
         page.locator("button.lk-chip").first.click()
         opened.says("This browser has no WebAssembly")
+        refused = page.locator(".lk-handles input[type=number]").first
+        before = refused.input_value()
+        refused.fill(str(int(before) + 1))
+        refused.press("Tab")
+        page.wait_for_function("([input, value]) => input.value === value", arg=[refused.element_handle(), before])
         assert not any(url.endswith("worker.js") for url in opened.asked)
 
 

@@ -119,27 +119,33 @@ def page(notebook: NotebookNode, name: str, note: str = "", live: str = "", run_
 
 def title(notebook: NotebookNode) -> str:
     """Return the heading of a notebook's first cell, as plain text."""
-    return str(notebook.cells[0].source).partition("\n")[0].removeprefix("#").strip()
+    return plain(str(notebook.cells[0].source).partition("\n")[0].removeprefix("#").strip())
 
 
 def lead(notebook: NotebookNode) -> str:
     """Return the first paragraph below a notebook's heading, as plain text."""
     paragraphs = [part.strip() for part in str(notebook.cells[0].source).split("\n\n")[1:]]
-    return re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`_]", r"\1", " ".join(paragraphs[0].split())) if paragraphs else ""
+    return plain(" ".join(re.sub(r"(?m)^> ?", "", paragraphs[0]).split())) if paragraphs else ""
+
+
+def plain(markdown: str) -> str:
+    """Return a line of Markdown without links, emphasis and marks of code."""
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)|[*`]", r"\1", markdown)
 
 
 def index(notebooks: dict[str, NotebookNode], *, can_run: bool) -> str:
     """Return the index page: a list of all pages, with a link to each notebook in the browser if `can_run`."""
     entries = "".join(
-        f'<li><a href="{name}.html">{escape(title(each))}</a>{_run_link(name) if can_run else ""}'
-        f"<p>{escape(lead(each))}</p></li>"
+        f'<li><b>{name.partition("_")[0]}</b> <a href="{name}.html">{escape(title(each))}</a>'
+        f"{_run_link(name) if can_run else ''}<p>{escape(lead(each))}</p></li>"
         for name, each in notebooks.items()
     )
-    return (TEMPLATES / "index.html").read_text(encoding="utf-8").replace("<!-- notebooks -->", entries)
+    text = (TEMPLATES / "index.html").read_text(encoding="utf-8").replace("<!-- notebooks -->", entries)
+    return text if can_run else re.sub(r"<!-- lite -->.*?<!-- end of lite -->", "", text, flags=re.DOTALL)
 
 
 def _run_link(name: str) -> str:
-    return f' <a href="{lite_site.address(name)}">(run it here)</a>'
+    return f' <a href="{lite_site.address(name)}">(run it in the browser)</a>'
 
 
 def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: lite_site.Fetched | None) -> list[str]:
@@ -178,8 +184,7 @@ def build(root: Path, out: Path, stored: set[str], archive: Path | None, lite: l
 
 def simulators(out: Path, archive: Path | None) -> str:
     """Write only the simulators' pages; return the address of the module that makes players live, or an empty text."""
-    for each in ("live", "simulators"):
-        shutil.rmtree(out / each, ignore_errors=True)
+    shutil.rmtree(out / "simulators", ignore_errors=True)
     live = live_pages.write_assets(out, archive) if archive else ""
     live_pages.write_pages(out, live)
     return live
@@ -225,6 +230,7 @@ def main(arguments: list[str] | None = None) -> int:
         live = simulators(out, archive)
         if lite:
             lite_site.write(out, live, options.root, lite)
+        live_pages.remove_unused(out)
         if not (out / "index.html").exists():
             (out / "index.html").write_text(FRONT, encoding="utf-8")
         print(f"to choose what happens, serve {out} and open simulators/: python3 -m http.server -d {out}")

@@ -103,15 +103,24 @@ def write_assets(out: Path, archive: Path) -> str:
     }
     digest = hashlib.sha256(b"".join(own.values())).hexdigest()[:12]
     folder = out / "live" / digest
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in own.items():
         (folder / name).write_bytes(content)
     _unpack(archive, out / "live" / PYODIDE)
     return f"live/{digest}/live.js"
 
 
+def remove_unused(out: Path) -> None:
+    """Remove the folders of earlier builds below `out/live` that no page names any more."""
+    pages = [*out.glob("*.html"), *out.glob("simulators/*.html"), *out.glob("lite/kernel/*/*.mjs")]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    for folder in (out / "live").glob("*"):
+        if folder.name != PYODIDE and not any(f"live/{folder.name}/" in text for text in texts):
+            shutil.rmtree(folder)
+
+
 def _unpack(archive: Path, folder: Path) -> None:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with tarfile.open(archive) as files:
 
         def content(name: str) -> bytes:

@@ -196,7 +196,7 @@ class Model(ABC, Generic[StateT]):
         enabled = self.actions(state)
         if action not in enabled:
             choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
-            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state)}: {choice}.")
+            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state).rstrip('.')}: {choice}.")
         return self.apply(state, action)
 
     def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:

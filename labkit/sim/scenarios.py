@@ -54,9 +54,8 @@ def find(text: str) -> ScenarioName:
         both = " or ".join(f"{name.model}.{name.name}" for name in matches)
         raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
     names = [*scenarios, *dict.fromkeys(name.name for name in scenarios.values())]
-    close = (
-        nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else "labkit replay lists them all."
-    )
+    listed = "labkit replay and the menu of a player list them all."
+    close = nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else listed
     raise InvalidInput(f"there is no scenario {text[:40]!r}; {close}")
 
 

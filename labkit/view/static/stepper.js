@@ -324,10 +324,10 @@ export function mount(root, story, live = null) {
     else if (found.length) found[0].focus();
   }
 
-  function update(story_, to) {
+  function update(story_, to, following = false) {
     data = story_;
     build();
-    go(to);
+    go(to, following);
   }
 
   build();
@@ -342,7 +342,7 @@ function mountPair(root, pair, live) {
   const [one, other] = pair.pair.map((story, number) => mount(sides[number], story, number ? null : live));
   one.follow(other);
   other.follow(one);
-  one.beside = (story, words) => { said.textContent = words; other.update(story, one.at()); };
+  one.beside = (story, words) => { said.textContent = words; other.update(story, one.at(), true); };
   return one;
 }
 
@@ -379,6 +379,7 @@ function renew(shown, news) {
 }
 
 const SILENT = "No answer yet: the kernel is busy, or does not know this run any more; then run the cell again. Stepping goes on without it.";
+const KEEPING = { one: ["keep beside", "keep this run beside the next one, to compare"], pair: ["put away", "put the other run away"] };
 const PATIENCE_MILLISECONDS = 4000, PAUSE_MILLISECONDS = 150;
 
 // One input for each parameter; its value is Python's, and so is the sentence about a value that is not allowed.
@@ -393,7 +394,7 @@ function inputOf({ name, meaning, options, least, most, switch: isSwitch }, chan
 }
 
 function render({ model, el: root }) {
-  let player = null, menu = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, said = "", filled = "", inputs = [];
+  let player = null, menu = null, kept = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, said = "", filled = "", inputs = [];
   const words = model.get("words") ?? { silent: SILENT, waiting: () => "" };
   const choices = () => model.get("shown").choices;
   const send = (message) => {
@@ -471,13 +472,14 @@ function render({ model, el: root }) {
         else player.refresh();
       });
       climb.setAttribute("aria-pressed", String(climbing));
+      kept = button("", "", () => send({ keep: player.at() }));
       const paste = el("input", { type: "text", class: "lk-trace", placeholder: "paste a trace, or name a scenario, and press Enter", "aria-label": "trace or scenario to open" });
       paste.addEventListener("keydown", (event) => { if (event.key === "Enter") send({ open: paste.value }); });
       return [
         button("undo", "undo the last choice", () => send({ undo: true })),
         button("redo", "redo", () => send({ redo: true })),
         climb,
-        button("keep beside", "keep this run beside the next one, to compare", () => send({ keep: player.at() })),
+        kept,
         menu, exported, paste,
       ];
     },
@@ -500,6 +502,9 @@ function render({ model, el: root }) {
       if (beside) player.beside(beside, difference);
     }
     fill();
+    const [text, label] = KEEPING[shape];
+    kept.textContent = text;
+    for (const name of ["aria-label", "title"]) kept.setAttribute(name, label);
     player.status.textContent = notice;
   };
   const hear = (news) => {
@@ -512,6 +517,7 @@ function render({ model, el: root }) {
     }
     if (news.file) save(news.file);
     if (!news.story) {
+      fill();  // an input whose value was refused shows the run's own value again
       player.status.textContent = news.notice ?? "";
       return;
     }

@@ -7,7 +7,7 @@
   function say(sentence) {
     const bar = document.createElement("div"), close = document.createElement("button");
     bar.setAttribute("role", "alert");
-    bar.style.cssText = "position:fixed;inset:0 0 auto 0;z-index:10000;background:#b3261e;color:#fff;padding:8px 12px;font:14px system-ui,sans-serif";
+    bar.style.cssText = "position:fixed;inset:auto 0 0 0;z-index:10000;background:#b3261e;color:#fff;padding:8px 12px;font:14px system-ui,sans-serif";
     close.textContent = "Close";
     close.style.marginLeft = "12px";
     close.addEventListener("click", () => bar.remove());
@@ -15,6 +15,7 @@
     document.documentElement.append(bar);
   }
 
+  if (window.innerWidth < 600) say("JupyterLab needs a wider window than this. On a phone, read the notebook's page and use the simulators (../simulators/).");
   if (!window.WebAssembly || !window.DecompressionStream) say("This browser has no WebAssembly, or is older than 2023, so no cell can run here: use a newer one, or install the lab (pip install 'labkit[lab]').");
   try {
     const opening = window.indexedDB.open("labkit: may this page store anything?");

@@ -7,6 +7,7 @@ const PAGES = new URL("../../simulators/", HERE);
 const MEGABYTES = "7 MB";
 const WORDS = {
   loading: `Python is being loaded into this page (${MEGABYTES}, once); your choice follows ...`,
+  opening: `Python is being loaded into this page (${MEGABYTES}, once); the run of this address follows ...`,
   silent: "No answer yet: Python is still busy with your last choice. Stepping goes on without it.",
   impossible: "This browser has no WebAssembly, so nothing can be chosen here; stepping through the run works.",
   incomplete: "Part of this page could not be loaded, so nothing can be chosen; load it again. Stepping works without it.",
@@ -117,14 +118,21 @@ async function enliven() {
     root.lastElementChild.replaceWith(holder);
     stepper.render({ model, el: holder });
     root.setAttribute("data-lk-live", "");
-    if (!root.closest("[data-simulator]")) continue;
-    const open = () => {
-      if (!opened()) return;
-      model.say(model.waiting());
-      model.send({ open: opened() });
+    const { simulator: page, first } = document.body.dataset;
+    if (!page) continue;
+    const open = (run) => {
+      const other = modelOf(run).split(".")[0];
+      if (other !== page && other in models) return location.replace(`${new URL(`${other}.html`, PAGES)}${location.search}#${run}`);
+      const told = model.waiting();
+      model.send({ open: run });
+      if (model.asked && told) model.say(told === WORDS.loading ? WORDS.opening : told);
     };
-    addEventListener("hashchange", open);
-    open();
+    addEventListener("hashchange", () => open(opened() || first));
+    // The address does not change at a second click on the link of the run that it names.
+    addEventListener("click", ({ target }) => {
+      if (target.closest("a[href]")?.href === location.href && opened()) open(opened());
+    });
+    if (opened()) open(opened());
   }
 }
 
