@@ -5,6 +5,7 @@
 The worker ends with its parent. If it dies, the batch tries its submission once more in another worker.
 """
 
+import gc
 import importlib.metadata
 import os
 import platform
@@ -43,6 +44,8 @@ _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 def main() -> int:
     """Grade submissions until the batch's process closes the connection."""
     end_with_parent()
+    # What is imported stays, so the garbage collector need not look at it again and again.
+    gc.freeze()
     connection = socket.socket(fileno=os.dup(0))
     try:
         grader = Grader(tasks.decode(receive(connection, tasks.MOST), tasks.Setting))

@@ -12,10 +12,11 @@ import ast
 import builtins
 import dis
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, wraps
 from types import CodeType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from labkit.teach.exercises.moved import now
 
@@ -24,6 +25,23 @@ SET_UP = frozenset({"parameters", "setup"})
 """The tags of cells that run even if they are unchanged since their release."""
 _PLAIN_MAGICS = ("%%time", "%%capture", "%%prun", "%%timeit")
 """The cell magics after which the cell contains Python."""
+_LONG = 20_000
+"""The number of characters from which the source of a cell is long."""
+T = TypeVar("T")
+
+
+def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
+    """Keep the latest results of a function of a cell's source, because every hand-in has mostly the same cells.
+
+    Long sources are computed anew, so that the kept ones need little memory.
+    """
+    kept = lru_cache(maxsize=256)(function)
+
+    @wraps(function)
+    def remembered(source: str) -> T:
+        return kept(source) if len(source) <= _LONG else function(source)
+
+    return remembered
 
 
 class Cell(Protocol):
@@ -165,13 +183,14 @@ def python(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def bound(source: str) -> set[str]:
+@_remembered
+def bound(source: str) -> frozenset[str]:
     """Return the names that a cell binds at its top level, in any way, or in a function that declares them global."""
     try:
         code = compile(python(source), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    return set(_stored(code, ("STORE_NAME", "STORE_GLOBAL")))
+        return frozenset()
+    return frozenset(_stored(code, ("STORE_NAME", "STORE_GLOBAL")))
 
 
 def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
@@ -184,7 +203,8 @@ def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
             yield from _stored(inner, ("STORE_GLOBAL",))
 
 
-def defined(source: str) -> set[str]:
+@_remembered
+def defined(source: str) -> frozenset[str]:
     """Return the names that a cell defines at its top level: functions, classes, imports, and variables.
 
     Variables of loops, `with`, `except` and `:=` are left out, because such a cell defines them only in passing.
@@ -205,16 +225,17 @@ def defined(source: str) -> set[str]:
         names |= {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
         inner = (ast.stmt, ast.ExceptHandler, ast.match_case)
         todo += [each for each in ast.iter_child_nodes(node) if isinstance(each, inner)]
-    return names & bound(source)
+    return bound(source) & names
 
 
-def used(source: str) -> set[str]:
+@_remembered
+def used(source: str) -> frozenset[str]:
     """Return the names that a cell uses but does not define itself, except Python's built-in names."""
     tree = _tree(python(source))
     if tree is None:
-        return set()
+        return frozenset()
     loaded: set[str] = set()
-    bound_names = bound(source)
+    bound_names = {*bound(source)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (loaded if isinstance(node.ctx, ast.Load) else bound_names).add(node.id)
@@ -226,7 +247,7 @@ def used(source: str) -> set[str]:
             bound_names.add((node.asname or node.name).partition(".")[0])
         elif isinstance(node, ast.ExceptHandler) and node.name:
             bound_names.add(node.name)
-    return loaded - bound_names - set(dir(builtins))
+    return frozenset(loaded - bound_names - set(dir(builtins)))
 
 
 def calls_input(source: str) -> bool:
@@ -245,6 +266,7 @@ def _tree(source: str) -> ast.Module | None:
         return None
 
 
+@_remembered
 def _without_comments(source: str) -> str:
     """Return the code of a cell without comments; empty if it cannot be parsed."""
     tree = _tree(python(source))

@@ -83,6 +83,9 @@ def _import_ahead() -> None:
     # Imported by name, because the grader may not import the lab, and only warms it up here.
     for name in (*_AHEAD, *import_module("labkit.lab").HOMES):
         import_module(name)
+    # The first notebook is expensive, because nbformat then writes and compiles the program that validates all.
+    nbformat = import_module("nbformat")
+    nbformat.validate(nbformat.v4.new_notebook())
 
 
 def _until_ended(pid: int, control: socket.socket) -> int:
