@@ -1,23 +1,26 @@
 """Sends a judge's questions as JSON over a socket to a learner's answer, a function or a value in a sandbox.
 
 A reply fails if it is late, too large, not JSON, not a plain value, or differs from the earlier reply to the same
-question.
+question. Questions that a judge announces travel together in one message, because two processes that wait for each
+other at every question need most of their time for that. Their replies still arrive and are examined one by one.
 """
 
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from labkit.core.errors import MissingSolution
 from labkit.grading.order import Patience
-from labkit.grading.sandbox.inside.frames import FrameError, receive, send
+from labkit.grading.sandbox.inside.frames import FrameError, Receiver, send
 from labkit.grading.sandbox.inside.serving import MOST_QUESTION
 from labkit.teach.exercises.contract import AnswerFailed, NotPlain, Plain, plain
 
 VALUE = b'{"do":"value"}'
 """The question for the value of an answer that is a constant, not a function."""
+_HEAD = 64
+"""The bytes of a message with several questions that are set aside for its first line."""
 AGAIN = 16
 """About how many questions are repeated after a judge has accepted an answer, to check that the replies stay the same.
 """
@@ -44,6 +47,8 @@ NO_PLAIN_VALUE = "no plain value"
 
 
 class _Reply(msgspec.Struct):
+    at: int | None = None
+    """The number of the question, if it was asked together with others."""
     plain: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     missing: bool = False
     failed: str | None = None
@@ -59,9 +64,15 @@ class RemoteAnswer:
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
         self._connection, self._patience = connection, patience or Patience()
+        self._receiver = Receiver(connection)
         self._deadline, self._begun = deadline, time.monotonic()
         self.replies: dict[bytes, bytes] = {}
         """Every different question so far with its reply, both as JSON."""
+        self._under_way: dict[bytes, int | None] = {}
+        """The questions without a reply yet, in the order in which they were sent, and the number of each."""
+        self._arrived: dict[bytes, tuple[bytes | Unanswered, int | None]] = {}
+        """The replies that no judge has asked for yet: as JSON or the reason why there is none, and the number."""
+        self._numbered = 0
         self._received = 0
         self._repeated = 0
         self.calls = 0
@@ -88,6 +99,16 @@ class RemoteAnswer:
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
+    def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
+        """Send the questions of the next calls together; each call then returns or raises what it would have done
+        without this.
+
+        `calls` are the arguments of each call. The learner's process answers while the judge thinks, so only the time
+        that the judge waits for a reply counts against the learner.
+        """
+        questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
+        self._send_together(question for question in questions if question not in self.replies)
+
     def greet(self) -> bool:
         """Return whether the process that holds the learner's answer replies at all."""
         try:
@@ -98,7 +119,9 @@ class RemoteAnswer:
     def repeat(self) -> None:
         """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply now differs."""
         step = max(1, len(self.replies) // AGAIN)
-        for question in list(self.replies)[::step]:
+        questions = list(self.replies)[::step]
+        self._send_together(questions)
+        for question in questions:
             self._compare(question)
 
     def repeat_after_restart(self, replies: Mapping[bytes, bytes], same: Callable[[Plain, Plain], bool]) -> None:
@@ -107,7 +130,9 @@ class RemoteAnswer:
         `replies` maps each question to the earlier reply, both as JSON; `same` decides whether two decoded replies are
         equal. Raises `AnswerFailed` if one differs, as it does if the answer depends on Python's `hash` of a text.
         """
-        for question in list(replies)[:: max(1, len(replies) // AFTER_RESTART)]:
+        questions = list(replies)[:: max(1, len(replies) // AFTER_RESTART)]
+        self._send_together(questions)
+        for question in questions:
             if not same(_plain(self._ask(question)), _plain(replies[question])):
                 raise Unanswered(
                     "the answer to the same question changed in another process; Python's hash(), the order of a set "
@@ -137,46 +162,121 @@ class RemoteAnswer:
             )
 
     def _ask(self, question: bytes) -> bytes:
-        """Send a question and return the reply as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
+        """Return the reply to a question as canonical JSON; send the question unless it was sent with others.
+
+        Raises `MissingSolution` or `AnswerFailed`.
+        """
         patience = self._patience
-        if self.lost is not None:
+        is_sent = question in self._under_way or question in self._arrived
+        if self.lost is not None and not is_sent:
             raise Unanswered(self.lost, "ended its process or broke the connection")
         if len(question) > MOST_QUESTION or self.calls >= patience.calls:
             raise Unanswered(
                 f"the judge had to ask more than {patience.calls:,} questions", "needed too many questions"
             )
         self.calls += 1
-        begun = time.monotonic()
+        if not is_sent:
+            self._empty()
+            until = self._until()
+            self._send({question: None}, question, until)
+            self._receive_next(until)
+        while question in self._under_way:
+            self._receive_next(self._until())
+        if question not in self._arrived:  # an earlier one was lost
+            raise Unanswered(str(self.lost), "ended its process or broke the connection")
+        raw, number = self._arrived.pop(question)
+        if isinstance(raw, Unanswered):
+            raise raw
+        return self._reply(raw, number)
+
+    def _send_together(self, questions: Iterable[bytes]) -> None:
+        """Send questions in one message, at most as many as may be asked; the others are left to `_ask`."""
+        room = self._patience.calls - self.calls - len(self._under_way) - len(self._arrived)
+        size, chosen = 0, list[bytes]()
+        for question in questions:
+            if question in self._under_way or question in self._arrived:
+                continue
+            size += len(question) + 1
+            if len(chosen) >= room or size > MOST_QUESTION - _HEAD:
+                break
+            chosen.append(question)
+        if len(chosen) < 2 or self.lost is not None:
+            return
+        self._empty()
+        numbered = {question: number for number, question in enumerate(chosen, self._numbered)}
+        message = b"\n".join([msgspec.json.encode({"first": self._numbered}), *chosen])
+        self._numbered += len(chosen)
+        self._send(numbered, message, self._until())
+
+    def _until(self) -> float:
+        """Return the time of `time.monotonic` by which the next reply must arrive."""
+        now, patience = time.monotonic(), self._patience
         # The time that the judge itself needs does not count against the learner.
-        judged = begun - self._begun - self.waited
-        left = min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - begun)
+        judged = now - self._begun - self.waited
+        return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
+
+    def _empty(self) -> None:
+        """Receive every reply that is still due: only then does the learner's process surely read what is sent."""
+        while self._under_way:
+            self._receive_next(self._until())
+
+    def _send(self, questions: Mapping[bytes, int | None], message: bytes, until: float) -> None:
+        """Send a message with questions, each with its number; if that fails, the first of them has no reply."""
+        if self.lost is not None:
+            return
+        self._under_way.update(questions)
+        begun = time.monotonic()
         try:
-            send(self._connection, question, begun + left)
-            raw = receive(self._connection, patience.value_bytes, begun + left)
+            send(self._connection, message, until)
         except FrameError as error:
-            self.lost = f"it did not answer a question: {error}"
-            kind = "took too long" if "in time" in str(error) else "ended its process or broke the connection"
-            raise Unanswered(self.lost, kind) from None
+            self._lose(error)
         finally:
             self.waited += time.monotonic() - begun
+
+    def _receive_next(self, until: float) -> None:
+        """Receive the reply to the question that was sent first of those under way, or note why there is none."""
+        if not self._under_way:
+            return
+        begun = time.monotonic()
+        try:
+            raw = self._receiver.receive(self._patience.value_bytes, until)
+        except FrameError as error:
+            self._lose(error)
+            return
+        finally:
+            self.waited += time.monotonic() - begun
+        question = next(iter(self._under_way))
+        self._arrived[question] = raw, self._under_way.pop(question)
+
+    def _lose(self, error: FrameError) -> None:
+        """Note that the first question under way has no reply, and that no other can be asked any more."""
+        self.lost = f"it did not answer a question: {error}"
+        kind = "took too long" if "in time" in str(error) else "ended its process or broke the connection"
+        question = next(iter(self._under_way))
+        self._arrived[question] = Unanswered(self.lost, kind), None
+        self._under_way.clear()
+
+    def _reply(self, raw: bytes, number: int | None) -> bytes:
+        """Return the plain value of a reply as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
         self._received += len(raw)
-        if self._received > patience.total_bytes:
+        if self._received > self._patience.total_bytes:
             raise Unanswered("the replies together are too large", "returned too much data")
-        return _reply(raw)
-
-
-def _reply(raw: bytes) -> bytes:
-    try:
-        reply = msgspec.json.decode(raw, type=_Reply)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        raise Unanswered("the reply is not in the expected format", "broke the connection to the judge") from None
-    if reply.missing:
-        raise MissingSolution("not attempted")
-    if isinstance(reply.plain, msgspec.UnsetType):
-        # One of two fixed texts: what the learner's process says of itself could hold a hidden value.
-        kind = NO_VALUE if reply.kind == NO_PLAIN_VALUE else RAISED
-        raise Unanswered((reply.failed or "it returned nothing")[:500], kind)
-    return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")
+        try:
+            reply = msgspec.json.decode(raw, type=_Reply)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            raise Unanswered("the reply is not in the expected format", "broke the connection to the judge") from None
+        if reply.at != number:
+            self.lost = "it sent a reply to another question"
+            self._under_way.clear()
+            self._arrived.clear()
+            raise Unanswered(self.lost, "broke the connection to the judge")
+        if reply.missing:
+            raise MissingSolution("not attempted")
+        if isinstance(reply.plain, msgspec.UnsetType):
+            # One of two fixed texts: what the learner's process says of itself could hold a hidden value.
+            kind = NO_VALUE if reply.kind == NO_PLAIN_VALUE else RAISED
+            raise Unanswered((reply.failed or "it returned nothing")[:500], kind)
+        return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")
 
 
 def _plain(raw: bytes) -> Plain:

@@ -6,7 +6,7 @@ code only answers their questions.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from labkit.core.errors import GradingError, MissingSolution
@@ -47,6 +47,9 @@ class KnownAnswer:
     def call(self, *arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a function."""
         raise Unanswered("the answer is a constant, not a function", "is no function")
+
+    def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
+        """Do nothing, since a constant is not called."""
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
         """Raise `Unanswered`, because a constant is not a sink."""

@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -17,26 +17,46 @@ from labkit.teach.exercises.contract import AnswerFailed, Exercise, Finding, Kin
 
 PATIENCE = Patience(call_seconds=0.5, item_seconds=3, calls=50, value_bytes=1000, total_bytes=5000)
 Other = Callable[[socket.socket, bytes], None]
+Together = Callable[[socket.socket, int, list[bytes]], None]
+"""The other side of several questions in one message: a function of the connection, the first number, the questions."""
+
+
+class Numbered(socket.socket):
+    """A connection that adds the number of its question to a reply that is a JSON object."""
+
+    number = 0
+
+    def sendall(self, data: bytes, *_: int) -> None:  # type: ignore[override]
+        payload = data[4:].replace(b"{", f'{{"at": {self.number}, '.encode(), 1) if data[4:5] == b"{" else data[4:]
+        super().sendall(len(payload).to_bytes(4, "big") + payload)
 
 
 @pytest.fixture
-def ask() -> Iterator[Callable[[Other], RemoteAnswer]]:
-    """An answer whose other side is a function of the connection and the question."""
+def ask() -> Iterator[Callable[..., RemoteAnswer]]:
+    """An answer whose other side is a function of the connection and the question, and maybe one for several."""
     connections: list[socket.socket] = []
 
-    def start(other: Other) -> RemoteAnswer:
+    def start(other: Other, together: Together | None = None, patience: Patience = PATIENCE) -> RemoteAnswer:
         mine, theirs = socket.socketpair()
-        connections.extend((mine, theirs))
+        numbered = Numbered(fileno=theirs.dup().detach())
+        connections.extend((mine, theirs, numbered))
 
         def serve() -> None:
             try:
                 while True:
-                    other(theirs, receive(theirs, 1 << 20))
+                    head, *questions = receive(theirs, 1 << 20).split(b"\n")
+                    if not questions:
+                        other(theirs, head)
+                    elif together:
+                        together(theirs, json.loads(head)["first"], questions)
+                    else:
+                        for numbered.number, question in enumerate(questions, json.loads(head)["first"]):
+                            other(numbered, question)
             except (FrameError, OSError):
                 pass
 
         threading.Thread(target=serve, daemon=True).start()
-        return RemoteAnswer(mine, time.monotonic() + 60, PATIENCE)
+        return RemoteAnswer(mine, time.monotonic() + 60, patience)
 
     yield start
     for connection in connections:
@@ -52,7 +72,7 @@ def says(text: str) -> Other:
     [('{"plain": 3}', 3), ('{"plain": null}', None), ('{"plain": {"a": [1.5, true]}}', {"a": [1.5, True]})],
 )
 def test_a_plain_value_comes_back_with_its_exact_type(
-    reply: str, value: object, ask: Callable[[Other], RemoteAnswer]
+    reply: str, value: object, ask: Callable[..., RemoteAnswer]
 ) -> None:
     got = ask(says(reply)).value()
     assert got == value
@@ -67,17 +87,17 @@ def test_a_plain_value_comes_back_with_its_exact_type(
         *('{"plain":' + "[" * 400 + "]" * 400 + "}", '{"missing": 1}', '{"plain": 1} {"plain": 2}'),
     ],
 )
-def test_anything_else_is_a_failed_answer(reply: str, ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_anything_else_is_a_failed_answer(reply: str, ask: Callable[..., RemoteAnswer]) -> None:
     with pytest.raises(AnswerFailed):
         ask(says(reply)).value()
 
 
-def test_not_attempted_is_said(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_not_attempted_is_said(ask: Callable[..., RemoteAnswer]) -> None:
     with pytest.raises(MissingSolution):
         ask(says('{"missing": true}')).call(1)
 
 
-def test_too_large_too_late_too_slow_and_gone(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_too_large_too_late_too_slow_and_gone(ask: Callable[..., RemoteAnswer]) -> None:
     def trickle(connection: socket.socket, question: bytes) -> None:
         connection.sendall((1000).to_bytes(4, "big"))
         for _ in range(1000):
@@ -100,7 +120,7 @@ def test_too_large_too_late_too_slow_and_gone(ask: Callable[[Other], RemoteAnswe
         assert answer.calls == 1
 
 
-def test_all_answers_together_have_limits(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_all_answers_together_have_limits(ask: Callable[..., RemoteAnswer]) -> None:
     many = ask(says('{"plain": 1}'))
     with pytest.raises(AnswerFailed, match="more than 50 questions"):
         call_often(many)
@@ -114,7 +134,7 @@ def call_often(answer: RemoteAnswer) -> None:
         answer.call(number)
 
 
-def test_a_question_is_asked_once_and_its_answer_cannot_be_changed(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_a_question_is_asked_once_and_its_answer_cannot_be_changed(ask: Callable[..., RemoteAnswer]) -> None:
     answer = ask(says('{"plain": [1]}'))
     first = answer.call({"a": 1})
     assert isinstance(first, list)
@@ -136,7 +156,7 @@ def counting() -> Other:
     return other
 
 
-def test_another_answer_to_the_same_question_fails(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_another_answer_to_the_same_question_fails(ask: Callable[..., RemoteAnswer]) -> None:
     answer = ask(counting())
     answer.call(1)
     with pytest.raises(AnswerFailed, match="two different answers"):
@@ -145,6 +165,154 @@ def test_another_answer_to_the_same_question_fails(ask: Callable[[Other], Remote
     answer.call(1)
     with pytest.raises(AnswerFailed, match="two different answers"):
         answer.repeat()
+
+
+def reply(connection: socket.socket, number: int, value: object) -> None:
+    send(connection, json.dumps({"at": number, "plain": value}).encode())
+
+
+def argument(question: bytes) -> int:
+    number: int = json.loads(question)["arguments"][0]
+    return number
+
+
+def doubled(connection: socket.socket, question: bytes) -> None:
+    send(connection, json.dumps({"plain": 2 * argument(question)}).encode())
+
+
+def outcomes(answer: RemoteAnswer, numbers: Sequence[int]) -> list[object]:
+    """What each call returns after all were announced, or the words of its error."""
+    answer.expect([number] for number in numbers)
+    found: list[object] = []
+    for number in numbers:
+        try:
+            found.append(answer.call(number))
+        except AnswerFailed as error:
+            found.append(str(error))
+    return found
+
+
+GONE = "it did not answer a question: the connection is closed"
+LATE = "it did not answer a question: no answer arrived in time"
+OTHER = "it sent a reply to another question"
+
+
+def test_questions_that_were_announced_are_asked_in_one_message(ask: Callable[..., RemoteAnswer]) -> None:
+    messages: list[int] = []
+
+    def together(connection: socket.socket, first: int, questions: list[bytes]) -> None:
+        messages.append(len(questions))
+        for number, question in enumerate(questions, first):
+            reply(connection, number, 2 * argument(question))
+
+    answer = ask(doubled, together)
+    answer.call(2)
+    assert outcomes(answer, [*range(8), 3]) == [0, 2, 4, 6, 8, 10, 12, 14, 6]
+    assert messages == [7]  # without the 2, whose reply is known
+    assert answer.calls == 8 + 2  # two questions were repeated
+    assert outcomes(answer, range(20, 25)) == [40, 42, 44, 46, 48]
+    answer.repeat()
+    assert messages == [7, 5, 13]
+    # What is asked between them comes behind them, and gets its own reply.
+    answer.expect([[30], [31]])
+    assert [answer.call(each) for each in (99, 31, 30)] == [198, 62, 60]
+
+
+def sent_by(replies: Callable[[int, list[int]], list[tuple[int, int]]]) -> Together:
+    """The other side that sends these numbers and values for the first number and the arguments."""
+
+    def together(connection: socket.socket, first: int, questions: list[bytes]) -> None:
+        for number, value in replies(first, [*map(argument, questions)]):
+            reply(connection, number, value)
+
+    return together
+
+
+@pytest.mark.parametrize(
+    ("replies", "expected"),
+    [
+        # One too many, at once or for a question that comes later: it answers no other question.
+        (lambda n, a: [(n, 2 * a[0]), (n, 0), *((n + k, 2 * a[k]) for k in (1, 2, 3))], [2, OTHER, OTHER, OTHER]),
+        (lambda n, a: [*((n + k, 2 * a[k]) for k in range(4)), (n, 0)], [2, 4, 6, 8]),
+        # Too few: what was answered counts.
+        (lambda n, a: [(n + k, 2 * a[k]) for k in range(2)], [2, 4, LATE, LATE]),
+        # Another order, although each number has its right value.
+        (lambda n, a: [(n + k, 2 * a[k]) for k in (0, 2, 1, 3)], [2, OTHER, OTHER, OTHER]),
+        # Numbers of another message, or of none.
+        (lambda n, a: [(k - 4, 2 * a[k]) for k in range(4)], [OTHER, OTHER, OTHER, OTHER]),
+    ],
+    ids=["too many", "too many at the end", "too few", "another order", "other numbers"],
+)
+def test_a_reply_answers_only_the_question_of_its_number(
+    ask: Callable[..., RemoteAnswer], replies: Callable[[int, list[int]], list[tuple[int, int]]], expected: list[object]
+) -> None:
+    answer = ask(doubled, sent_by(replies))
+    assert outcomes(answer, range(1, 5)) == expected
+    if 8 in expected:  # what came too much is no reply to the next question either, asked alone or with others
+        assert outcomes(answer, [7]) == [OTHER]
+        answer = ask(doubled, sent_by(replies))
+        assert outcomes(answer, range(1, 5)) == expected
+        assert outcomes(answer, range(5, 9)) == [OTHER] * 4
+
+
+@pytest.mark.parametrize(
+    ("end", "reason", "shown"),
+    [
+        (lambda connection: time.sleep(5), LATE, "took too long"),
+        (lambda connection: connection.shutdown(socket.SHUT_RDWR), GONE, "ended its process"),
+        (lambda connection: connection.sendall(b"\xff\xff\xff\xff"), "at most 1,000 are allowed", "ended its process"),
+        (lambda connection: send(connection, b"nonsense"), "not in the expected format", "broke the connection"),
+    ],
+    ids=["hangs", "ends", "too large", "no JSON"],
+)
+def test_an_end_in_the_middle_costs_only_what_was_not_answered(
+    ask: Callable[..., RemoteAnswer], end: Callable[[socket.socket], None], reason: str, shown: str
+) -> None:
+    def together(connection: socket.socket, first: int, questions: list[bytes]) -> None:
+        for number, question in enumerate(questions, first):
+            if argument(question) == 3:
+                end(connection)
+            reply(connection, number, 2 * argument(question))
+
+    def judge(answer: RemoteAnswer, variant: Variant) -> Finding:
+        answer.expect([[n] for n in range(1, 6)])
+        for n in range(1, 6):
+            if answer.call(n) != (0 if n == variant["wrong"] else 2 * n):
+                return Finding(passed=False, message=f"{n} is wrong.")
+        return Finding(passed=True, message="")
+
+    # A wrong reply before the end is judged as if nothing had come after it, and nobody waits for the rest.
+    begun = time.monotonic()
+    item = mark(exercise(judge, Variant("v", (("wrong", 2),))), ask(doubled, together), ())
+    assert (item.status, item.reason, item.questions) == ("wrong", "2 is wrong.", 2)
+    assert time.monotonic() - begun < PATIENCE.call_seconds
+    item = mark(exercise(judge, Variant("v", (("wrong", 0),))), ask(doubled, together), ())
+    assert (item.status, item.questions) == ("failed", 3)
+    assert reason in item.reason
+    assert shown in item.shown
+
+
+def test_a_long_question_waits_for_the_replies_to_announced_ones(ask: Callable[..., RemoteAnswer]) -> None:
+    # More than both sides can send before the other one reads.
+    long = ask(says('{"plain": "' + "x" * 50_000 + '"}'), patience=Patience(call_seconds=2))
+    long.expect([[number] for number in range(20)])
+    assert len(str(long.call("y" * 500_000))) == 50_000
+    assert len(str(long.call(19))) == 50_000
+
+
+def test_announced_questions_have_the_limits_of_others(ask: Callable[..., RemoteAnswer]) -> None:
+    begun = time.monotonic()
+    slow = ask(lambda connection, question: (time.sleep(0.4), doubled(connection, question))[1])
+    found = outcomes(slow, range(20))
+    assert found[:7] == [*range(0, 14, 2)]  # each in time, but together they take too long
+    assert found[8:] == [LATE] * 12
+    assert time.monotonic() - begun < PATIENCE.item_seconds + PATIENCE.call_seconds
+    seen: list[int] = []
+    counted = ask(lambda connection, question: (seen.append(argument(question)), doubled(connection, question))[1])
+    assert "more than 50 questions" in str(outcomes(counted, range(60))[50])
+    assert seen == [*range(50)]
+    large = ask(says('{"plain": "' + "x" * 900 + '"}'))
+    assert [str(each)[:5] for each in outcomes(large, range(7))] == ["xxxxx"] * 5 + ["the r"] * 2
 
 
 def exercise(judge: Callable[..., Finding], *public: Variant) -> Exercise:
@@ -162,7 +330,7 @@ def judged_by_value(answer: RemoteAnswer, variant: Variant) -> Finding:
 VARIANTS = [Variant(f"v{n}", (("n", n),)) for n in range(4)]
 
 
-def test_points_come_only_with_every_variant(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_points_come_only_with_every_variant(ask: Callable[..., RemoteAnswer]) -> None:
     one = exercise(judged_by_value, VARIANTS[0])
     item = mark(one, ask(says('{"plain": 1}')), VARIANTS[1:])
     assert (item.points, item.status, item.public, item.hidden) == (3, "right", (1, 1), (3, 3))
@@ -175,7 +343,7 @@ def test_points_come_only_with_every_variant(ask: Callable[[Other], RemoteAnswer
     assert item.reason == "It is not one."
 
 
-def test_a_state_that_no_judge_asks_for_is_noticed(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_a_state_that_no_judge_asks_for_is_noticed(ask: Callable[..., RemoteAnswer]) -> None:
     def wears_out(
         connection: socket.socket,
         question: bytes,
@@ -189,7 +357,7 @@ def test_a_state_that_no_judge_asks_for_is_noticed(ask: Callable[[Other], Remote
     assert "two different answers" in item.reason
 
 
-def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callable[[Other], RemoteAnswer]) -> None:
+def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callable[..., RemoteAnswer]) -> None:
     def judge(answer: RemoteAnswer, variant: Variant) -> Finding:
         return Finding(variant["n"] < 2, f"n is {variant['n']}", "seen", "wanted", general=variant["told"])
 
@@ -216,7 +384,7 @@ def test_of_a_hidden_variant_a_learner_reads_nothing_of_the_question(ask: Callab
     ],
 )
 def test_a_learner_reads_what_kind_of_failure_it_was_in_the_graders_words(
-    ask: Callable[[Other], RemoteAnswer], reply: str, shown: str
+    ask: Callable[..., RemoteAnswer], reply: str, shown: str
 ) -> None:
     item = mark(exercise(judged_by_value, VARIANTS[0]), ask(says(reply)), ())
     assert (item.points, item.status, item.shown) == (0, "failed", shown)

@@ -9,7 +9,7 @@ what is an answer and what was not attempted.
 import json
 import math
 import sys
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, StrEnum
 from itertools import islice
@@ -229,6 +229,14 @@ class Answer(Protocol):
         A judge may repeat a call and expects the same result. Raises `MissingSolution` if the function was not
         attempted (it raises `NotImplementedError` or `MissingSolution`, or returns nothing but `...`), and
         `AnswerFailed` if it fails.
+        """
+        ...
+
+    def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
+        """Announce the arguments of the next calls, which a judge will make whatever the earlier ones return, unless a
+        wrong one ends the judging of the exercise.
+
+        No result changes, but a function in another process is asked much faster.
         """
         ...
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from labkit.core.errors import GradingError
@@ -134,7 +135,7 @@ class Watch:
         return steady(ask, f"It is right about every state, good or bad, of {len(systems)} systems")
 
     def _look(self, ask: Asker, system: System) -> Finding | None:
-        for case in system.cases(self):
+        for case in ask.announced(system.cases(self), attrgetter("question")):
             reply = ask(*case.question)
             answer = truth(reply)
             if answer is None:

@@ -21,7 +21,7 @@ from labkit.sim.trace import make
 from labkit.teach.exercises.asking import Asker, Unusable, shown
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.invariants import ObservedModel
-from labkit.teach.exercises.searching import MAX_STATES, ask_each, steady, unusable
+from labkit.teach.exercises.searching import MAX_STATES, ask_each, remembered, steady, unusable
 
 SAME_CHECKSUM = (1_401_558_561_589, 7_014_945_064_510)
 """Offsets whose decimal digits have the same CRC-32."""
@@ -107,7 +107,8 @@ def judge_long_input(answer: Answer, variant: Variant) -> Finding:
         general = "In a long input two different records have the same key."
         return Finding(False, message, "two records with one key", "a key for each record", general=general)
 
-    return ask_each(ask, _long_input(variant["words"]), wrong, "Each of {} records of a long input has its own key")
+    rows = ask.announced(_long_input(variant["words"]), lambda row: [row])
+    return ask_each(ask, rows, wrong, "Each of {} records of a long input has its own key")
 
 
 def _long_input(words: Sequence[str]) -> Iterator[dict[str, Plain]]:
@@ -140,12 +141,20 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
         return not verdict.lost and not verdict.duplicate
 
     claim = Property("one_row_each", Mood.ALWAYS, SENTENCE, holds, table.because, is_over)
+    configuration = json.dumps([model.name, model.version, "key", dict(model.values)])
     try:
-        result = explore(ObservedModel(model, claim), max_states=MAX_STATES)
+        finding = remembered(ask, configuration, lambda: _searched(ObservedModel(model, claim)))
     except Unusable as error:
         return unusable("key", error)
+    assert finding is not None
+    return steady(ask, finding.message) if finding.passed else finding
+
+
+def _searched(model: ObservedModel) -> Finding:
+    """Return the finding on a key after a search of all states; if it passes, its message says what was tested."""
+    result = explore(model, max_states=MAX_STATES)
     if not result.violations:
-        return steady(ask, f"In all {result.unique_states:,} states the table ends with one row for every record")
+        return Finding(True, f"In all {result.unique_states:,} states the table ends with one row for every record")
     first = result.violations[0]
     text = first.because
     general = "After some run the table does not hold one row for every record."

@@ -69,14 +69,24 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
     ask = Asker(answer, name)
     try:
         model = make(ask)
-        tree = _search_tree(json.dumps([model.name, model.version, name, dict(model.values)]))
-        settled = tree.look(ask)
-        finding = settled.finding if settled is not None else judge(model, ends)
-        if settled is None:
-            tree.keep(ask, finding)
+        configuration = json.dumps([model.name, model.version, name, dict(model.values)])
+        finding = remembered(ask, configuration, lambda: judge(model, ends))
     except Unusable as error:
         return unusable(ask.name, error)
     return finding if finding is not None else steady(ask, "Every schedule was tried, and none breaks a claim")
+
+
+def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:
+    """Return the result of an earlier search with the same answers if there was one, otherwise that of `judge`.
+
+    `configuration` identifies everything on which the search depends, apart from the answers. Raises what `judge` does.
+    """
+    tree = _search_tree(configuration)
+    if settled := tree.look(ask):
+        return settled.finding
+    finding = judge()
+    tree.keep(ask, finding)
+    return finding
 
 
 def unusable(name: str, error: Unusable) -> Finding:

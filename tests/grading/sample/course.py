@@ -17,6 +17,7 @@ def differs(name: str, arguments: list[Plain], got: Plain, right: Plain) -> Find
 
 
 def judge_double(answer: Answer, variant: Variant) -> Finding:
+    answer.expect([number] for number in variant["numbers"])
     for number in variant["numbers"]:
         if wrong := differs("double", [number], answer.call(number), 2 * number):
             return wrong

@@ -8,6 +8,7 @@ import socket
 import time
 
 _HEADER = 4
+_MOST_READ = 1 << 16
 
 
 class FrameError(Exception):
@@ -30,25 +31,54 @@ def receive(connection: socket.socket, most: int, deadline: float | None = None)
     bytes or not complete before `deadline`, a time of `time.monotonic`.
     """
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
+    _check(length, most)
+    return _exactly(connection, length, deadline)
+
+
+def _check(length: int, most: int) -> None:
     if length > most:
         raise FrameError(f"a message has {length:,} bytes, but at most {most:,} are allowed")
-    return _exactly(connection, length, deadline)
+
+
+class Receiver:
+    """Receives many messages of one connection and reads ahead, so that small ones share a call of the system."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._ahead = connection, bytearray()
+
+    def receive(self, most: int, deadline: float | None = None) -> bytes:
+        """Return the next message. Raises `FrameError` for the same reasons as the function `receive`."""
+        length = int.from_bytes(self._take(_HEADER, deadline), "big")
+        _check(length, most)
+        return self._take(length, deadline)
+
+    def _take(self, count: int, deadline: float | None) -> bytes:
+        while len(self._ahead) < count:
+            self._ahead += _some(self._connection, _MOST_READ, deadline)
+        taken = bytes(self._ahead[:count])
+        del self._ahead[:count]
+        return taken
 
 
 def _exactly(connection: socket.socket, count: int, deadline: float | None) -> bytes:
     parts = bytearray()
     while len(parts) < count:
-        connection.settimeout(_left(deadline))
-        try:
-            part = connection.recv(min(count - len(parts), 1 << 16))
-        except TimeoutError:
-            raise FrameError("no answer arrived in time") from None
-        except OSError:
-            part = b""
-        if not part:
-            raise FrameError("the connection is closed")
-        parts += part
+        parts += _some(connection, min(count - len(parts), _MOST_READ), deadline)
     return bytes(parts)
+
+
+def _some(connection: socket.socket, most: int, deadline: float | None) -> bytes:
+    """Return what can be read, from 1 to `most` bytes. Raises `FrameError` if nothing arrives or will arrive."""
+    connection.settimeout(_left(deadline))
+    try:
+        part = connection.recv(most)
+    except TimeoutError:
+        raise FrameError("no answer arrived in time") from None
+    except OSError:
+        part = b""
+    if not part:
+        raise FrameError("the connection is closed")
+    return part
 
 
 def _left(deadline: float | None) -> float | None:

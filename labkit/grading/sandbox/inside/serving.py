@@ -83,8 +83,14 @@ def _serve_one(names: dict[str, Any], name: str, connection: socket.socket) -> N
     try:
         _silence()
         while True:
-            question = json.loads(receive(connection, MOST_QUESTION))
-            send(connection, json.dumps(_reply(names, name, question)).encode())
+            # One question, or the number of the first of several, which follow on a line each.
+            head, *questions = receive(connection, MOST_QUESTION).split(b"\n")
+            if not questions:
+                send(connection, json.dumps(_reply(names, name, json.loads(head))).encode())
+            # Each reply is sent before the next question is read, which may end this process.
+            for number, question in enumerate(questions, json.loads(head)["first"] if questions else 0):
+                reply = {"at": number, **_reply(names, name, json.loads(question))}
+                send(connection, json.dumps(reply).encode())
     except (FrameError, ValueError):
         pass  # the grader has closed the connection
     finally:
