@@ -66,5 +66,8 @@ def _batch() -> dict[str, Any]:
 
 
 def _processor() -> float:
-    """Return the processor seconds of this process and its ended children, which other load does not change."""
+    """Return the processor seconds of this process and its ended children.
+
+    Kernels are missing, because Linux ends and forgets what is left in a sandbox: `perf stat` counts them as well.
+    """
     return sum(os.times()[:4])

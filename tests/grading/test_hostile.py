@@ -106,6 +106,18 @@ def test_what_is_answered_honestly_beside_an_attack_keeps_its_points(graded: Gra
     assert {name: items for name, items in lost.items() if items} == {}
 
 
+def test_a_process_that_ends_within_a_message_loses_only_what_it_has_not_answered(graded: Graded) -> None:
+    if graded.attackers[0].slow:
+        return
+    [item] = [each for each in graded.record("leaves_questions_out").items if each.name == "01-double"]
+    assert (item.status, item.public, item.reason) == (
+        "failed",
+        (1, 1),
+        "double: it did not answer a question: the connection is closed",
+    )
+    assert item.questions == 1 + 2 + 3  # the greeting, the public variant, and up to the fifth call
+
+
 def test_nobody_else_suffers(graded: Graded) -> None:
     assert graded.done.failed == 0
     for student in GOOD:
