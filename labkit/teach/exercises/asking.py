@@ -38,7 +38,7 @@ class Asker:
 
         Raises `Unusable` for a value that is too large, and the errors of `Answer.call`.
         """
-        key = json.dumps(arguments)
+        key = repr(arguments)  # several times faster than JSON
         if key not in self._answers:
             answer = self._answer.call(*arguments)
             if type(answer) in (list, dict) and _text(answer) is None:
