@@ -41,7 +41,7 @@ class Asker:
         key = repr(arguments)  # several times faster than JSON
         if key not in self._answers:
             answer = self._answer.call(*arguments)
-            if type(answer) in (list, dict) and _text(answer) is None:
+            if _text(answer) is None:
                 raise Unusable(f"{self.call(*arguments)} returned a value that is too large.")
             self._answers[key] = arguments, answer
         return self._answers[key][1]
