@@ -13,7 +13,7 @@ PYTEST = mkdir -p build && $(BIN)/python -m pytest -n $(or $(SIDE_BY_SIDE),4) --
 BESIDE := $(MAKE) --no-print-directory --jobs 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install java archive demo test test-all test-slow pipelines sinks bench lab lock lint notebooks notebooks-check site simulators lite lite-check docs stills clean doctor ci
+.PHONY: help install java archive demo test test-all test-slow systems sinks bench lab lock lint notebooks notebooks-check site simulators lite lite-check docs stills clean doctor ci
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -34,8 +34,8 @@ test-slow: install java archive notebooks-check ## the slow tests, but for varia
 	@$(PYTEST) -m "slow and not variant" tests
 
 # Campaigns: not part of `make test-all`, see CONTRIBUTING.md. Most of these need jars and environments of their own, which are fetched once.
-pipelines: install java ## crash pipelines of real engines, e.g. make pipelines ONLY=delta_txn,iceberg_sink; fetches what they need
-	@$(BIN)/python tools/pipelines.py $(or $(ONLY),all) --compare $(OPTIONS)
+systems: install java ## list real systems, or crash some and compare: make systems ONLY=dlt (or pipelines, or all); fetches what they need
+	@$(BIN)/python tools/pipelines.py $(if $(ONLY),$(ONLY) --compare) $(OPTIONS)
 
 sinks: install java ## crash the sample sinks, e.g. make sinks ONLY=wrong_append,right_marker OPTIONS=--whole (all: a quarter of an hour)
 	@$(BIN)/python tools/sinks.py $(or $(ONLY),all) $(OPTIONS)

@@ -96,9 +96,11 @@ def make(lock: Path, folder: Path, otherwise: str) -> None:
     """
     print(f"making the environment {lock.stem} in {folder}", file=sys.stderr)
     uv = [sys.executable, "-m", "uv", "--quiet", "--no-config"]
+    # Pipelines run without writing byte code, and start many times.
+    install = [*uv, "pip", "install", "--compile-bytecode", "--no-deps", "--require-hashes"]
     steps = [
         [*uv, "venv", "--clear", "--python", sys.executable, str(folder)],
-        [*uv, "pip", "install", "--python", str(folder), "--no-deps", "--require-hashes", "-r", str(lock)],
+        [*install, "--python", str(folder), "-r", str(lock)],
     ]
     run(steps, folder, f"The environment {lock.stem} could not be installed", otherwise)
     durable.replace(folder / SEAL, _digest(lock))

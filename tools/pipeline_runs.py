@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline_environments import interpreter, jars
+from pipeline_records import Report
 from psycopg.conninfo import conninfo_to_dict
 
 from labkit.cli import execute
@@ -35,9 +35,6 @@ QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 LIMIT_SECONDS = 300
 """The seconds without activity after which a pipeline is killed; Spark may need minutes to start."""
 
-Report = dict[str, Any]
-"""The report that `labkit crashtest --json` prints, and `--out` stores."""
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -48,11 +45,14 @@ class Prepared:
     read_command: str
     """The command that prints the rows as JSON Lines; empty if the reader is a function for labkit's interpreter."""
     scratch: Path
+    setup: str = ""
+    """The command that runs after each reset; empty if there is none."""
 
     def crash_test(self, options: Sequence[str]) -> int:
         """Run `labkit crashtest` for this pipeline; return the exit code."""
         expected = ["--expected", str(ENGINES / "expected.jsonl")]
-        words = ["crashtest", "--command", self.command, *self._reading(), *expected]
+        feed = ["--feed", self.setup] if self.setup else []
+        words = ["crashtest", "--command", self.command, *self._reading(), *expected, *feed]
         patient = ["--limit", str(LIMIT_SECONDS), *self.pipeline.options]
         return execute([*words, *patient, *map(self.named, options)])
 
@@ -84,21 +84,22 @@ class Prepared:
 
     def healthy(self) -> list[dict[str, object]]:
         """Reset the pipeline's store, run the pipeline once, and return the rows that it wrote. Raises `JobFailed`."""
-        if self.read_command:
-            self._run(self.command)
-            text = self._run(self.read_command)
-        else:
-            self._run(self._in_reader("reset()"))
-            self._run(self.command)
-            text = self._run(self._in_reader("print(*map(json.dumps, read()), sep='\\n')"))
+        self._reset()
+        self._run(self.command)
+        text = self._run(self.read_command or self._in_reader("print(*map(json.dumps, read()), sep='\\n')"))
         return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
     def effects(self, out: Path) -> int:
         """Reset the pipeline's store, and run the pipeline once under `labkit effects --out`; return the exit code."""
-        if not self.read_command:
-            self._run(self._in_reader("reset()"))
+        self._reset()
         words = ["effects", "--command", self.command, "--out", str(out)]
         return execute([*words, "--limit", str(LIMIT_SECONDS)])
+
+    def _reset(self) -> None:
+        if not self.read_command:
+            self._run(self._in_reader("reset()"))
+        if self.setup:
+            self._run(self.setup)
 
     def _in_reader(self, statement: str) -> str:
         module = self.pipeline.reader.removesuffix(".py")
@@ -138,7 +139,7 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
         for folder in (work, scratch, settings):
             folder.mkdir()
         jar_files = jars(pipeline.jars)
-        commands = _commands(pipeline)
+        command, read_command, setup = _commands(pipeline)
         lines = spark_settings(work, scratch, jar_files)
         (settings / "spark-defaults.conf").write_text(lines, encoding="utf-8")
         variables = {
@@ -156,7 +157,7 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
             variables |= SERVERS[server](stack, place)
         stack.enter_context(_environment(variables))
         stack.enter_context(chdir(work))
-        yield Prepared(pipeline, *commands, scratch)
+        yield Prepared(pipeline, command, read_command, scratch, setup)
 
 
 @contextmanager
@@ -171,12 +172,15 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _commands(pipeline: Pipeline) -> tuple[str, str]:
-    command = shlex.join([str(interpreter(pipeline.environment)), str(pipeline.program)])
+def _commands(pipeline: Pipeline) -> tuple[str, str, str]:
+    """Return the commands that start the pipeline, read its rows (or empty), and set it up (or empty)."""
+    python, program = str(interpreter(pipeline.environment)), str(pipeline.program)
+    command = shlex.join([python, program, *pipeline.arguments])
+    setup = shlex.join([python, program, *pipeline.setup]) if pipeline.setup else ""
     if pipeline.read_environment == PROJECT:
-        return command, ""
-    python, reader = interpreter(pipeline.read_environment), ENGINES / pipeline.reader
-    return command, shlex.join([str(python), str(reader)])
+        return command, "", setup
+    reader = [str(interpreter(pipeline.read_environment)), str(ENGINES / pipeline.reader)]
+    return command, shlex.join(reader), setup
 
 
 def spark_settings(work: Path, scratch: Path, found: list[Path]) -> str:

@@ -1,4 +1,4 @@
-"""Crash pipelines of real engines: `python tools/pipelines.py NAME`, or `make pipelines ONLY=NAME,NAME`.
+"""Crash pipelines of real systems: `make systems ONLY=NAME,NAME`, or `python tools/pipelines.py NAME`.
 
     python tools/pipelines.py                     lists all, with what is expected of each
     python tools/pipelines.py NAME [OPTIONS]      labkit crashtest --command for it; OPTIONS go to labkit crashtest
@@ -7,9 +7,14 @@
     python tools/pipelines.py NAME --effects DIR  stores its durable effects in DIR/NAME, as labkit effects --out does
     python tools/pipelines.py A,B --compare       tests them (or `all`) and compares with what is expected
     python tools/pipelines.py A,B --telling       the same, killed only where a kill shows most (`shown_by`)
+    python tools/pipelines.py A,B --keep          compares, and stores each verdict in verdicts.jsonl
+
+NAME is a pipeline, or a system with all its pipelines (dlt). Without OPTIONS, --compare repeats a stored verdict with
+the options that it had.
 
 Each needs its own interpreter, jars and servers (`pipeline_runs`); they are made if they are missing, and servers end
-with this process. The file data/pipelines/engines/engines.toml states the expected result of each test.
+with this process. The file data/pipelines/engines/engines.toml states the expected result of each test, and
+tools/build_systems.py writes docs/reference/systems.md from the stored verdicts.
 """
 
 import argparse
@@ -19,20 +24,20 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline_records import keep
-from pipeline_runs import Prepared, Report, expected_rows, prepared
+from pipeline_records import keep, keep_verdict, verdict
+from pipeline_runs import Prepared, expected_rows, prepared
 
 from labkit.core.errors import LabError
-from labkit.crashtest.engines import Pipeline, named, pipelines
+from labkit.crashtest.engines import Pipeline, Verdict, chosen, pipelines, verdicts
 
 
-def check_healthy(chosen: Prepared) -> int:
+def check_healthy(ready: Prepared) -> int:
     """Run the pipeline once without a crash; return 0 if it wrote each row once, otherwise 1."""
-    rows = sorted(chosen.healthy(), key=str)
+    rows = sorted(ready.healthy(), key=str)
     if rows == sorted(expected_rows(), key=str):
-        print(f"{chosen.pipeline.name}: every row came out once")
+        print(f"{ready.pipeline.name}: every row came out once")
         return 0
-    print(f"{chosen.pipeline.name}: {len(expected_rows())} rows should come out, and these did: {rows}")
+    print(f"{ready.pipeline.name}: {len(expected_rows())} rows should come out, and these did: {rows}")
     return 1
 
 
@@ -49,64 +54,57 @@ def one(
     pipeline: Pipeline, options: Sequence[str], *, healthy: bool, effects: Path | None = None, record: bool = False
 ) -> int:
     """Test a pipeline, or only run it as the options say; return the exit code."""
-    with prepared(pipeline) as chosen:
+    with prepared(pipeline) as ready:
         if effects is not None:
-            return chosen.effects(effects / pipeline.name)
+            return ready.effects(effects / pipeline.name)
         if record:
-            return keep_record(chosen)
-        return check_healthy(chosen) if healthy else chosen.crash_test(options)
+            return keep_record(ready)
+        return check_healthy(ready) if healthy else ready.crash_test(options)
 
 
-def keep_record(chosen: Prepared) -> int:
+def keep_record(ready: Prepared) -> int:
     """Run a pipeline once, and store the names of its effects for the table of orders; return the exit code."""
-    seen = chosen.scratch / "seen"
-    code = chosen.effects(seen)
+    seen = ready.scratch / "seen"
+    code = ready.effects(seen)
     if not code:
-        print(f"kept in {keep(chosen.pipeline, seen)}")
+        print(f"kept in {keep(ready.pipeline, seen)}")
     return code
 
 
-def compare(chosen: Sequence[Pipeline], options: Sequence[str], *, telling: bool) -> int:
-    """Test these pipelines, and print a Markdown row for each; return 1 if one differs from what is expected."""
-    print("| pipeline | expected | measured | violated | weakest at | runs | seconds |")
+def compare(
+    chosen_ones: Sequence[Pipeline], options: Sequence[str], *, telling: bool = False, keep: bool = False
+) -> int:
+    """Test these pipelines, and print a Markdown row for each; return 1 if one differs from what is expected.
+
+    With `keep`, store each verdict, whether it differs or not.
+    """
+    print("| pipeline | expected | measured | violated | weakest | runs | seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    differing = 0
-    for pipeline in chosen:
+    kept, differing = verdicts(), 0
+    for pipeline in chosen_ones:
         begun = time.monotonic()
         with prepared(pipeline) as ready:
-            only = ready.telling() if telling else []
-            report = ready.report([*only, *options])
-        row = measured(pipeline, report, time.monotonic() - begun)
-        differing += not fits(pipeline, report)
-        print(f"| {' | '.join(row)} |", flush=True)
+            given = [*(ready.telling() if telling else ()), *options]
+            words = given or (kept[pipeline.name].options if pipeline.name in kept else [])
+            report = ready.report(words)
+        record = verdict(pipeline, report, words, time.monotonic() - begun)
+        if keep:
+            keep_verdict(record)
+        differing += not fits(pipeline, record)
+        print(f"| {' | '.join(row(pipeline, record))} |", flush=True)
     return 1 if differing else 0
 
 
-def measured(pipeline: Pipeline, report: Report, seconds: float) -> tuple[str, ...]:
+def row(pipeline: Pipeline, record: Verdict) -> tuple[str, ...]:
     """Return the cells of a pipeline's row in the table."""
-    weakest = report["weakest"]
-    return (
-        pipeline.name,
-        pipeline.guarantee,
-        guarantee_of(report),
-        ", ".join(axis for axis, held in report["axes"].items() if held == "violated"),
-        weakest["id"] if weakest else "",
-        str(len(report["runs"])),
-        f"{seconds:.0f}",
-    )
+    violated = ", ".join(record.violated)
+    runs, seconds = str(record.runs), str(record.seconds)
+    return (pipeline.name, pipeline.guarantee, record.guarantee, violated, record.weakest, runs, seconds)
 
 
-def guarantee_of(report: Report) -> str:
-    """Return the guarantee that the report allows at best, or `unknown` if its claim is unknown."""
-    claim = report["claim"]
-    return "unknown" if claim["strength"] == "unknown" else str(claim["at_best"])
-
-
-def fits(pipeline: Pipeline, report: Report) -> bool:
-    """Return whether a report has the expected guarantee and violations."""
-    counted = {"lost", "duplicate", "unexpected", "stuck"}
-    violated = {axis for axis, held in report["axes"].items() if held == "violated"}
-    return guarantee_of(report) == pipeline.guarantee and violated & counted == set(pipeline.axes)
+def fits(pipeline: Pipeline, record: Verdict) -> bool:
+    """Return whether a verdict has the expected guarantee and violations."""
+    return record.guarantee == pipeline.guarantee and set(record.violated) == set(pipeline.axes)
 
 
 def _stop(number: int, _frame: object) -> None:
@@ -118,8 +116,8 @@ def main() -> int:
     """Carry out the command line, and return the exit code."""
     signal.signal(signal.SIGTERM, _stop)
     parser = argparse.ArgumentParser(
-        usage="%(prog)s [NAME[,NAME...]] [--healthy | --effects DIR | --record | --compare | --telling] [OPTIONS]",
-        description="Crash a pipeline of a real engine with labkit crashtest.",
+        usage="%(prog)s [NAME[,NAME...]] [--healthy | --effects DIR | --record | --compare | --telling | --keep] [...]",
+        description="Crash a pipeline of a real system with labkit crashtest.",
         epilog="Other options are handed to labkit crashtest.",
     )
     parser.add_argument("names", nargs="?", metavar="NAME", help="default: list them")
@@ -130,17 +128,17 @@ def main() -> int:
     )
     parser.add_argument("--compare", action="store_true", help="test A,B (or all), and compare")
     parser.add_argument("--telling", action="store_true", help="compare, with kills where they tell most only")
+    parser.add_argument("--keep", action="store_true", help="compare, and store each verdict in verdicts.jsonl")
     options, others = parser.parse_known_args()
     if options.names is None:
         print(listing())
         return 0
-    names = list(pipelines()) if options.names == "all" else options.names.split(",")
     try:
-        chosen = [named(name) for name in names]
-        if options.compare or options.telling:
-            return compare(chosen, others, telling=options.telling)
-        kept = Path(options.effects).resolve() if options.effects else None
-        return max(one(each, others, healthy=options.healthy, effects=kept, record=options.record) for each in chosen)
+        tested = chosen(options.names)
+        if options.compare or options.telling or options.keep:
+            return compare(tested, others, telling=options.telling, keep=options.keep)
+        out = Path(options.effects).resolve() if options.effects else None
+        return max(one(each, others, healthy=options.healthy, effects=out, record=options.record) for each in tested)
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

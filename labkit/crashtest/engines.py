@@ -1,4 +1,4 @@
-"""Reads the shipped pipelines of real engines: each has a description, an expected result, and a recorded test.
+"""Reads the shipped pipelines of real systems: each has a description, an expected result, and recorded results.
 
 The programs, `engines.toml` and the records are in `data/pipelines/engines`, whose README says how they were made. This
 module only reads them; it runs no pipeline.
@@ -16,6 +16,8 @@ from labkit.spark.options import shipped
 ENGINES = shipped("pipelines/engines")
 """The folder of the pipelines' programs, their readers and their input."""
 RECORDS = ENGINES / "records"
+VERDICTS = ENGINES / "verdicts.jsonl"
+"""The recorded results of crash tests, one to a line; `tools/pipelines.py NAME --keep` writes them."""
 PROJECT = "project"
 """The name of labkit's own Python environment in `engines.toml`."""
 
@@ -25,19 +27,32 @@ class Pipeline:
     """A shipped pipeline of a real engine: one entry of `engines.toml`, which explains the fields."""
 
     name: str
+    system: str
     does: str
     promise: str
+    source: str
     at: str
     guarantee: str
     axes: tuple[str, ...]
+    change: str
     reader: str
+    packages: tuple[str, ...]
+    predicted: str = ""
+    why: str = ""
     shown_by: tuple[str, ...] = ()
     environment: str = PROJECT
     read_environment: str = PROJECT
     pipeline: str = ""
+    arguments: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
     jars: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The name of the system as the command line takes it: `Delta Lake` is `delta-lake`."""
+        return self.system.lower().replace(" ", "-")
 
     @property
     def program(self) -> Path:
@@ -62,6 +77,62 @@ def named(name: str) -> Pipeline:
     if name not in all_pipelines:
         raise InvalidInput(f"There is no pipeline {name[:40]}; choose one of {', '.join(all_pipelines)}.")
     return all_pipelines[name]
+
+
+def not_run() -> dict[str, str]:
+    """Return the systems that were not tested, each with the reason."""
+    return tomllib.loads((ENGINES / "not_run.toml").read_text(encoding="utf-8"))
+
+
+def chosen(names: str) -> list[Pipeline]:
+    """Return the pipelines that a comma-separated text names: `all`, pipelines, or systems with all their pipelines.
+
+    Raises `InvalidInput` if there is none of that name.
+    """
+    results: dict[str, Pipeline] = {}
+    for name in names.split(","):
+        of_system = {each.name: each for each in pipelines().values() if name in {"all", each.key}}
+        results |= of_system or {name: named(name)}
+    return list(results.values())
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The recorded result of a crash test of a pipeline, one line of `verdicts.jsonl`."""
+
+    name: str
+    """The pipeline."""
+    day: str
+    """The date of the run, as `2026-11-27`."""
+    labkit: str
+    versions: list[str]
+    """The versions of the tested packages, jars and servers, each as `NAME VERSION`."""
+    options: list[str]
+    """The options of `labkit crashtest` beside those that every test of the pipeline has."""
+    claim: str
+    """What the report claims, as `not refuted (12 of 83 points)`."""
+    strength: str
+    guarantee: str
+    """The best guarantee that the runs allow, or `unknown`."""
+    violated: list[str]
+    """The violated properties among lost, duplicate, unexpected and stuck."""
+    weakest: str
+    """The weakest run, as `before rename done #1 (job.py:8 in mark)`; empty if no run violates a property."""
+    because: str
+    """What was wrong in the weakest run."""
+    found: int
+    """The number of crash points that the run without a crash showed."""
+    tried: int
+    runs: int
+    unknown: int
+    """The number of runs that prove nothing, for example because they did not reach their point."""
+    seconds: int
+
+
+def verdicts() -> dict[str, Verdict]:
+    """Return the recorded results by the name of the pipeline."""
+    lines = VERDICTS.read_bytes().splitlines() if VERDICTS.exists() else []
+    records = (msgspec.json.decode(line, type=Verdict) for line in lines)
+    return {each.name: each for each in records}
 
 
 class Kept(msgspec.Struct, frozen=True):

@@ -24,7 +24,8 @@ _TEMPORARY = re.compile(
 )
 """A pattern for the names of temporary files that Python's `tempfile`, `mktemp` and `sed -i` create."""
 _ID = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-zA-Z])")
-_LONG = re.compile(r"(?<!\d)[1-9]\d{7,}(?!\d)")
+_LONG = re.compile(r"(?<!\d)[1-9](?:\d{9}\.\d+|\d{7,})(?!\d)")
+"""A long number, or a Unix time with a fraction of a second (dlt names load packages by it)."""
 _NUMBER = re.compile(r"\d+")
 _ENTRY = re.compile(r"^([._]*(?:v(?=\d+\.))?)\d+(?=$|\.|-<uuid>\.metadata)")
 """The number in the name of a log entry, up to the first dot (`.3.<uuid>.tmp`, `v2.metadata.json`)."""

@@ -1,0 +1,123 @@
+"""Write the table of real systems in docs/reference/systems.md from the stored verdicts; `--check` only compares.
+
+A row comes from a record in data/pipelines/engines/verdicts.jsonl, which `tools/pipelines.py NAME --keep` writes
+after a real crash test; engines.toml adds the configuration, the quotation, the prediction and the repair.
+"""
+
+import argparse
+import sys
+
+from build_sinks import ROOT, between
+
+from labkit.crashtest.engines import Pipeline, Verdict, not_run, pipelines, verdicts
+
+PAGE = ROOT / "docs" / "reference" / "systems.md"
+STALE = f"{PAGE.relative_to(ROOT)} is out of step with data: run python tools/build_systems.py"
+WHO = "written by tools/build_systems.py from data/pipelines/engines"
+END = "<!-- end -->"
+
+
+def short() -> str:
+    """Return a Markdown table with a row for each recorded verdict."""
+    columns = ("system", "configuration", "verdict", "tried", "a kill breaks it", "what to change")
+    rows = [f"| {' | '.join(columns)} |", "|---|---|---|---|---|---|"]
+    for pipeline, record in recorded():
+        where = f"`{record.weakest}`" if record.weakest else "-"
+        rows.append(
+            f"| [{pipeline.system}](#{pipeline.name}) | {pipeline.does} | {claim(record)} | {extent(record)} "
+            f"| {where} | {pipeline.change or '-'} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def long() -> str:
+    """Return a section for each recorded verdict: versions, promise, prediction, result, and how to repeat it."""
+    return "\n".join(section(pipeline, record) for pipeline, record in recorded())
+
+
+def section(pipeline: Pipeline, record: Verdict) -> str:
+    """Return the section of one verdict."""
+    quoted = f"\u201c{pipeline.promise}\u201d ([source]({pipeline.source}))"
+    program = f"[the program](../../data/pipelines/engines/{pipeline.program.name})"
+    lines = [
+        f"### {pipeline.name}",
+        "",
+        f"{pipeline.system}: {pipeline.does}.",
+        "",
+        f"- Promise: {quoted if pipeline.promise else 'no promise found'}.",
+        f"- Predicted before the first run: {pipeline.predicted or expectation(pipeline)}.",
+        f"- Seen: {claim(record)}, {extent(record)}.",
+    ]
+    if pipeline.why:
+        lines.append(f"- Why: {pipeline.why}.")
+    if record.because:
+        lines.append(f"- Weakest run, {record.weakest}: {record.because}.")
+    lines += [
+        f"- Where a kill tells most: {pipeline.at}.",
+        f"- Versions: {', '.join(record.versions)}; labkit {record.labkit}, {record.day}.",
+        f"- Repeat: `make systems ONLY={pipeline.name}`; {program}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def missing() -> str:
+    """Return a Markdown table of the pipelines and systems without a verdict, with the reason."""
+    rows = ["| not run | why |", "|---|---|"]
+    untested = [each for name, each in pipelines().items() if name not in verdicts()]
+    rows += [f"| {each.name} | {each.does}: no test recorded yet |" for each in untested]
+    rows += [f"| {name} | {why} |" for name, why in not_run().items()]
+    return "\n".join(rows) + "\n"
+
+
+PARTS = {"verdicts": short, "details": long, "missing": missing}
+
+
+def recorded() -> list[tuple[Pipeline, Verdict]]:
+    """Return every pipeline that has a record, with the record."""
+    known = verdicts()
+    return [(each, known[each.name]) for each in pipelines().values() if each.name in known]
+
+
+def expectation(pipeline: Pipeline) -> str:
+    """Return what the test must say, as `at-least-once (duplicate)`."""
+    return pipeline.guarantee + (f" ({', '.join(pipeline.axes)})" if pipeline.axes else "")
+
+
+def claim(record: Verdict) -> str:
+    """Return the guarantee with its strength, as `at best at-least-once (duplicate)`."""
+    if record.strength == "sampled" and not record.violated:
+        return "not refuted"
+    best = f"at best {record.guarantee}" if record.strength in {"refuted", "sampled"} else record.guarantee
+    return best + (f" ({', '.join(record.violated)})" if record.violated else "")
+
+
+def extent(record: Verdict) -> str:
+    """Return how much was tried, as `12 of 83 points, 25 runs`."""
+    unknown = f", {record.unknown} of them unknown" if record.unknown else ""
+    return f"{record.tried} of {record.found} points, {record.runs} runs{unknown}"
+
+
+def page(text: str) -> str:
+    """Return the text of the page with new tables."""
+    for name, part in PARTS.items():
+        text = between(text, f"<!-- {name}: {WHO} -->\n", part(), END)
+    return text
+
+
+def main() -> int:
+    """Write the page, or with --check compare it; return 1 if it differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only compare")
+    text = PAGE.read_text(encoding="utf-8")
+    result = page(text)
+    if parser.parse_args().check:
+        if result != text:
+            print(STALE)
+        return int(result != text)
+    PAGE.write_text(result, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
