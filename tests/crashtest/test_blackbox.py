@@ -51,6 +51,23 @@ def effects(*said: str) -> list[Effect]:
     return found
 
 
+UUID = "b65bad4e-abcd-4b0f-90ca-b6c1eeafae6f"
+
+
+@pytest.mark.parametrize(
+    ("path", "masked"),
+    [
+        ("load/1764029102.52547/schema.json", "load/<n>/schema.json"),
+        (f"b65/{UUID}/data.bin", "<hex>/<uuid>/data.bin"),
+        (f"c65/{UUID}/data.bin", "c65/<uuid>/data.bin"),
+        ("data/20261127.3.json", "data/<n>.3.json"),
+    ],
+    ids=["time with a fraction", "first digits of a UUID", "other digits", "day"],
+)
+def test_a_name_that_differs_from_run_to_run_has_one_that_lasts(path: str, masked: str) -> None:
+    assert effects(f"create {path}")[0].where == masked
+
+
 def test_every_place_is_before_an_effect_or_the_end() -> None:
     found = points(effects("create a", "write a", "write a", "exit"))
     assert [each.name for each in found] == ["create a #1", "write a #1", "write a #2", EXIT]

@@ -26,6 +26,8 @@ _TEMPORARY = re.compile(
 _ID = re.compile(r"(?<![0-9a-zA-Z])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{8,}(?![0-9a-zA-Z])")
 _LONG = re.compile(r"(?<!\d)[1-9](?:\d{9}\.\d+|\d{7,})(?!\d)")
 """A long number, or a Unix time with a fraction of a second (dlt names load packages by it)."""
+_SHARD = re.compile(r"(?<![^/])([0-9a-f]{2,3})(?=/\1[0-9a-f]{5,6}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![^/]))")
+"""A folder that is named by the first digits of the UUID below it, as ClickHouse does: `a1b/a1b2c3d4-...`."""
 _NUMBER = re.compile(r"\d+")
 _ENTRY = re.compile(r"^([._]*(?:v(?=\d+\.))?)\d+(?=$|\.|-<uuid>\.metadata)")
 """The number in the name of a log entry, up to the first dot (`.3.<uuid>.tmp`, `v2.metadata.json`)."""
@@ -48,7 +50,7 @@ def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
     `entries` also masks the numbers of log entries; `pids` are process numbers to mask.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
-    *folders, last = text.split("/")
+    *folders, last = _SHARD.sub("<hex>", text).split("/")
     parts = [_mask(part, own) for part in folders]
     masked = _mask(last, own)
     if entries:
