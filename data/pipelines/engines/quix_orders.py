@@ -1,6 +1,7 @@
-"""Quix Streams copies orders from a topic to another one (`kafka`), or into a CSV file (`csv`) or a table of PostgreSQL
-(`postgres`). The second argument is the processing guarantee, as Quix Streams writes it. A checkpoint comes after every
-third record.
+"""Quix Streams copies orders from a topic to another topic (`kafka`) or into a CSV file (`csv`).
+
+The second argument is the processing guarantee, as Quix Streams writes it, the third one, if there is one, the
+transactional.id. A checkpoint comes after every third record.
 """
 
 import os
@@ -8,10 +9,10 @@ import sys
 from pathlib import Path
 
 from quixstreams import Application
-from quixstreams.sinks.community.postgresql import PostgreSQLSink
 from quixstreams.sinks.core.csv import CSVSink
 
-OUTPUT, GUARANTEE = sys.argv[1:]
+OUTPUT, GUARANTEE, *ID = sys.argv[1:]
+PATIENCE_SECONDS = 25  # in which the broker aborts the transaction that a killed instance has left open
 
 app = Application(
     broker_address=os.environ["KAFKA"],
@@ -22,14 +23,12 @@ app = Application(
     loglevel="ERROR",
     state_dir="checkpoint",
     consumer_extra_config={"session.timeout.ms": 6000},
+    producer_extra_config={"transaction.timeout.ms": 10_000} | ({"transactional.id": ID[0]} if ID else {}),
 )
 orders = app.dataframe(app.topic("orders", value_deserializer="json"))
 if OUTPUT == "kafka":
     orders.to_topic(app.topic("orders-out", value_serializer="json"))
-elif OUTPUT == "csv":
+else:
     Path("output").mkdir(exist_ok=True)
     orders.sink(CSVSink("output/orders.csv"))
-else:
-    server = {"host": os.environ["PGHOST"], "dbname": os.environ["PGDATABASE"], "user": os.environ["PGUSER"]}
-    orders.sink(PostgreSQLSink(**server, port=5432, password="", table_name="orders"))
-app.run(timeout=5)
+app.run(timeout=PATIENCE_SECONDS if OUTPUT == "kafka" and not ID else 5)

@@ -2,24 +2,20 @@
 
 import csv
 import json
-import os
 import time
 from pathlib import Path
 
 import read_kafka
-import read_postgres
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 
 def read():
-    """The rows of the CSV file if there is one, or of the table if there is a server, or else of the topic."""
+    """The rows of the CSV file if there is one, or else of the topic."""
     path = Path("output/orders.csv")
     if path.exists():
         with path.open(newline="") as file:
             return [json.loads(row["value"].replace("'", '"')) for row in csv.DictReader(file)]
-    if "PGHOST" in os.environ:
-        return read_postgres.read()
     return read_kafka.read()
 
 
@@ -32,7 +28,5 @@ def reset():
         except KafkaError:
             time.sleep(0.5)
     admin.close()
-    if "PGHOST" in os.environ:
-        read_postgres.reset()
     Path("output/orders.csv").unlink(missing_ok=True)
     read_kafka.reset()

@@ -1,7 +1,7 @@
 """Writes each file of orders into an embedded store, with a marker in the same transaction.
 
 Then it notes in a file that is synced how many are done. A start goes on after that number, and skips a file whose
-marker is there. The arguments name the store and its durability.
+marker is there. The arguments name the store and its durability; `setup` makes the folders.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-STORE, SETTINGS = sys.argv[1], sys.argv[2:]
+ORDERS = sorted((Path(__file__).parent / "orders").iterdir())
 
 
 def sqlite(journal, synchronous):
@@ -102,11 +102,23 @@ def sync(folder):
     os.close(descriptor)
 
 
-for folder in ("output", "checkpoint"):
-    Path(folder).mkdir(exist_ok=True)
-sync(".")
-write = {"sqlite": sqlite, "duckdb": duckdb, "lmdb": lmdb, "chdb": chdb}[STORE](*SETTINGS)
-for number, path in enumerate(sorted((Path(__file__).parent / "orders").iterdir()), 1):
-    if number > done():
-        write(path.name, [json.loads(line) for line in path.read_text().splitlines()])
-        save(number)
+def setup():
+    """Make the folders, which a power cut should not take away."""
+    for folder in ("output", "checkpoint"):
+        os.mkdir(folder)
+    sync(".")
+
+
+def load(store, settings):
+    write = {"sqlite": sqlite, "duckdb": duckdb, "lmdb": lmdb, "chdb": chdb}[store](*settings)
+    for number, path in enumerate(ORDERS, 1):
+        if number > done():
+            write(path.name, [json.loads(line) for line in path.read_text().splitlines()])
+            save(number)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "setup":
+        setup()
+    else:
+        load(sys.argv[1], sys.argv[2:])
