@@ -52,9 +52,10 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         lines.append(f"- Why: {pipeline.why}.")
     if record.because:
         lines.append(f"- Weakest run, {record.weakest}: {record.because}.")
+    versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
         f"- Where a kill tells most: {pipeline.at}.",
-        f"- Versions: {', '.join(record.versions)}; labkit {record.labkit}, {record.day}.",
+        f"- Versions: {versions}; labkit {record.labkit}, {record.day}.",
         f"- Repeat: `make systems ONLY={pipeline.name}`; {program}.",
         "",
     ]

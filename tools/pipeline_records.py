@@ -6,7 +6,9 @@ data/pipelines/engines/verdicts.jsonl holds the results of crash tests, from whi
 """
 
 import json
+import platform
 import re
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -103,6 +105,7 @@ def violated(report: Report) -> list[str]:
 
 def verdict(pipeline: Pipeline, report: Report, options: Sequence[str], seconds: float) -> Verdict:
     """Return the record of a crash test from its JSON report; names in it hold no address of a server."""
+    release = platform.release().partition("-")[0]
     weakest, coverage = report["weakest"] or {}, report["coverage"]
     return Verdict(
         name=pipeline.name,
@@ -121,6 +124,7 @@ def verdict(pipeline: Pipeline, report: Report, options: Sequence[str], seconds:
         runs=len(report["runs"]),
         unknown=sum(bool(each["unknown"]) for each in report["runs"]),
         seconds=round(seconds),
+        machine=f"{platform.system()} {release}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
     )
 
 

@@ -57,7 +57,9 @@ class Prepared:
         return execute([*words, *patient, *map(self.named, options)])
 
     def named(self, point: str) -> str:
-        """Return a crash point's name in this run, with the broker's address in place of `<kafka>`."""
+        """Return the name of a crash point in this run, with addresses in place of `<kafka>` and `<postgres>`."""
+        if folder := os.environ.get("PGHOST"):
+            point = point.replace("<postgres>", f"unix:{Path(folder).resolve()}/.s.PGSQL.5432")
         return point.replace("<kafka>", os.environ.get("KAFKA", "<kafka>"))
 
     def telling(self) -> list[str]:

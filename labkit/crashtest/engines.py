@@ -126,6 +126,8 @@ class Verdict(msgspec.Struct, frozen=True):
     unknown: int
     """The number of runs that prove nothing, for example because they did not reach their point."""
     seconds: int
+    machine: str = ""
+    """The kernel, Python and SQLite of the run, which no lock fixes."""
 
 
 def verdicts() -> dict[str, Verdict]:

@@ -145,7 +145,7 @@ def test_a_verdict_fits_only_what_was_expected() -> None:
     append, right = pipelines()["dlt_append"], recorded("dlt_append")
     assert fits(append, right)
     assert not fits(append, recorded("dlt_append", guarantee="unknown"))
-    assert not fits(append, recorded("dlt_append", violated=["duplicate", "stuck"]))
+    assert not fits(append, recorded("dlt_append", violated=["duplicate"]))
     assert not fits(append, recorded("dlt_append", guarantee="exactly-once", violated=[]))
     assert not fits(replace(append, guarantee="at-most-once", axes=("lost",)), right)
 
