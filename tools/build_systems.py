@@ -5,6 +5,7 @@ after a real crash test; engines.toml adds the configuration, the quotation, the
 """
 
 import argparse
+import html
 import sys
 
 from build_sinks import ROOT, between
@@ -51,7 +52,7 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
     if pipeline.why:
         lines.append(f"- Why: {pipeline.why}.")
     if record.because:
-        lines.append(f"- Weakest run, {record.weakest}: {record.because}.")
+        lines.append(f"- Weakest run, `{record.weakest}`: {html.escape(record.because, quote=False)}.")
     versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
         f"- Where a kill tells most: {pipeline.at}.",

@@ -13,7 +13,8 @@ with tempfile.TemporaryDirectory() as folder:
     copy = Path(folder, "orders.duckdb")
     if copy.exists():
         with duckdb.connect(str(copy)) as db:
-            found = db.execute("SELECT table_schema FROM information_schema.tables WHERE table_name = 'orders'")
+            tables = "SELECT table_schema FROM information_schema.tables WHERE table_name = 'orders'"
+            found = db.execute(f"{tables} AND table_schema NOT LIKE '%_staging'")
             for (schema,) in found.fetchall():
                 for order, key in db.execute(f"SELECT id, key FROM {schema}.orders ORDER BY ALL").fetchall():
                     print(json.dumps({"id": order, "key": key}))
