@@ -108,9 +108,14 @@ def test_the_address_of_the_broker_has_a_name_that_lasts(monkeypatch: pytest.Mon
     assert [*map(chosen.named, chosen.telling())] == ["--only=send 127.0.0.1:9092 EndTxn #2"]
 
 
+def test_the_address_of_postgres_has_a_name_that_lasts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PGHOST", str(tmp_path))
+    chosen = Prepared(pipelines()["langgraph_postgres_if_next"], "true", "", tmp_path)
+    assert chosen.named("send <postgres> Bind #30") == f"send unix:{tmp_path.resolve()}/.s.PGSQL.5432 Bind #30"
+
+
 TRIED = ("spark_file_sink_plain", "kafka_consumer", "bytewax_file_sink")
 """Pipelines that a test really kills: Spark's own file sink, Kafka without Spark, and a small system.
-
 
 All but Kafka are variants: the first one takes minutes, the last one is installed first. `make systems` tests the rest.
 """
