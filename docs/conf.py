@@ -39,6 +39,7 @@ include_patterns = [
     "docs/**.md",
     "notebooks/*.ipynb",
     "data/pipelines/engines/README.md",
+    "data/reports/**.md",
 ]
 exclude_patterns = [
     ".*",

@@ -258,7 +258,7 @@ def test_make_lists_its_verbs() -> None:
             "test",
             "test-all",
             "test-slow",
-            "pipelines",
+            "systems",
             "sinks",
             "bench",
             "lab",

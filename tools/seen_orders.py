@@ -20,7 +20,11 @@ def seen() -> str:
     lines = [
         "| who | writes of a step, as they were seen | output, and what a restart reads | left |",
         "|---|---|---|---|",
-        *(_row(f"{each.does} (`{name}`)", cells["engine"][name]) for name, each in pipelines().items()),
+        *(
+            _row(f"{each.does} (`{name}`)", cells["engine"][name])
+            for name, each in pipelines().items()
+            if name in cells["engine"]
+        ),
         *(_row(f"the lab's sink `{name}`", each) for name, each in cells["sink"].items()),
     ]
     return "\n".join(lines) + "\n"

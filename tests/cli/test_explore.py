@@ -142,7 +142,7 @@ REFUSED = {
     "replay none.json": "none.json: cannot be read (No such file or directory)",
     "replay pipeline~9~~start-1": "version 9 of pipeline",
     "replay pipeline~1~~start-2": "step 1 of the trace: start(2) is not enabled in driver dead; q0 after 0 drivers, "
-    "planned -, decided -1; seen -; to come 1 crashes.: enabled are start(1).",
+    "planned -, decided -1; seen -; to come 1 crashes: enabled are start(1).",
     "matrix --engine spak": "--engine spak: unknown; did you mean 'spark'?",
     "bench --only explore --rounds 3": "measurements are `make bench` in a checkout, for example: "
     'make bench ONLY="crash explore" ROUNDS=3.',

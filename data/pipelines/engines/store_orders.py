@@ -24,7 +24,7 @@ def sqlite(journal, synchronous):
     )
 
     def write(file, rows):
-        db.execute("BEGIN IMMEDIATE")
+        db.execute("BEGIN")
         if db.execute("INSERT OR IGNORE INTO done VALUES (?)", [file]).rowcount:
             db.executemany("INSERT INTO orders VALUES (:id, :key)", rows)
         db.execute("COMMIT")
