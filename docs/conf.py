@@ -103,11 +103,11 @@ def notebook_to_markdown(page: str, text: str) -> str:
     name = page.removeprefix("notebooks/")
     if not (ROOT / "build" / "site" / f"{name}.html").exists():
         return markdown
-    title, _, rest = markdown.partition("\n")
     links = f'<a href="../course/{name}.html">This notebook with its outputs and pictures</a>'
     if (ROOT / "build" / "site" / "lite").is_dir():
         links += f' · <a href="../course/lite/lab/index.html?path={name}.ipynb">Run it in this browser</a>'
-    return f"{title}\n\n<p>{links}</p>\n{rest}"
+    # jupytext writes its own settings before the heading.
+    return re.sub(r"^# .*$", lambda heading: f"{heading[0]}\n\n<p>{links}</p>", markdown, count=1, flags=re.MULTILINE)
 
 
 def level_of_captions(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from html import unescape
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import resolve_name
 from urllib.parse import unquote
@@ -143,3 +144,24 @@ def test_the_hubs_settings_are_python_and_lead_to_the_labs_own() -> None:
     services = {service["name"] for service in c.JupyterHub.services}
     for role in c.JupyterHub.load_roles:
         assert set(role["services"]) <= services
+
+
+def test_a_notebook_on_the_documentation_site_leads_to_its_page_with_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sphinx", reason="install the extra dev: Sphinx is missing")
+    spec = spec_from_file_location("conf", ROOT / "docs" / "conf.py")
+    conf = module_from_spec(spec)
+    spec.loader.exec_module(conf)
+    text = (ROOT / "checked" / "01_guarantees.ipynb").read_text(encoding="utf-8")
+    monkeypatch.setattr(conf, "ROOT", tmp_path)
+    plain = conf.notebook_to_markdown("notebooks/01_guarantees", text)
+    (tmp_path / "build" / "site").mkdir(parents=True)
+    (tmp_path / "build" / "site" / "01_guarantees.html").touch()
+    linked = conf.notebook_to_markdown("notebooks/01_guarantees", text)
+    settings, _, body = linked.removeprefix("---\n").partition("\n---\n")
+    assert "jupytext" in settings
+    heading, link = body.strip().split("\n\n")[:2]
+    assert heading.startswith("# ")
+    assert 'href="../course/01_guarantees.html"' in link
+    assert linked.replace(f"\n\n{link}", "", 1) == plain
