@@ -7,9 +7,9 @@
 # %% [markdown]
 # # Which link decides what a stream can guarantee?
 #
-# > **Ticket 2** (invented). *From sales:* "A customer's questionnaire asks whether our price pipeline is *exactly-
-# > once*. Our slide says yes: Flink is. Please confirm by Friday." Prices arrive from the stock exchange over a plain
-# > network connection, and a job writes them into a table.
+# > **Ticket 2** (invented). *From sales:* "A customer's questionnaire asks whether our price pipeline is
+# > *exactly-once*. Our slide says yes: Flink is. Please confirm by Friday." Prices arrive from the stock exchange
+# > over a plain network connection, and a job writes them into a table.
 #
 # The answer depends on three links: the source, the **engine** (the program that runs the job: Spark, Flink), and the
 # sink. We change one link at a time.
