@@ -1,11 +1,10 @@
 """Search all orders of writes, and write the tables of `docs/order_of_writes.md`; `--check` only compares."""
 
-import argparse
 import sys
 from pathlib import Path
 from textwrap import wrap
 
-from build_sinks import between
+from build_sinks import keep_in_step, with_parts
 from seen_orders import seen
 
 from labkit.core.verdict import Guarantee
@@ -79,24 +78,8 @@ PARTS = {"grid": grid, "rules": rules, "built": built, "seen": seen, "kills": ki
 
 def page(text: str) -> str:
     """Return the text of the page with its tables replaced by new ones."""
-    for name, part in PARTS.items():
-        text = between(text, f"<!-- {name}: {WHO} -->\n", part(), END)
-    return text
-
-
-def main() -> int:
-    """Write the page, or with --check compare it; return 1 if it differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only compare")
-    known = PAGE.read_text(encoding="utf-8")
-    result = page(known)
-    if parser.parse_args().check:
-        if result != known:
-            print(STALE)
-        return int(result != known)
-    PAGE.write_text(result, encoding="utf-8")
-    return 0
+    return with_parts(text, PARTS, WHO, END)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(keep_in_step(PAGE, page, STALE, __doc__))

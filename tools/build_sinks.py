@@ -3,6 +3,7 @@
 import argparse
 import sys
 import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,25 +54,32 @@ def between(text: str, begin: str, content: str, end: str) -> str:
     return f"{before}{begin}\n{content}\n{end}{after}"
 
 
+def with_parts(text: str, parts: Mapping[str, Callable[[], str]], who: str, end: str) -> str:
+    """Return a page with each part, by the name in its mark, made anew; `who` is the rest of the mark."""
+    for name, part in parts.items():
+        text = between(text, f"<!-- {name}: {who} -->\n", part(), end)
+    return text
+
+
 def page(text: str) -> str:
     """Return the text of the page with new tables."""
     text = between(text, BEGIN, table(), END)
     return between(text, BEGIN_PIPELINES, pipelines(), END_PIPELINES)
 
 
-def main() -> int:
-    """Write the page, or with --check compare it; return 1 if it differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true")
-    text = PAGE.read_text(encoding="utf-8")
+def keep_in_step(path: Path, made: Callable[[str], str], stale: str, about: str | None) -> int:
+    """Write a page as `made` makes it, or with --check compare it and print `stale`; return 1 if it differs."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--check", action="store_true", help="only compare")
+    known = path.read_text(encoding="utf-8")
+    result = made(known)
     if parser.parse_args().check:
-        if text != page(text):
-            print(STALE)
-            return 1
-        return 0
-    PAGE.write_text(page(text), encoding="utf-8")
+        if result != known:
+            print(stale)
+        return int(result != known)
+    path.write_text(result, encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(keep_in_step(PAGE, page, STALE, __doc__))

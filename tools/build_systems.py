@@ -4,11 +4,10 @@ A row comes from a record in data/pipelines/engines/verdicts.jsonl, which `tools
 after a real crash test; engines.toml adds the configuration, the quotation, the prediction and the repair.
 """
 
-import argparse
 import html
 import sys
 
-from build_sinks import ROOT, between
+from build_sinks import ROOT, keep_in_step, with_parts
 
 from labkit.crashtest.engines import Pipeline, Verdict, not_run, pipelines, verdicts
 
@@ -102,24 +101,8 @@ def extent(record: Verdict) -> str:
 
 def page(text: str) -> str:
     """Return the text of the page with new tables."""
-    for name, part in PARTS.items():
-        text = between(text, f"<!-- {name}: {WHO} -->\n", part(), END)
-    return text
-
-
-def main() -> int:
-    """Write the page, or with --check compare it; return 1 if it differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="only compare")
-    text = PAGE.read_text(encoding="utf-8")
-    result = page(text)
-    if parser.parse_args().check:
-        if result != text:
-            print(STALE)
-        return int(result != text)
-    PAGE.write_text(result, encoding="utf-8")
-    return 0
+    return with_parts(text, PARTS, WHO, END)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(keep_in_step(PAGE, page, STALE, __doc__))

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -26,7 +27,7 @@ class Numbered(socket.socket):
 
     number = 0
 
-    def sendall(self, data: bytes, *_: int) -> None:  # type: ignore[override]
+    def sendall(self, data: bytes, *_: int) -> None:  # type: ignore[override]  # socket also takes other buffers and flags
         payload = data[4:].replace(b"{", f'{{"at": {self.number}, '.encode(), 1) if data[4:5] == b"{" else data[4:]
         super().sendall(len(payload).to_bytes(4, "big") + payload)
 
@@ -302,11 +303,13 @@ def test_a_long_question_waits_for_the_replies_to_announced_ones(ask: Callable[.
 
 def test_announced_questions_have_the_limits_of_others(ask: Callable[..., RemoteAnswer]) -> None:
     begun = time.monotonic()
-    slow = ask(lambda connection, question: (time.sleep(0.4), doubled(connection, question))[1])
+    patience = replace(PATIENCE, call_seconds=5, item_seconds=2)
+    slow = ask(lambda connection, question: (time.sleep(0.3), doubled(connection, question))[1], patience=patience)
     found = outcomes(slow, range(20))
-    assert found[:7] == [*range(0, 14, 2)]  # each in time, but together they take too long
-    assert found[8:] == [LATE] * 12
-    assert time.monotonic() - begun < PATIENCE.item_seconds + PATIENCE.call_seconds
+    answered = found.index(LATE)  # each is in time, but together they take too long
+    assert 1 <= answered <= 6
+    assert found == [*range(0, 2 * answered, 2), *[LATE] * (20 - answered)]
+    assert time.monotonic() - begun < patience.item_seconds + patience.call_seconds
     seen: list[int] = []
     counted = ask(lambda connection, question: (seen.append(argument(question)), doubled(connection, question))[1])
     assert "more than 50 questions" in str(outcomes(counted, range(60))[50])
