@@ -1,6 +1,6 @@
 """Provide interpreters and jars for the pipelines of real engines; none of them enters `.venv`.
 
-An environment is a virtual environment in the user's cache, named by its lock (`data/pipelines/engines/environments`),
+An environment is a virtual environment in the user's cache, named by its lock (`data/pipelines/environments`),
 so that a changed lock makes a new one. Jars come from the central Maven repository and are verified by their sums.
 """
 
@@ -20,7 +20,7 @@ from labkit.host.jars import JarSet
 from labkit.host.java import find_java
 from labkit.host.servers.kafka_jars import CONNECTOR
 
-ENVIRONMENTS = ENGINES / "environments"
+ENVIRONMENTS = ENGINES.parent / "environments"
 
 OTHERWISE = "connect this machine to the network once, or take a pipeline that needs none"
 
