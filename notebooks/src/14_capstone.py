@@ -88,7 +88,7 @@ assert first.kills == ["exactly-once"] * 6 + ["at-least-once"]
 # | a second query | another query writes into the same table, and counts its batches from 0 |
 #
 # The database is a real SQLite file. Each kill is a SIGKILL of the process that has it open. Another
-# process reads after every request. Only the engine and its source are simulated.
+# process reads after every request that may have changed what others see. Only the engine and its source are simulated.
 #
 # There is exactly one bad place: your function has returned and the engine has not yet written it down. Your code is no longer running, so no `except` or
 # `finally` can help. Ten kills by hand hardly ever come there.

@@ -2,10 +2,10 @@
 
     python -I -S store.py MEGABYTES SECONDS
 
-The server's standard input is a Unix socket. For every connection that it receives there, with the kind and the folder
-of the store, it forks a process and answers with the process's number. It uses only the standard library, because one
-check forks it some hundred times. It ends, and its processes end, when the other side closes. A learner's SQL statement
-may change the database of its trial, but no other file (`refuse`).
+The server's standard input is a Unix socket. For every connection that it receives there it forks a process and answers
+with the process's number. It uses only the standard library, because one check forks it some hundred times. It ends,
+and its processes end, when the other side closes. A learner's SQL statement may change the database of its trial, but
+no other file (`refuse`).
 """
 
 import json
@@ -16,10 +16,13 @@ import signal
 import socket
 import sqlite3
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 LONGEST_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
+READING = ("names", "read")
+"""The requests that change no file."""
 MOST_ROWS = 1000
 MOST_TEXT = 100_000
 ALLOWED = {
@@ -64,18 +67,31 @@ def opened() -> sqlite3.Connection:
     return db
 
 
+def _only_reads(sql: object) -> bool:
+    """Return whether a statement cannot write: it begins with SELECT."""
+    return type(sql) is str and sql.lstrip()[:6].upper() == "SELECT"
+
+
 class Table:
     """The database of a trial, as the process of the store has it open."""
 
     def __init__(self) -> None:
         self.db = opened()
+        self.may_show = True
+        """Whether the last request may have changed what other connections see: not inside of BEGIN and COMMIT."""
 
     def execute(self, sql: str, parameters: list[Any]) -> list[list[Any]]:
         """Run one SQL statement and return its rows.
 
         Raises `sqlite3.OperationalError` if there are more than `MOST_ROWS`.
         """
-        rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+        self.may_show = True
+        alone = not self.db.in_transaction
+        try:
+            rows = self.db.execute(sql, parameters).fetchmany(MOST_ROWS + 1)
+        finally:
+            # Asked again, because SQLite itself ends some transactions that fail.
+            self.may_show = not self.db.in_transaction and not (alone and _only_reads(sql))
         if len(rows) > MOST_ROWS:
             raise sqlite3.OperationalError(f"the statement returned more than {MOST_ROWS} rows; select fewer")
         return [list(row) for row in rows]
@@ -104,7 +120,7 @@ class Folder:
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
         """Use the folder `root`; `most` is the number of characters that `read` returns of a file, -1 for all."""
-        self.root, self.most = Path(root), most
+        self.root, self.most, self.may_show = Path(root), most, True
 
     def file(self, name: object) -> str:
         """Return the name of the real file with this name. Raises `OSError` for a name that could point elsewhere."""
@@ -187,8 +203,6 @@ def named(name: object) -> str:
 def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
     """Perform one request and return `["gave", value]` or `["raised", kind of error, message]`."""
     name, *arguments = request
-    if name == "ready":
-        return ["gave", None]
     try:
         return ["gave", getattr(store, name)(*arguments)]
     except sqlite3.Error as error:
@@ -206,31 +220,58 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
         return ["raised", "", f"{type(error).__name__}: {error}"[:300]]
 
 
-def serve(connection: socket.socket, place: tuple[str, str], megabytes: int, seconds: int) -> None:
-    """Limit this process's memory, file size and CPU time, and answer one request a line until the other side closes.
+class Process:
+    """A process that opens one store after the other, and performs requests on the one that is open."""
 
-    `place` is the kind of store and its folder.
-    """
-    size = megabytes * 2**20
-    for what, most in (
-        (resource.RLIMIT_FSIZE, size),
-        (resource.RLIMIT_AS, 16 * size),
-        (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(what)[1]
-        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (wanted, hard))
-    kind, folder = place
-    os.chdir(folder)
-    store = Table() if kind == "table" else TrialFolder()
+    def __init__(self, megabytes: int, seconds: int) -> None:
+        """Limit this process's memory and file size; each store that it opens may take `seconds` of CPU time."""
+        self._store: Table | Folder | None = None
+        self._seconds = seconds
+        size = megabytes * 2**20
+        limit(resource.RLIMIT_FSIZE, size)
+        limit(resource.RLIMIT_AS, 16 * size)
+        limit(resource.RLIMIT_CORE, 0)
+
+    def open(self, kind: str, folder: str) -> None:
+        """Open the store of this kind in a folder."""
+        limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + self._seconds, for_good=False)
+        os.chdir(folder)
+        self._store = Table() if kind == "table" else TrialFolder()
+
+    def shut(self) -> None:
+        """Close the store, with everything that its connection has open, and leave its folder."""
+        if isinstance(self._store, Table):
+            self._store.db.close()
+        self._store = None
+        os.chdir("/")
+
+    def reply(self, line: str) -> str:
+        """Return the answer to a request, and whether others may see another content now, as JSON."""
+        request = json.loads(line)
+        if request[0] in ("open", "shut"):
+            getattr(self, request[0])(*request[1:])
+            return json.dumps([["gave", None], False])
+        assert self._store is not None
+        try:
+            reply = json.dumps(answer(self._store, request))
+        except (TypeError, ValueError) as error:  # a row with bytes, text that is no UTF-8
+            reply = json.dumps(["raised", "DatabaseError", str(error)[:300]])
+        return f"[{reply},{json.dumps(self._store.may_show and request[0] not in READING)}]"
+
+
+def limit(what: int, most: int, *, for_good: bool = True) -> None:
+    """Set a limit of this process, unless it has a lower one already. One that is not for good can be raised again."""
+    hard = resource.getrlimit(what)[1]
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (wanted, wanted if for_good else hard))
+
+
+def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
+    """Answer one request a line until the other side closes."""
+    process = Process(megabytes, seconds)
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
-            try:
-                reply = json.dumps(answer(store, json.loads(line)))
-            except (TypeError, ValueError) as error:  # a row with bytes, text that is no UTF-8
-                reply = json.dumps(["raised", "DatabaseError", str(error)[:300]])
-            lines.write(reply + "\n")
+            lines.write(process.reply(line) + "\n")
             lines.flush()
 
 
@@ -239,7 +280,7 @@ def main(megabytes: int, seconds: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets its dead children
     control = socket.socket(fileno=0)
     while True:
-        wanted, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        wanted, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not wanted:
             return
         [descriptor] = descriptors
@@ -248,8 +289,7 @@ def main(megabytes: int, seconds: int) -> None:
             control.close()
             connection = socket.socket(fileno=descriptor)
             try:
-                kind, folder = json.loads(wanted)
-                serve(connection, (kind, folder), megabytes, seconds)
+                serve(connection, megabytes, seconds)
             finally:
                 os._exit(0)
         os.close(descriptor)

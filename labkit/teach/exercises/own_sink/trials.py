@@ -2,8 +2,9 @@
 
 The engine follows Spark's rule: after a restart it repeats a batch that is not recorded as finished, under the same
 number, with the same rows in any order. The process with the store runs `store`, and it gets a real SIGKILL. After
-every request another process reads, like a reader who connects at that moment. `labkit.core.judge` judges the rows
-read.
+every request that may have changed what others see, another process reads, like a reader who connects at that moment:
+not inside of a transaction, which SQLite shows to nobody, and not after a request that only reads.
+`labkit.core.judge` judges the rows read.
 """
 
 import json
@@ -86,6 +87,7 @@ class StoreServer:
     """A server that forks processes with an open store. They all end with this process, however it ends."""
 
     def __init__(self) -> None:
+        self._idle: list[StoreProcess] = []
         self._control, child_end = socket.socketpair()
         with child_end:
             self._process = subprocess.Popen(
@@ -97,11 +99,27 @@ class StoreServer:
             )
 
     def start(self, kind: str, folder: Path) -> "StoreProcess":
-        """Start another process with the store of this kind in a folder."""
+        """Return a process that has the store of this kind in a folder open, and nothing else."""
+        process = self._idle.pop() if self._idle else self._fork()
+        # Whoever is stopped or killed while it opens the store may hold a lock that no sink has asked for.
+        process.ask("open", kind, str(folder))
+        return process
+
+    def take_back(self, process: "StoreProcess") -> None:
+        """Close a process's store, so that the process can open another one."""
+        if not process.is_there:
+            return
+        try:
+            process.ask("shut")
+        except Broken:
+            process.kill()
+        else:
+            self._idle.append(process)
+
+    def _fork(self) -> "StoreProcess":
         parent_end, child_end = socket.socketpair()
         with child_end:
-            request = json.dumps([kind, str(folder)]).encode()
-            socket.send_fds(self._control, [request], [child_end.fileno()])
+            socket.send_fds(self._control, [b"+"], [child_end.fileno()])
             reply = self._control.recv(100)
         if not reply:
             parent_end.close()
@@ -109,7 +127,9 @@ class StoreServer:
         return StoreProcess(parent_end, int(reply))
 
     def close(self) -> None:
-        """End the server; every process that it forked ends when its connection closes."""
+        """End the server and all processes that it forked."""
+        for each in self._idle:
+            each.kill()
         self._control.close()
         self._process.wait()
 
@@ -120,8 +140,13 @@ class StoreProcess:
     def __init__(self, connection: socket.socket, pid: int) -> None:
         self._connection, self._pid = connection, pid
         self._read = b""
-        # Whoever is stopped or killed while it opens the store may hold a lock that no sink has asked for.
-        self.ask("ready")
+        self.may_show = True
+        """Whether the last request may have changed what others see."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has killed the process yet."""
+        return self._connection.fileno() >= 0
 
     def ask(self, *request: Plain) -> list[Any]:
         """Return the store's answer to a request.
@@ -146,12 +171,13 @@ class StoreProcess:
                 "or too much memory"
             ) from None
         line, _, self._read = self._read.partition(b"\n")
-        reply: list[Any] = json.loads(line)
+        reply: list[Any]
+        reply, self.may_show = json.loads(line)
         return reply
 
     def kill(self) -> None:
         """Send a real SIGKILL, and return when the process and its locks are gone."""
-        if self._connection.fileno() < 0:  # it is gone already
+        if not self.is_there:
             return
         with suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL)
@@ -278,7 +304,8 @@ class Delivery:
             raise Broken(f"{_request_text(request)} failed: {answer[2]}")
         self._exchanges.append([request, answer])
         self.trial.story.requests.append(_request_text(request))
-        self.trial.look()
+        if self.process.may_show or self.trial.is_behind:
+            self.trial.look()
 
 
 def _is_request(kind: str, request: Plain) -> bool:
@@ -299,9 +326,11 @@ class Trial:
         self._reader = self.start()
         self._driver = 1
         self._process: StoreProcess | None = None
+        self.is_behind = True
+        """Whether the reader has not read yet, or could not because of a lock."""
 
     def start(self) -> StoreProcess:
-        """Start another process with this store; `close` kills it if it still runs."""
+        """Return another process with this store, which `close` ends or gives back."""
         started = self._server.start(self.kind, self.folder)
         self._started.append(started)
         return started
@@ -317,10 +346,13 @@ class Trial:
             self._process.kill()
             self._process, self._driver = None, self._driver + 1
 
-    def close(self) -> None:
-        """Kill every process of the trial."""
+    def close(self, *, whole: bool) -> None:
+        """Give back the processes of a whole trial, and kill those of any other."""
         for each in self._started:
-            each.kill()
+            if whole:
+                self._server.take_back(each)
+            else:
+                each.kill()
 
     def look(self, moment: str = "") -> None:
         """Read the store like a client that connects now, and record the rows; `moment` is the label of this reading.
@@ -328,6 +360,7 @@ class Trial:
         Raises `Broken` if reading fails for another reason than a lock.
         """
         reply = self._reader.ask("see")
+        self.is_behind = reply[0] == "raised"
         if reply[0] == "raised":
             # Where it is locked, the reader waits, and reads a little later.
             if "locked" not in reply[2]:
@@ -434,11 +467,12 @@ def stores() -> Iterator[StoreServer]:
 def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
     """Yield a trial on an empty store in a temporary folder, and remove everything afterwards."""
     with TemporaryDirectory(prefix="labkit-own-sink-") as folder:
-        begun = Trial(server, ask, kind, Path(folder))
+        begun, whole = Trial(server, ask, kind, Path(folder)), False
         try:
             yield begun
+            whole = True
         finally:
-            begun.close()
+            begun.close(whole=whole)
 
 
 def verdict_of(story: Story, batches: Batches) -> Verdict:
