@@ -18,8 +18,8 @@ from sinks import differences, new_topic, report_on
 
 from labkit.crashtest.verdict import AXES
 
-IN_SHORT = ("right_marker", "wrong_marker_after", "wrong_append", "wrong_files_in_place", "wrong_unflushed")
-"""A right sink and four wrong ones, one of which writes to a server; the others are variants."""
+IN_SHORT = ("right_marker", "wrong_marker_after", "wrong_append", "wrong_unflushed")
+"""A right sink and three wrong ones, one of which writes to a server; the others are variants."""
 
 
 def kinds() -> list[str]:

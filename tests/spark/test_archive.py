@@ -66,12 +66,14 @@ def from_archive(folder: Path, profile: str, job: str) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.variant  # every run of the tests starts Spark with an archive that `make archive` has made
 @pytest.mark.parametrize(("profile", "job"), [("small", "running"), ("bulk", "totals")])
 def test_every_profile_takes_nearly_all_classes_from_it(profile: str, job: str, cache: Path, tmp_path: Path):
     assert from_archive(tmp_path / "with", profile, job) > 0.9
 
 
 @pytest.mark.slow
+@pytest.mark.variant
 def test_two_makers_at_once_leave_one_whole_archive(cache: Path, java: Java):
     found = find_archive(java)
     assert found is not None

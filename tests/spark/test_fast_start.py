@@ -62,6 +62,7 @@ def commands_of_a_run() -> Iterator[set[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.variant
 def test_a_crash_without_any_faster_start_gets_the_same_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
