@@ -438,4 +438,4 @@ def _numbers(table: ExpectedRecords) -> Iterator[int]:
 
 
 def _named(row: Record | Observation) -> str:
-    return f"offset {row.offset} ({row.key!r:.40} = {row.value})"
+    return f"offset {row.offset} ({row.key[:38]!r} = {row.value})"

@@ -9,7 +9,7 @@ from crashtest_reports import report_of
 from labkit.core.judge import Outcome
 from labkit.crashtest.blackbox.story import in_their_rows
 from labkit.crashtest.page import page
-from labkit.crashtest.rows import Seen, Shape, generate
+from labkit.crashtest.rows import Rows, Seen, Shape, generate
 from labkit.crashtest.samples import Sample, judge_run
 from labkit.crashtest.settings import settings
 from labkit.crashtest.verdict import Coverage, Group, Result, summarise
@@ -62,5 +62,13 @@ def test_a_value_that_a_key_loses_is_wrong_until_there_is_one_again() -> None:
 
 def test_a_pipeline_is_told_in_its_own_rows() -> None:
     _, found = judge_run([sample(1, [*ALL, ALL[1]], "end")], ROWS, Shape.ROWS, ROWS.expected())
+    said = in_their_rows(found, {n: {"a": n} for n in range(4)}).because
+    assert said.endswith('{"a": 1} appears a second time')
+
+
+def test_a_long_row_is_told_in_the_users_words_too() -> None:
+    long = [Seen(row.id, f"{'a' * 60}{row.id}", row.amount) for row in ALL]
+    rows = Rows([[{"id": row.id, "key": row.key, "amount": row.amount} for row in long]])
+    _, found = judge_run([sample(1, [*long, long[1]], "end")], rows, Shape.ROWS, rows.expected())
     said = in_their_rows(found, {n: {"a": n} for n in range(4)}).because
     assert said.endswith('{"a": 1} appears a second time')
