@@ -100,6 +100,7 @@ def test_a_place_that_is_never_reached_proves_nothing() -> None:
         engine_kills.kill(there, "send <kafka> OffsetCommit #9", variables)
 
 
+@pytest.mark.slow
 def test_a_stopped_writer_doubles_where_nobody_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise ServiceUnavailable("there is no Kafka.")

@@ -406,6 +406,7 @@ def test_with_pytest_a_test_is_complete_only_if_no_run_was_left_out(
     assert "expected exactly-once, and the test says: not refuted (" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_dry_test_lists_the_points_and_their_lines() -> None:
     done = run(sample("right_one_transaction", "--dry"))
     assert done.returncode == 0
@@ -418,6 +419,7 @@ def test_a_dry_test_lists_the_points_and_their_lines() -> None:
     assert [each["id"] for each in json.loads(done.stdout)][-3] == "exit"
 
 
+@pytest.mark.slow
 def test_a_point_may_be_asked_for_by_its_line() -> None:
     source = Path("right_one_transaction.py").read_text().splitlines()
     line = next(number for number, text in enumerate(source, start=1) if "INSERT INTO done" in text)

@@ -142,6 +142,7 @@ def test_a_whole_test_makes_every_directed_pair_and_finds_what_only_two_ordinary
         assert running.comparison.blurred() == []
 
 
+@pytest.mark.slow
 def test_a_sync_of_only_is_refused_with_the_place_that_leaves_the_same() -> None:
     with pytest.raises(InvalidInput, match=r"a sync is no point.* choose 'rename store/part-1 #1'\."):
         report_on("right_synced", power_cut=False, only=["sync store/.part-1 #1"])
@@ -268,6 +269,7 @@ if __name__ == "__main__":
 """A pipeline whose reader also makes the table."""
 
 
+@pytest.mark.slow
 def test_runs_with_a_crash_pass_the_same_points_where_the_reader_makes_the_table() -> None:
     Path("makes.py").write_text(MAKES, encoding="utf-8")
     wanted = pipeline_settings("python makes.py", reader="makes.py:read", watch=["store"])

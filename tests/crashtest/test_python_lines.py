@@ -86,6 +86,7 @@ def test_a_line_that_is_off_by_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -
     assert len(measure("files").wrong) > 5
 
 
+@pytest.mark.slow
 def test_a_report_says_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     job = ["with open('out', 'a') as out:", "    out.write('1\\n')", "open('done', 'w').close()"]
     (tmp_path / "job.py").write_text("\n".join(job))

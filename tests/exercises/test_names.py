@@ -51,6 +51,7 @@ def test_a_saved_notebook_keeps_its_answers_beside_other_uses_of_their_names(cas
     assert found == dict.fromkeys(RIGHT, "passed")
 
 
+@pytest.mark.slow
 def test_grading_keeps_all_points_beside_other_uses_of_their_names(tmp_path: Path) -> None:
     scratched = {"scratch-cells": [*notebook_of(), *SCRATCH.values()]}
     others = {case.replace(" ", "-"): sources for case, sources in CASES.items() if case not in SCRATCH}

@@ -223,6 +223,7 @@ def test_a_sink_that_fills_the_disk_is_stopped() -> None:
     assert re.search("disk|failed", str(tried).splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_sink_that_forks_leaves_no_second_notebook() -> None:
     """The copy would go on behind the call with all that the notebook does next."""
 

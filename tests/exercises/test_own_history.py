@@ -44,6 +44,7 @@ def edited(text: str) -> None:
     FILE.write_text(textwrap.dedent(text) + mark + around, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_same_file_gets_better_from_notebook_to_notebook() -> None:
     first = lab.my_sink(after="00")
     assert isinstance(first, SinkHistory)

@@ -81,6 +81,7 @@ def test_what_release_writes_is_what_grade_reads(tmp_path: Path) -> None:
     assert all(f"`{name}`" in shown for name in found.asked)
 
 
+@pytest.mark.slow
 def test_only_what_was_asked_counts_and_missing_and_surplus_notebooks_are_named(tmp_path: Path) -> None:
     """A solved 04b under the name of 05, a 04b beside the others, and one notebook of two."""
     given = tmp_path / "in"

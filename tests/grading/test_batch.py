@@ -98,6 +98,7 @@ def test_an_output_folder_of_another_course_is_refused(tmp_path: Path) -> None:
         grade(tmp_path)
 
 
+@pytest.mark.slow
 def test_folders_are_relative_and_the_seed_is_recorded_kept_and_not_changed_by_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ QUICK = ("05-recovery", "06-key", "06-jump")
 """Exercises whose searches are short; continuous integration runs the tool itself for all of them."""
 
 
+@pytest.mark.slow
 def test_both_kill_rates_are_printed(capsys: pytest.CaptureFixture[str]):
     words = [word for name in QUICK for word in ("--only", name)]
     assert kill_rate.main([*words, "--seeds", "2"]) == 0
@@ -114,6 +115,7 @@ def test_a_check_that_is_weakened_lets_mutants_survive(
     assert "SURVIVES 06-jump with seed 1: a capped loop" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_change_that_is_no_mistake_has_its_reason_and_must_be_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):

@@ -43,6 +43,7 @@ def downloaded(page, out: Path, press: str = "d") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_keys_give_points_that_survive_a_reload_and_that_labkit_reads(lab_page: LabPage, tmp_path: Path) -> None:
     booked(tmp_path, *students())
     first = "student,exercise,points,comment\nbob,01-why,0,too short\nada,01-double,1,half right\n"

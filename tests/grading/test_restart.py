@@ -82,6 +82,7 @@ def attempted(record: records.Record) -> dict[str, records.ItemRecord]:
     return {item.name: item for item in record.items if item.status != "not attempted"}
 
 
+@pytest.mark.slow
 def test_a_function_that_replies_otherwise_in_another_process_gets_no_points(graded: dict[str, records.Record]) -> None:
     wrong = ("salted-key", "salted-call", "drawn-call", "ends-salted")
     items = [item for student in wrong for item in attempted(graded[student]).values()]

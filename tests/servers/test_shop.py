@@ -33,6 +33,7 @@ def shop(postgres: str, kafka_address: str) -> Iterator[Shop]:
         by_hand()
 
 
+@pytest.mark.slow
 def test_messages_are_judged_by_what_the_database_has_committed(shop):
     def found(*messages):
         return shop.outcome(messages).verdict

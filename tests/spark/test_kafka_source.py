@@ -215,6 +215,7 @@ def test_a_partition_that_appears_between_two_batches_is_read(
     assert told["ends"].keys() == {"0", "1"}
 
 
+@pytest.mark.slow
 def test_an_input_that_was_cut_off_is_refused(kafka_address: str, tmp_path: Path) -> None:
     topic = InputTopic(tmp_path)
     (tmp_path / "homes").write_text('{"writing": true}')

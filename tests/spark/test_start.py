@@ -72,6 +72,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_a_query_of_ones_own_is_locked_recovered_started_and_finished(java: Java, tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path), str(HELLO_WORLD_HELLO)],

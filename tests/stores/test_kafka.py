@@ -55,6 +55,7 @@ def put_back(store: KafkaStore, handle: Handle) -> None:
 # Readers
 
 
+@pytest.mark.slow
 def test_a_log_is_read_in_its_order_up_to_the_last_stable_offset(store: KafkaStore) -> None:
     prepare(store, HANDLE, 0)
     prepare(store, OTHER, 1)
