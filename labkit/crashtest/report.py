@@ -131,7 +131,7 @@ class Report:
         rows += [("condition", f"{title}: {held}") for title, held in summary.condition_rows()]
         rows += self.fault_rows()
         rows += [("coverage", str(summary.coverage))]
-        rows += [("unknown", f"{each.id}: {each.unknown}") for each in summary.unknown()]
+        rows += [("unknown", sentence) for sentence in self._unknown_runs()]
         rows += [("not run", sentence) for sentence in self.not_run()]
         rows += [("note", note) for note in self.notes]
         head = f"{self.settings.subject}, {self.adapter}; the reader returns {self.shape}."
@@ -150,6 +150,15 @@ class Report:
             more = f", ... ({len(ids)} runs)" if len(ids) > SHOWN else ""
             left_out.append(f"{', '.join(ids[:SHOWN])}{more}: {reason}")
         return left_out
+
+    def _unknown_runs(self) -> list[str]:
+        """Return a sentence for each reason why runs prove nothing, with the only run or the first of several."""
+        runs: dict[str, list[str]] = {}
+        for each in self.summary.unknown():
+            runs.setdefault(each.unknown, []).append(each.id)
+        return [
+            f"{ids[0] if len(ids) == 1 else f'{len(ids)} runs, as {ids[0]}'}: {reason}" for reason, ids in runs.items()
+        ]
 
     def _axis(self, axis: str) -> str:
         outcome = self.axes[axis]

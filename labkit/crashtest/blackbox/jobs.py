@@ -15,7 +15,6 @@ from labkit.crashtest.blackbox.points import LOOP, THEN, Pair, Point
 from labkit.crashtest.blackbox.power_cut import Journal, State, states_after_power_cut
 from labkit.crashtest.blackbox.runs import Harness, PipelineRun
 from labkit.crashtest.blackbox.settings import CHECKPOINT
-from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import Job
 from labkit.crashtest.verdict import FAULT_AT, Group
 from labkit.host.syscalls.calls import CallKind
@@ -198,9 +197,9 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
         return after
     try:
         state.build(harness.settings.watched)
-        harness.look(after, "the power is back")
+        harness.look_meanwhile(after, "the power is back")
         harness.recover(after)
-    except (JobFailed, ReaderFailed) as error:
+    except JobFailed as error:
         after.unknown = str(error)
     return after
 

@@ -400,7 +400,8 @@ class Harness:
 
     def _look_finally(self, run: PipelineRun) -> None:
         try:
-            self.look(run, "end")
+            # No later reading can bring back what a stuck run lacks.
+            self._add(run, surely(self.read, OUTAGE_AGAIN if run.stuck else READ_AGAIN), "end")
         except ReaderFailed as error:
             run.stuck = run.stuck or f"{UNREADABLE}: {str(error).rstrip('.')}"
 
