@@ -6,6 +6,7 @@ after a real crash test; engines.toml adds the configuration, the quotation, the
 
 import html
 import sys
+from functools import partial
 
 from build_sinks import ROOT, keep_in_step, with_parts
 
@@ -17,11 +18,13 @@ WHO = "written by tools/build_systems.py from data/pipelines/engines"
 END = "<!-- end -->"
 
 
-def short() -> str:
-    """Return a Markdown table with a row for each recorded verdict."""
-    columns = ("system", "configuration", "verdict", "tried", "a kill breaks it", "what to change")
+def short(*, power_cut: bool) -> str:
+    """Return a Markdown table with a row for each recorded verdict with, or else without, losses of power."""
+    columns = ("system", "configuration", "verdict", "tried", "what breaks it", "what to change")
     rows = [f"| {' | '.join(columns)} |", "|---|---|---|---|---|---|"]
     for pipeline, record in recorded():
+        if ("--power-cut" in pipeline.options) is not power_cut:
+            continue
         where = f"`{record.weakest}`" if record.weakest else "-"
         rows.append(
             f"| [{pipeline.system}](#{pipeline.name}) | {pipeline.does} | {claim(record)} | {extent(record)} "
@@ -71,7 +74,12 @@ def missing() -> str:
     return "\n".join(rows) + "\n"
 
 
-PARTS = {"verdicts": short, "details": long, "missing": missing}
+PARTS = {
+    "verdicts": partial(short, power_cut=False),
+    "power cuts": partial(short, power_cut=True),
+    "details": long,
+    "missing": missing,
+}
 
 
 def recorded() -> list[tuple[Pipeline, Verdict]]:
