@@ -21,7 +21,7 @@ import pipeline_environments
 import recordings
 
 from labkit.core.errors import ServiceUnavailable
-from labkit.host import durable
+from labkit.host import durable, environments
 from labkit.host.addresses import cache_folder
 from labkit.teach.jupyter import HERE as SETTINGS
 from labkit.teach.recordings import FILE as PLAYED
@@ -61,7 +61,7 @@ def fetched() -> Fetched:
         digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
         folder = cache / "lite" / f"{lock.stem}-{sys.version_info.major}.{sys.version_info.minor}-{digest}"
         with durable.locked(folder.parent):
-            if not (folder / pipeline_environments.SEAL).exists():
+            if not (folder / environments.SEAL).exists():
                 make(lock, folder, OTHERWISE)
         made.append(folder)
     return Fetched(*made)
@@ -78,7 +78,7 @@ def _download(lock: Path, folder: Path, otherwise: str) -> None:
         f"The wheels of {lock.name} could not be fetched",
         otherwise,
     )
-    durable.replace(folder / pipeline_environments.SEAL, "")
+    durable.replace(folder / environments.SEAL, "")
 
 
 def write(out: Path, live: str, root: Path, parts: Fetched) -> None:

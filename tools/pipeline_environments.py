@@ -5,8 +5,6 @@ so that a changed lock makes a new one. Jars come from the central Maven reposit
 """
 
 import hashlib
-import shutil
-import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from labkit.core.errors import InvalidInput, ServiceUnavailable
 from labkit.crashtest.engines import ENGINES, PROJECT
 from labkit.host import durable
 from labkit.host.addresses import cache_folder
+from labkit.host.environments import SEAL, NotInstalled, run_steps
 from labkit.host.jars import JarSet
 from labkit.host.java import find_java
 from labkit.host.servers.kafka_jars import CONNECTOR
@@ -23,9 +22,6 @@ from labkit.host.servers.kafka_jars import CONNECTOR
 ENVIRONMENTS = ENGINES.parent / "environments"
 
 OTHERWISE = "connect this machine to the network once, or take a pipeline that needs none"
-
-SEAL = "installed"
-"""The file that marks an environment as complete."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +104,10 @@ def make(lock: Path, folder: Path, otherwise: str) -> None:
 
 def run(steps: list[list[str]], folder: Path, failed: str, otherwise: str) -> None:
     """Run the commands that fill a folder. If one fails, delete the folder and raise `ServiceUnavailable`."""
-    for command in steps:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            shutil.rmtree(folder, ignore_errors=True)
-            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            raise ServiceUnavailable(f"{failed} ({''.join(last)}): {otherwise}.")
+    try:
+        run_steps(steps, folder)
+    except NotInstalled as error:
+        raise ServiceUnavailable(f"{failed} ({error}): {otherwise}.") from None
 
 
 def _lock(environment: str) -> Path:

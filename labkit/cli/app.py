@@ -16,6 +16,7 @@ VERBS = {
     "grade": "Grade submitted notebooks, each in a sandbox.",
     "release": "Make the copy of the lab that learners get.",
     "crashtest": "Kill a real job at every effect of your own sink or pipeline, and say what it guarantees.",
+    "bisect": "Crash-test a pipeline with versions of a package, and say at which its guarantee changed.",
     "compare": "Say how two reports of a crash test differ, in Markdown.",
     "effects": "Show in which order a pipeline writes plan, data and decision, and what it syncs.",
     "timeouts": "Say whether three timeouts of Kafka transactions can lose data.",

@@ -61,8 +61,11 @@ UUID = "b65bad4e-abcd-4b0f-90ca-b6c1eeafae6f"
         (f"b65/{UUID}/data.bin", "<hex>/<uuid>/data.bin"),
         (f"c65/{UUID}/data.bin", "c65/<uuid>/data.bin"),
         ("data/20261127.3.json", "data/<n>.3.json"),
+        (".tmp_641tvw3q", ".tmp<x>"),
+        (".tmp_tf7m_7ew", ".tmp<x>"),
+        ("tmp_download", "tmp_download"),
     ],
-    ids=["time with a fraction", "first digits of a UUID", "other digits", "day"],
+    ids=["time with a fraction", "first digits of a UUID", "other digits", "day", "prefix", "prefix with _", "word"],
 )
 def test_a_name_that_differs_from_run_to_run_has_one_that_lasts(path: str, masked: str) -> None:
     assert effects(f"create {path}")[0].where == masked

@@ -1,0 +1,232 @@
+"""Defines `labkit bisect`, which crash-tests a pipeline with several versions of a package.
+
+Each version gets its own environment and its own `labkit crashtest` as a child process.
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+from packaging.requirements import InvalidRequirement, Requirement
+
+from labkit.cli.common import Json
+from labkit.cli.options import parameter, typed_options
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
+from labkit.core.kinds import Checked, Many, Switch, Unfit
+from labkit.core.options import Options, option, options_of, with_arguments
+from labkit.crashtest.bisection import Answer, Range, Trial, bounds, chosen, next_to_try, trial_of
+from labkit.crashtest.blackbox.settings import PipelineSettings
+from labkit.crashtest.options import Demand
+from labkit.host import durable
+from labkit.host.environments import NotInstalled, environment_with
+from labkit.host.path_kinds import AnyPath
+from labkit.host.processes import ENDS_WITH_PARENT
+from labkit.host.processes.own_python import own_python
+from labkit.host.releases import releases
+
+PYTHON = "{python}"
+"""The placeholder, in commands, for the Python of a version's environment."""
+_COMMANDS = ("pipeline", "read_command", "feed", "reset", "more")
+"""The fields of `PipelineSettings` in which the placeholder is replaced."""
+_REFUSED, _UNWATCHABLE = 64, 69
+_REPORTED = (0, 1, 2)
+"""The exit codes of a crash test that has printed a report."""
+_SAYS = "labkit: "
+_END_SECONDS = 60.0
+
+
+def _package(text: str) -> str:
+    """Return the name of a package unchanged, perhaps with extras. Raises `Unfit` for a version or a marker."""
+    try:
+        named = Requirement(text)
+    except InvalidRequirement:
+        named = None
+    if named is None or named.specifier or named.url or named.marker:
+        raise Unfit("name a package as the index does, without a version, as in --package dlt.")
+    return text
+
+
+def _requirement(text: str) -> str:
+    """Return a requirement unchanged, after a check of its form. Raises `Unfit` for another form."""
+    try:
+        Requirement(text)
+    except InvalidRequirement:
+        raise Unfit("this is no requirement; write it as pip takes it, as in duckdb==1.4.1.") from None
+    return text
+
+
+def _range(text: str) -> str:
+    """Return a range of versions unchanged, after a check of its form. Raises `Unfit` for another form."""
+    bounds(text)
+    return text
+
+
+@dataclass(frozen=True)
+class Question(Options):
+    """The options of `labkit bisect` that say which versions of what are tried."""
+
+    VERB = "labkit bisect"
+
+    package: str = option(
+        Checked(_package, "NAME"), "", "The package on pip's index whose versions are tried.", required=True
+    )
+    versions: str = option(
+        Checked(_range, "FIRST..LAST"), "", "The first and the last version; either may be left out. Default: all."
+    )
+    requirements: tuple[str, ...] = option(
+        Many(Checked(_requirement, "REQUIREMENT")),
+        (),
+        "What else the pipeline needs, as in duckdb==1.4.1; may be repeated.",
+        keyword="requirement",
+    )
+    every: bool = option(
+        Switch(), default=False, help="Try every version, instead of halving the range.", keyword="all"
+    )
+    out: Path | None = option(
+        AnyPath("DIR"), None, "A new folder for the report of each version, as labkit crashtest --out writes it."
+    )
+
+
+def bisect(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
+    """Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.
+
+    Each version is installed into an environment of its own in the cache, by uv or pip, and tested there; {python} in
+    the commands is that environment's Python. Tries both ends, then halves the range. Every option of a pipeline in
+    labkit crashtest is allowed. With --expect the question is at which version the pipeline became as expected, or
+    weaker.
+
+    Exit 0 a definite answer, 1 the newest version is weaker than expected, 2 unknown, or a range, 64 bad input, 69 no
+    index, or system calls cannot be watched here.
+    """
+    question = Question.plan(typed_options(context, options_of(Question), words))
+    settings = PipelineSettings.plan(typed_options(context, options_of(PipelineSettings), words))
+    demand = Demand.plan(typed_options(context, options_of(Demand), words))
+    if not any(PYTHON in getattr(settings, name) for name in _COMMANDS):
+        raise InvalidInput(
+            "--command: there is no {python} in it, so every version would run the same program; write {python} where "
+            "the pipeline starts Python."
+        )
+    if question.out is not None and question.out.exists():
+        raise InvalidInput(f"{question.out}: this folder already exists; name a new one with --out.")
+    name = Requirement(question.package).name
+    published = releases(name)
+    range_ = chosen(published.versions, question.versions, published.yanked)
+    notes = () if published.knows_yanked else (f"Nobody said which versions of {name} are yanked.",)
+    if question.out is not None:
+        with durable.explained(question.out):
+            durable.make_folder(question.out)
+    running = _Running(question, settings, demand)
+    trials: dict[int, Trial] = {}
+    positions = len(range_.versions)
+    print(f"{name}: {positions} versions, {range_.versions[0]} to {range_.versions[-1]}", file=sys.stderr)
+    while (position := _next(question, range_, trials)) is not None:
+        version = range_.versions[position]
+        trials[position] = trial = running.try_version(version, published.days.get(version, ""))
+        if not as_json:
+            print(_line(trial), flush=True)
+        _refuse_both_ends(trials, positions)
+    answer = Answer(name, range_, trials, notes)
+    print(json.dumps(answer.to_json()) if as_json else "\n".join(["", *answer.sentences()]), flush=True)
+    return answer.code(demand.expect or "")
+
+
+bisect = with_arguments(
+    bisect, [parameter(each) for of in (Question, PipelineSettings, Demand) for each in options_of(of)]
+)
+
+
+def _next(question: Question, range_: Range, trials: dict[int, Trial]) -> int | None:
+    """Return the position of the version to try next; None if there is none left."""
+    count = len(range_.versions)
+    if question.every:
+        return next((each for each in range(count) if each not in trials), None)
+    return next_to_try(count, {position: each.side for position, each in trials.items()})
+
+
+def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
+    """Raise `InvalidInput` if the crash test refused the pipeline with the oldest and with the newest version."""
+    ends = [trials[each] for each in {0, count - 1} if each in trials]
+    if len(trials) == len(ends) == len({0, count - 1}) and all(each.refused for each in ends):
+        raise InvalidInput(f"the pipeline can be tested with neither end of the range: {ends[-1].not_tried}")
+
+
+def _line(trial: Trial) -> str:
+    """Return the line of a version: number, day, guarantee or the reason why there is none, and the weakest point."""
+    words = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
+    return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
+
+
+@dataclass(frozen=True)
+class _Running:
+    """Installs versions and crash-tests the pipeline with them."""
+
+    question: Question
+    settings: PipelineSettings
+    demand: Demand
+
+    def try_version(self, version: str, day: str) -> Trial:
+        """Return the outcome of one version. Raises `ServiceUnavailable` if nothing can be tested on this machine."""
+        print(f"{self.question.package} {version}", file=sys.stderr)
+        requirements = [f"{self.question.package}=={version}", *self.question.requirements]
+        try:
+            python, packages = environment_with(requirements, f"{Requirement(self.question.package).name}-{version}")
+        except NotInstalled as error:
+            return Trial(version, day, not_tried=str(error))
+        words = shlex.split(self._crashtest(python))[1:]
+        if self.question.out is not None:
+            words += ["--out", str(self.question.out / version)]
+        code, output, complaint = _run(words)
+        if code == _UNWATCHABLE:
+            raise ServiceUnavailable(complaint)
+        if code not in _REPORTED:
+            reason = complaint or f"the crash test ended with exit code {code}"
+            return Trial(version, day, not_tried=reason, refused=code == _REFUSED, packages=tuple(packages))
+        try:
+            report: dict[str, Any] = json.loads(output)
+        except ValueError:
+            raise JobFailed(f"The crash test of {version} printed no report; run labkit {shlex.join(words)}.") from None
+        return replace(trial_of(version, day, report, code, self.demand.expect or ""), packages=tuple(packages))
+
+    def _crashtest(self, python: Path) -> str:
+        """Return the command line of the crash test with an environment's Python."""
+        word = shlex.quote(str(python))
+        filled = {name: getattr(self.settings, name).replace(PYTHON, word) for name in _COMMANDS}
+        return f"{replace(self.settings, **filled).command()} {self.demand.command()} --json"
+
+
+def _run(words: list[str]) -> tuple[int, str, str]:
+    """Run a labkit command and repeat its progress; return its exit code, its output, and its sentence if it failed."""
+    complaint = ""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        # In its own session: a Ctrl-C reaches it once, through this process.
+        with subprocess.Popen(
+            own_python("-m", "labkit", *words),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, ENDS_WITH_PARENT: "1"},
+            start_new_session=True,
+        ) as child:
+            assert child.stderr is not None
+            try:
+                for line in child.stderr:
+                    if line.startswith(_SAYS):
+                        complaint = line.removeprefix(_SAYS).strip()
+                    else:
+                        print(f"  {line}", end="", file=sys.stderr, flush=True)
+                code = child.wait()
+            except BaseException:
+                child.send_signal(signal.SIGTERM)
+                child.communicate(timeout=_END_SECONDS)
+                raise
+        output.seek(0)
+        return code, output.read(), complaint

@@ -1,0 +1,322 @@
+"""Chooses which versions of a package to try, and states where the guarantee of a pipeline changed.
+
+Nothing here runs a test. A *side* is what one version's test has shown, such as `at best at-least-once`. A version
+whose test showed nothing, or that cannot be installed, has none.
+A change lies between two versions with different sides.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from labkit.core.errors import InvalidInput
+from labkit.core.judge import Outcome
+from labkit.crashtest.claim import Strength
+
+BETWEEN = ".."
+"""The separator between the first and the last version of a range."""
+
+AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
+
+
+class Range(NamedTuple):
+    """The versions of a range, oldest first, and those that were left out of it."""
+
+    versions: tuple[str, ...]
+    pre_releases: tuple[str, ...] = ()
+    yanked: tuple[str, ...] = ()
+
+
+def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = frozenset()) -> Range:
+    """Return the versions in the range `FIRST..LAST`, both included, in the order of PEP 440.
+
+    Either end may be empty. Raises `InvalidInput` if the range is malformed or holds no version.
+    """
+    first, last = bounds(wanted)
+    known = sorted({each for text in available if (each := _version(text)) is not None})
+    within = [each for each in known if (first is None or first <= each) and (last is None or each <= last)]
+    withdrawn = {each for text in yanked if (each := _version(text)) is not None}
+    final = [each for each in within if not each.is_prerelease and each not in withdrawn]
+    if not final:
+        there = f"its versions are {known[0]} to {known[-1]}" if known else "it has no version that pip can read"
+        left = ", and others are pre-releases or yanked" if within else ""
+        raise InvalidInput(f"--versions {wanted}: no version is in this range ({there}{left}); name another range.")
+    return Range(
+        tuple(map(str, final)),
+        tuple(str(each) for each in within if each.is_prerelease),
+        tuple(str(each) for each in within if each in withdrawn and not each.is_prerelease),
+    )
+
+
+def bounds(wanted: str) -> tuple[Version | None, Version | None]:
+    """Return the first and the last version of a range; None for an open end. Raises `InvalidInput`."""
+    first, separator, last = wanted.partition(BETWEEN)
+    if wanted and not separator:
+        raise InvalidInput(f"--versions {wanted}: write the first and the last version, as in 1.18.0..1.31.0.")
+    ends: list[Version | None] = []
+    for text in (first.strip(), last.strip()):
+        if text and _version(text) is None:
+            raise InvalidInput(f"--versions {wanted}: {text} is no version; write numbers, as in 1.18.0..1.31.0.")
+        ends.append(_version(text) if text else None)
+    if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
+        raise InvalidInput(f"--versions {wanted}: the first version is later than the last; swap the two.")
+    return ends[0], ends[1]
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
+
+
+Sides = Mapping[int, str | None]
+"""The side of each version that was tried, by its position in the range; None if the version has no side."""
+
+
+def next_to_try(count: int, sides: Sides) -> int | None:
+    """Return the position of the version that a bisection of `count` versions tries next; None when it is done.
+
+    It tries both ends first, and then the middle between two neighbours with different sides. A version without a side
+    decides nothing, so the nearest one that is still untried takes its place, at an end as well as in the middle.
+    """
+    for end in (0, count - 1):
+        if end not in sides:
+            return end
+    for order in (range(count), range(count - 1, -1, -1)):
+        first = next((each for each in order if sides.get(each, "") is not None), None)
+        if first is not None and first not in sides:
+            return first
+    if (apart := _first_change(sides)) is None:
+        return None
+    before, after = apart
+    untried = [each for each in range(before + 1, after) if each not in sides]
+    return min(untried, key=lambda each: (abs(2 * each - before - after), each), default=None)
+
+
+def _first_change(sides: Sides) -> tuple[int, int] | None:
+    return next(iter(_changes(sides)), None)
+
+
+def _changes(sides: Sides) -> list[tuple[int, int]]:
+    known = [each for each in sorted(sides) if sides[each] is not None]
+    return [(one, other) for one, other in pairwise(known) if sides[one] != sides[other]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The outcome of one version."""
+
+    version: str
+    day: str = ""
+    side: str | None = None
+    """What the test showed, in the words that two versions must share to count as equal; None if it showed nothing."""
+    words: str = ""
+    """The guarantee with its strength, and the claims about faults, as the report of the crash test says them."""
+    sampled: bool = False
+    """Whether the test left something out, so that a whole test may say less."""
+    point: str = ""
+    """The crash point of the weakest run; empty if no run was wrong."""
+    because: str = ""
+    not_tried: str = ""
+    """The reason why there is no report: the version cannot be installed, or the pipeline does not work with it."""
+    refused: bool = False
+    """Whether the crash test itself refused the pipeline."""
+    packages: tuple[str, ...] = ()
+    """Everything that is installed in the version's environment, as `name==version`."""
+    command: str = ""
+    """The crash test that was made, as somebody can repeat it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as plain data."""
+        return {**vars(self), "packages": list(self.packages)}
+
+
+def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
+    """Return the outcome of a version from the JSON report of its crash test and that test's exit code.
+
+    Without an expected guarantee, the side is the guarantee that holds at best, or that the pipeline is stuck; with
+    one, it is whether the crash test found the pipeline as expected.
+    """
+    claim, weakest = report["claim"], report["weakest"] or {}
+    unknown = claim["strength"] == Strength.UNKNOWN
+    side = None if unknown else f"{'stuck, ' if _is_stuck(report) else ''}at best {claim['at_best']}"
+    if expected:
+        side = {0: AS_EXPECTED, 1: WEAKER}.get(code)
+    faults = [f"{name}: {each['claim']}" for name, each in report["faults"].items() if each["found"] is not None]
+    return Trial(
+        version,
+        day,
+        side,
+        "; ".join([str(report["guarantee"]), *faults]),
+        sampled=claim["strength"] in (Strength.SAMPLED, Strength.REFUTED),
+        point=str(weakest.get("id", "")),
+        because=str(report["why"] or weakest.get("because", "")),
+        command=str(report["command"]),
+    )
+
+
+def _is_stuck(report: Mapping[str, Any]) -> bool:
+    return bool(report["axes"].get("stuck") == Outcome.VIOLATED)
+
+
+class Change(NamedTuple):
+    """Two versions with different sides; no version between them has a side."""
+
+    package: str
+    before: Trial
+    after: Trial
+    undecided: tuple[str, ...]
+    """Versions between them that were tried and have no side."""
+    untried: tuple[str, ...]
+    """Versions between them that were not tried."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the two versions are neighbours in the range."""
+        return not self.undecided and not self.untried
+
+    @property
+    def others(self) -> list[str]:
+        """How the two environments differ apart from the package itself, as `name 1.0 -> 2.0`."""
+        one, other = (_installed(each) for each in (self.before, self.after))
+        names = sorted({*one, *other} - {canonicalize_name(self.package)})
+        return [
+            f"{name} {one.get(name, 'not there')} -> {other.get(name, 'not there')}"
+            for name in names
+            if one.get(name) != other.get(name)
+        ]
+
+
+def _installed(trial: Trial) -> dict[str, str]:
+    pairs = (each.partition("==") for each in trial.packages)
+    return {canonicalize_name(name): version for name, _, version in pairs}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the tried versions say together."""
+
+    package: str
+    range: Range
+    trials: Mapping[int, Trial]
+    """The outcome of each version that was tried, by its position in the range."""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def sides(self) -> dict[int, str | None]:
+        """The side of each version that was tried."""
+        return {position: each.side for position, each in self.trials.items()}
+
+    @property
+    def known(self) -> list[Trial]:
+        """The versions with a side, oldest first."""
+        return [self.trials[each] for each in sorted(self.trials) if self.trials[each].side is not None]
+
+    @property
+    def changes(self) -> list[Change]:
+        """Where the side changed, oldest first."""
+        found = []
+        for one, other in _changes(self.sides):
+            between = range(one + 1, other)
+            undecided = tuple(self.range.versions[each] for each in between if each in self.trials)
+            untried = tuple(self.range.versions[each] for each in between if each not in self.trials)
+            found.append(Change(self.package, self.trials[one], self.trials[other], undecided, untried))
+        return found
+
+    @property
+    def untried(self) -> list[str]:
+        """The versions that were not tried, oldest first."""
+        return [each for position, each in enumerate(self.range.versions) if position not in self.trials]
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether both ends of the range have a side, and some change lies between neighbours, if there is one."""
+        ends = (0, len(self.range.versions) - 1)
+        decided = all(self.sides.get(each) is not None for each in ends)
+        return decided and (not self.changes or any(each.is_exact for each in self.changes))
+
+    def code(self, expected: str = "") -> int:
+        """Return the exit code: 0 for a definite answer, 2 for any other, 1 if the newest version is weaker."""
+        if expected and self.known and self.known[-1].side == WEAKER:
+            return 1
+        return 0 if self.is_definite else 2
+
+    def sentences(self) -> list[str]:
+        """Return the answer, then what restricts it, one sentence each."""
+        if not self.known:
+            return ["The guarantee of no version is known, so nothing can be said about a change."]
+        told = [_told(each) for each in self.changes] or [self._agreement()]
+        told += [_ends(self.package, self.range, self.sides)] if not self.is_definite and not self.changes else []
+        left_out = (("pre-release", self.range.pre_releases), ("yanked version", self.range.yanked))
+        for what, versions in left_out:
+            if versions:
+                told.append(f"Left out: {_counted(what, versions)}.")
+        if any(each.sampled for each in self.known):
+            told.append("Some tests left points out, so a whole test (without --quick) may find a weaker guarantee.")
+        return [*filter(None, told), *self.notes]
+
+    def _agreement(self) -> str:
+        known = self.known
+        if len(known) == 1:
+            return f"Only {self.package} {known[0].version} shows a guarantee: {_in_words(known[0])}."
+        untried = self.untried
+        kept = f"; {_counted('version', untried)} between were not tried, and --all tries them" if untried else ""
+        ends = list(dict.fromkeys(map(_in_words, (known[0], known[-1]))))
+        return f"{self.package} {known[0].version} and {known[-1].version} agree: {' and '.join(ends)}{kept}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer as plain data."""
+        return {
+            "package": self.package,
+            "versions": list(self.range.versions),
+            "left_out": {"pre_releases": list(self.range.pre_releases), "yanked": list(self.range.yanked)},
+            "tried": [self.trials[each].to_json() for each in sorted(self.trials)],
+            "untried": self.untried,
+            "changes": [
+                {
+                    "before": each.before.version,
+                    "after": each.after.version,
+                    "from": _in_words(each.before),
+                    "to": _in_words(each.after),
+                    "exact": each.is_exact,
+                    "undecided": list(each.undecided),
+                    "untried": list(each.untried),
+                    "other_packages": each.others,
+                }
+                for each in self.changes
+            ],
+            "definite": self.is_definite,
+            "answer": self.sentences(),
+        }
+
+
+def _in_words(trial: Trial) -> str:
+    """Return the guarantee with its strength, and after it whether that was expected, if somebody said what was."""
+    return f"{trial.words} ({trial.side})" if trial.side in (AS_EXPECTED, WEAKER) else trial.words
+
+
+def _told(change: Change) -> str:
+    day = f" ({change.after.day})" if change.after.day else ""
+    ends = f"{change.package} {change.before.version} and {change.after.version}{day}"
+    told = f"The guarantee changed between {ends}: from {_in_words(change.before)} to {_in_words(change.after)}."
+    if change.undecided:
+        told += f" This is a range, because {_counted('version', change.undecided)} between showed nothing."
+    if change.untried:
+        told += f" {_counted('version', change.untried)} between were not tried."
+    others = change.others
+    return told + (f" Other packages changed as well: {', '.join(others)}." if others else "")
+
+
+def _ends(package: str, range_: Range, sides: Sides) -> str:
+    ends = [range_.versions[each] for each in (0, len(range_.versions) - 1) if sides.get(each) is None]
+    return f"Nothing is known about {package} {' and '.join(dict.fromkeys(ends))}." if ends else ""
+
+
+def _counted(what: str, versions: Sequence[str]) -> str:
+    shown = f"{', '.join(versions[:3])}, ..." if len(versions) > 3 else ", ".join(versions)
+    return f"{len(versions)} {what}{'s' if len(versions) != 1 else ''} ({shown})"

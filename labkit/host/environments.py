@@ -1,0 +1,135 @@
+"""Creates virtual environments in the user's cache: with uv if it is installed, otherwise with venv and pip.
+
+An environment is complete once it has its seal file, which is written last, so a killed installation is repeated. uv
+does not read pip's configuration, so it gets the index of that as variables.
+"""
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from labkit.core.errors import LabError, ServiceUnavailable
+from labkit.core.words import telling_line
+from labkit.host import durable
+from labkit.host.addresses import cache_folder
+from labkit.host.processes.own_python import own_python
+
+SEAL = "installed"
+"""The file that marks an environment as complete."""
+
+_FOR_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "no-index": "UV_NO_INDEX",
+    "cert": "SSL_CERT_FILE",
+}
+"""Settings of pip, each with the environment variable of uv that means the same."""
+_BECAUSE = re.compile(r"\bBecause (.*?)(?:,\s+we\s+can\s+conclude|$)", re.DOTALL)
+_SECTIONS = ("global", "install", ":env:")
+"""The sections of pip's configuration that an installation reads; a later one overrules an earlier one."""
+
+
+class NotInstalled(LabError):
+    """An installation failed; the message is the line of the installer's output that explains why."""
+
+    exit_code = 69
+
+
+def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> str:
+    """Run the commands that fill a folder, and return the last one's output.
+
+    If one fails, delete the folder and raise `NotInstalled`.
+    """
+    output = ""
+    for command in steps:
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL, check=False
+        )
+        if done.returncode:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise NotInstalled(_reason(done.stderr or done.stdout))
+        output = done.stdout
+    return output
+
+
+def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list[str]]:
+    """Return the Python of an environment with these requirements, and what is installed there, as `name==version`.
+
+    It is made if it is not in the cache yet. Its folder is named `name` and a digest of the requirements and of this
+    Python. Raises `NotInstalled`, and `ServiceUnavailable` for a user without a cache.
+    """
+    cache = cache_folder()
+    if cache is None:
+        raise ServiceUnavailable("This user has no home folder for environments; set XDG_CACHE_HOME.")
+    content = "\n".join([*requirements, sys.version, sys.executable])
+    folder = cache / "bisect" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+    durable.make_folder(folder.parent)
+    with durable.locked(folder.parent):
+        if not (folder / SEAL).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            durable.replace(folder / SEAL, _install(requirements, folder))
+    return folder / "bin" / "python", (folder / SEAL).read_text(encoding="utf-8").split()
+
+
+def _install(requirements: Sequence[str], folder: Path) -> str:
+    """Fill the folder of an environment, and return a line for each installed package."""
+    python = str(folder / "bin" / "python")
+    if (uv := find_uv()) is None:
+        pip = [python, "-m", "pip", "--disable-pip-version-check"]
+        making = own_python("-m", "venv", str(folder))
+        return run_steps([making, [*pip, "install", "--quiet", *requirements], [*pip, "freeze"]], folder)
+    quiet = [*uv, "--quiet"]
+    # A pipeline starts many times, and writing byte code then would be an effect.
+    install = [*quiet, "pip", "install", "--compile-bytecode", "--python", python, *requirements]
+    making = [*quiet, "venv", "--python", sys.executable, str(folder)]
+    return run_steps([making, install, [*uv, "pip", "freeze", "--python", python]], folder, _environment_of_uv())
+
+
+def find_uv() -> list[str] | None:
+    """Return the words that start uv; None if it is not installed."""
+    if importlib.util.find_spec("uv") is not None:
+        return own_python("-m", "uv")
+    found = shutil.which("uv")
+    return None if found is None else [found]
+
+
+def pip_command() -> list[str]:
+    """Return the words that start pip for this Python. Raises `ServiceUnavailable` if there is neither pip nor uv."""
+    if importlib.util.find_spec("pip") is not None:
+        return own_python("-m", "pip")
+    if (uv := find_uv()) is None:
+        raise ServiceUnavailable(f"{sys.executable} has no pip to ask for versions: install pip or uv.")
+    return [*uv, "tool", "run", "--python", sys.executable, "pip"]
+
+
+def _environment_of_uv() -> dict[str, str]:
+    listed = subprocess.run([*pip_command(), "config", "list"], capture_output=True, text=True, check=False).stdout
+    return {**uv_variables(listed), **os.environ}
+
+
+def uv_variables(listed: str) -> dict[str, str]:
+    """Return the variables of uv that correspond to what `pip config list` has printed."""
+    settings = {}
+    pairs = [line.partition("=") for line in listed.splitlines()]
+    for section in _SECTIONS:
+        for key, _, value in pairs:
+            name = key.removeprefix(f"{section}.")
+            if name != key and name in _FOR_UV:
+                settings[_FOR_UV[name]] = value.strip("'\"").replace("\\n", " ").strip()
+    return settings
+
+
+def _reason(output: str) -> str:
+    """Return why an installation failed, in one line: uv's reason, or pip's last error."""
+    because = _BECAUSE.search(output)
+    if because is not None:
+        return re.sub(r"[\s×╰─▶│├]+", " ", because.group(1)).strip()
+    errors = [line.removeprefix("ERROR: ") for line in output.splitlines() if line.startswith("ERROR: ")]
+    return (errors[-1] if errors else telling_line(output)) or "the installer printed no reason"
