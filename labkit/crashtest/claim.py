@@ -128,6 +128,8 @@ class FaultClaim:
     """The number of calls that can suffer it; None if the user did not ask for this kind of fault."""
     worst: Result | None = None
     """The weakest run with this fault that violates a property; None if there is none."""
+    overdue: int = 0
+    """The number of runs in which the command got SIGTERM and had to be killed after the grace period."""
     in_doubt: bool = False
     """Whether a run with this fault proves nothing, or the test did not see all that the pipeline does."""
 
@@ -142,7 +144,8 @@ class FaultClaim:
         return self.at_best is not Guarantee.EXACTLY_ONCE or bool(self.worst and self.worst.stuck)
 
     def __str__(self) -> str:
-        extent = f"{self.tried} of {self.found} calls"
+        late = f", not stopped in time in {self.overdue}" if self.overdue else ""
+        extent = f"{self.tried} of {self.found} calls{late}"
         if self.found is None:
             return "unknown (not tried)"
         if self.is_violated:
@@ -173,6 +176,7 @@ class FaultClaim:
             "tried": self.tried,
             "found": self.found,
             "silent": self.is_silent,
+            "overdue": self.overdue,
             "weakest": self.worst.id if self.worst else None,
         }
 
@@ -205,5 +209,6 @@ def _fault_claim(fault: Fault, summary: Summary, *, in_doubt: bool) -> FaultClai
         len(proven),
         summary.faults.get(fault),
         next((each for each in proven if worst and each.id == worst.id), None),
+        sum(any(one.get("overdue") for one in each.evidence) for each in proven),
         in_doubt or any(each.unknown and not each.skipped for each in results),
     )

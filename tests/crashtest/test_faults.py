@@ -78,13 +78,15 @@ def report_on(name: str, **more: Any) -> Report:
 @pytest.mark.parametrize("name", slow_but(FAST, list(SAMPLES)))
 def test_a_sample_under_its_fault_is_what_was_expected_of_it(name: str) -> None:
     sample = SAMPLES[name]
-    report = report_on(name, fault=[sample["fault"]], only=[sample["fault"]])
+    more = {"delay": sample["delay"]} if "delay" in sample else {}
+    report = report_on(name, fault=[sample["fault"]], only=sample.get("only", [sample["fault"]]), **more)
     print(report.text())
     [claim] = report.faults
     assert str(claim).startswith(sample["claim"])
     results = [each for each in report.summary.results if each.fault == sample["fault"]]
     assert {axis for each in results for axis in each.violated} == set(sample.get("axes", ()))
-    assert claim.tried == claim.found == len(results)
+    assert claim.tried == len(results)
+    assert (claim.tried == claim.found) == ("only" not in sample)
     diagnosed = report.fault_diagnoses.get(claim.fault)
     assert (diagnosed.code if diagnosed else None) == sample.get("pattern")
     assert str(report.claim) == "unknown"  # faults alone say nothing of crashes
@@ -262,6 +264,14 @@ def test_what_holds_under_a_fault_is_a_claim_apart(
     assert f"under eio         {said}" in report.text()
     assert said in report.badge()
     assert ("<failure" in report.junit(Goal.NOT_REFUTED)) == (refuted is False)
+
+
+def test_a_command_that_did_not_stop_in_time_is_counted_in_the_claim() -> None:
+    late = replace(result("sigterm at a", GOOD), evidence=[{"silent": False, "overdue": True}])
+    in_time = result("sigterm at b", GOOD)
+    [claim] = [each for each in fault_claims(summary(late, in_time, sigterm=2)) if each.found]
+    assert str(claim) == "withstood (2 of 2 calls, not stopped in time in 1)"
+    assert claim.to_json()["overdue"] == 1
 
 
 def test_a_doubt_about_what_the_test_sees_is_a_doubt_under_faults_too() -> None:

@@ -5,6 +5,7 @@ import socket
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
 from labkit.host.syscalls.delivery import NO_ANSWER
-from labkit.host.syscalls.faults import Fault
+from labkit.host.syscalls.faults import Fault, TimedFault
 from labkit.host.syscalls.support import supported
 from labkit.host.syscalls.watching import watch
 
@@ -195,3 +196,75 @@ def test_an_answer_that_never_came_was_not_lost(tmp_path: Path, monkeypatch: pyt
     assert got == [b"request"]
     assert said == "TimeoutError"
     assert [each.failure for each in ended.faults] == [NO_ANSWER]
+
+
+def struck(folder: Path, decision: Decision, text: str, *, command: str = "") -> tuple[WatchedRun, list[str]]:
+    """The run of a program whose creation of the file `here` suffers a fault, and the lines that were printed."""
+
+    def decide(call: Call) -> Decision:
+        return decision if call.kind is CallKind.CREATE and call.path.endswith("/here") else Answer.GO_ON
+
+    output = folder.parent / f"{folder.name}.out"
+    output.touch()
+    (folder.parent / f"{folder.name}.py").write_text(textwrap.dedent(text))
+    python = f"{sys.executable} -S -u {folder.parent / f'{folder.name}.py'}"
+    words = ["/bin/sh", "-c", command.format(python=python) or f"exec {python}"]
+    ended = watch(words, folder=folder, environment=dict(os.environ), output=output, decide=decide)
+    return ended, output.read_text().split()
+
+
+CREATES = "open('here', 'w').close(); print('created')"
+
+
+def test_one_process_is_killed_before_its_call_and_the_others_go_on(tmp_path: Path) -> None:
+    ended, said = struck(tmp_path, Fault.ONE_PROCESS, CREATES, command="{python}; echo $?")
+    assert said[-1] == "137"
+    assert not (tmp_path / "here").exists()
+    [delivered] = ended.faults
+    assert (delivered.fault, delivered.failure, ended.status, ended.emptied) == (Fault.ONE_PROCESS, "", 0, None)
+
+
+@pytest.mark.parametrize(
+    ("handler", "status", "is_created"),
+    [("SIG_DFL", -15, False), ("lambda *_: (print('stops'), sys.exit(3))", 3, True)],
+    ids=["no handler", "handler"],
+)
+def test_a_command_stops_at_sigterm_in_time(tmp_path: Path, handler: str, status: int, is_created: bool) -> None:
+    head = f"import signal, sys, time\nfrom signal import SIG_DFL\nsignal.signal(15, {handler})"
+    text = f"{head}\n{CREATES}\ntime.sleep(60)\n"
+    ended, said = struck(tmp_path, TimedFault(Fault.SIGTERM, 30.0), text)
+    [delivered] = ended.faults
+    assert (delivered.failure, delivered.overdue, ended.status) == ("", False, status)
+    assert ("stops" in said) == (status == 3)
+    assert (tmp_path / "here").exists() == is_created
+
+
+def test_a_command_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
+    text = f"import signal, time\nsignal.signal(15, signal.SIG_IGN)\n{CREATES}\ntime.sleep(60)\n"
+    began = time.monotonic()
+    ended, said = struck(tmp_path, TimedFault(Fault.SIGTERM, 1.0), text)
+    assert time.monotonic() - began < 40
+    [delivered] = ended.faults
+    assert (delivered.overdue, ended.status, said) == (True, None, ["created"])
+    assert ended.emptied is not None
+    assert not ended.emptied.left
+
+
+def test_sigterm_reaches_the_whole_process_group_and_a_process_that_stays_is_overdue(tmp_path: Path) -> None:
+    ended, _ = struck(tmp_path, TimedFault(Fault.SIGTERM, 1.0), CREATES, command="(trap '' TERM; sleep 60) & {python}")
+    assert ended.faults[0].overdue
+    assert ended.emptied is not None
+
+
+def test_a_delayed_call_happens_late_and_other_processes_go_on(tmp_path: Path) -> None:
+    text = f"import time\nbegan = time.monotonic()\n{CREATES}\nprint(time.monotonic() - began >= 1.5)\n"
+    ended, said = struck(tmp_path, TimedFault(Fault.DELAY, 1.5), text, command="{python} & echo first; wait")
+    assert sorted(said) == ["True", "created", "first"]
+    assert (tmp_path / "here").exists()
+    assert [(each.fault, each.failure) for each in ended.faults] == [(Fault.DELAY, "")]
+
+
+def test_what_outlives_the_command_makes_its_delayed_call(tmp_path: Path) -> None:
+    ended, _ = struck(tmp_path, TimedFault(Fault.DELAY, 7.0), CREATES, command="{python} & true")
+    assert (tmp_path / "here").exists()
+    assert ended.status == 0

@@ -4,7 +4,7 @@ Each harmful crash lies between two effects; if these two were atomic, the crash
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from labkit.crashtest.blackbox.jobs import GROWN, LATER, NEW_INPUT
 from labkit.crashtest.blackbox.points import EXIT, Point
@@ -43,6 +43,11 @@ PLAIN = Recipe(
 )
 
 
+FINISH = Recipe(
+    "stop between two steps",
+    "Let the handler of SIGTERM only set a flag; end the step that is under way, and look at the flag before the next.",
+    "notebooks/04b_stops.ipynb",
+)
 SYNC = Recipe(
     "sync before you tell",
     "Sync the file, rename it, sync its folder, and only then note that it is there, which is synced as well.",
@@ -136,14 +141,30 @@ def diagnose_fault(worst: Result) -> Diagnosis:
             return Diagnosis("request not repeated", f"the answer to {call} did not arrive: {worst.because}", AFTER)
         why = f"the answer to {call} did not arrive, and the request was sent again without the same key"
         return Diagnosis("request sent again without a key", why, KEY)
+    if fault["fault"] == Fault.SIGTERM:
+        when = "did not stop in time and was killed" if fault["overdue"] else "stopped"
+        why = f"SIGTERM came at {call}, the command {when}, and the next start does harm: {worst.because}"
+        return Diagnosis("stop at the wrong place", why, FINISH)
     if not fault["silent"]:
         why = f"the command that met the fault at {call} failed, and the next start does harm: {worst.because}"
         return Diagnosis("restart after an error", why, MARKER if axis == "duplicate" else AFTER)
-    if fault["fault"] == Fault.SHORT_WRITE:
-        why = f"{call} wrote half of its bytes, and the command did not write the rest"
-        return Diagnosis("short write not continued", why, LOOP)
+    return _ignored(fault, call, worst.because)
+
+
+def _ignored(fault: Mapping[str, Any], call: str, because: str) -> Diagnosis:
+    """Return the diagnosis of a run whose command ended well although it met a fault and the rows are wrong."""
+    match fault["fault"]:
+        case Fault.SHORT_WRITE:
+            why = f"{call} wrote half of its bytes, and the command did not write the rest"
+            return Diagnosis("short write not continued", why, LOOP)
+        case Fault.DELAY:
+            why = f"{call} was late, and the command did not wait for it and ended well: {because}"
+            return Diagnosis("late call given up", why, RAISE)
+        case Fault.ONE_PROCESS:
+            why = f"the process was killed before {call}, the command went on and ended well: {because}"
+            return Diagnosis("the death of a process was ignored", why, RAISE)
     what = "the error of a sync" if fault["kind"] == CallKind.SYNC else "an error"
-    why = f"{call} returned an error, the command went on and ended well: {worst.because}"
+    why = f"{call} returned an error, the command went on and ended well: {because}"
     return Diagnosis(f"{what} was ignored", why, RAISE)
 
 

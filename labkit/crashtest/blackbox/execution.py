@@ -24,7 +24,7 @@ from labkit.crashtest.blackbox.unsynced import Unsynced
 from labkit.crashtest.harness.reader import ReaderFailed
 from labkit.crashtest.jobs import NEVER_REACHED
 from labkit.host.syscalls.calls import Answer, Call, CallKind, Decision, WatchedRun
-from labkit.host.syscalls.faults import Fault
+from labkit.host.syscalls.faults import Fault, TimedFault
 
 SETTLE_SECONDS = 1.0
 """The minimum seconds without an effect after which a command that never ends by itself counts as done."""
@@ -45,6 +45,7 @@ class Over(Enum):
     KILLED = "it was killed at its point"
     COMPLETE = "all rows are there and nothing happens any more"
     STALLED = "it did nothing any more"
+    OVERDUE = "it still ran after the grace period and was killed"
 
 
 @dataclass
@@ -142,6 +143,8 @@ class Execution:
     ) -> None:
         self._files = files
         self._fault, self._unsynced = fault, Unsynced()
+        self._patient_until = 0.0
+        """The time until which a call is delayed, or a stop may last, so that silence means nothing."""
         self._states: dict[str, State] = {}
         self._settings, self._namer, self._expected = settings, namer, expected
         self._at, self._ask, self._note = at, ask, note
@@ -164,6 +167,8 @@ class Execution:
             contents=self._cuts or self._ask is not None,
         )
         self._unsynced.drop()
+        if any(each.overdue for each in watched.faults):
+            self._over = Over.OVERDUE
         if watched.held is not None:
             self._over = Over.KILLED
             if self._at is not None and self._at.cut:
@@ -178,7 +183,8 @@ class Execution:
     def decide(self, call: Call) -> Decision:
         """Record the effect of a system call, and answer whether it happens, fails, or the pipeline is killed."""
         answer = self._decide(call)
-        if answer is Answer.GO_ON:
+        happens = isinstance(answer, TimedFault)
+        if answer is Answer.GO_ON or happens:
             if self._note is not None:
                 self._note(call)
             if self._fault is not None:
@@ -210,13 +216,24 @@ class Execution:
             return Answer.KILL
         self._effects.append(effect)
         self._last_call = self._last_effect = time.monotonic()
-        return self._fault if is_here and self._fault is not None else Answer.GO_ON
+        return self._injected(self._fault) if is_here and self._fault is not None else Answer.GO_ON
+
+    def _injected(self, fault: Fault) -> Decision:
+        """Return the decision that lets a call suffer the fault, with the seconds that the user chose for it."""
+        seconds = {Fault.SIGTERM: self._settings.grace, Fault.DELAY: self._settings.delay}.get(fault)
+        if seconds is None:
+            return fault
+        self._patient_until = time.monotonic() + seconds
+        return TimedFault(fault, seconds)
 
     def tick(self) -> Answer:
         """Answer whether to go on, or to kill the command because it is done or has done nothing for too long."""
         now, limit = time.monotonic(), self._settings.limit
         if self._beside.stop.is_set():
             raise Stopped("stopped")
+        if now < self._patient_until:
+            self._last_call = self._last_effect = now
+            return Answer.GO_ON
         if self._is_done(now):
             self._over = Over.COMPLETE
             return Answer.KILL
@@ -302,7 +319,10 @@ def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
         "path": effect.call.target or effect.call.path,
         "returned": delivered.returned,
         "status": start.watched.status,
-        "silent": start.over is Over.COMPLETE or (start.over is Over.ENDED and start.watched.status == 0),
+        "overdue": delivered.overdue,
+        # A command that ends well because somebody stops it does not say that all is done.
+        "silent": delivered.fault is not Fault.SIGTERM
+        and (start.over is Over.COMPLETE or (start.over is Over.ENDED and start.watched.status == 0)),
         "unmodelled": start.unmodelled,
         "at": start.watched.began + effect.call.seconds,
     }

@@ -15,10 +15,9 @@ from labkit.host.syscalls.faults import Fault
 
 UNTESTED = (
     "Not tested: {power}, markers and leases that expire {pause}, timers that need a longer job, several hosts, "
-    "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, of one "
-    "process alone where there are several, SIGTERM, reads, closes and new connections that fail, a store that is "
-    "locked{faults}, more than {loops} crashes at one place, and more than two at different places; pairs of places "
-    "that leave the files as another crash does are a sample."
+    "clocks that jump, a restart on another day, {grown}the death of a server that the pipeline writes to, reads, "
+    "closes and new connections that fail, a store that is locked{faults}, more than {loops} crashes at one place, and "
+    "more than two at different places; pairs of places that leave the files as another crash does are a sample."
 )
 BETWEEN_LINES = (
     "the test killed only before lines of your Python in the driver, so the guarantee is at best not refuted: it "
@@ -99,7 +98,7 @@ def pipeline_report(
             power=POWER_SENTENCES[settings.power_cut],
             pause=expiring,
             grown="" if settings.more else "input that grows between a crash and its restart (--more tries it), ",
-            faults=f", calls that fail as by {', '.join(untried)} (--fault tries them)" if untried else "",
+            faults=f", the faults {', '.join(untried)} (--fault tries them)" if untried else "",
             loops=LOOP,
         ),
     )

@@ -356,7 +356,7 @@ class Harness:
         """Start the pipeline, let one call suffer a fault, and recover. Raises `JobFailed` without proof of the fault.
 
         A command that fails is started again, as after a crash. One that ends well is not, even if rows are missing: it
-        said that all is done, so nobody would start it.
+        said that all is done, so nobody would start it, unless somebody else stopped it (SIGTERM).
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
@@ -365,7 +365,7 @@ class Harness:
         run.notes.append(f"with the fault {self.ending_of(start)}")
         if start.unmodelled:
             run.notes.append(f"labkit cannot take back what the failed sync covered: {start.unmodelled}")
-        if self.failed(start):
+        if self.failed(start) or fault is Fault.SIGTERM:
             self.look_meanwhile(run, "fault")
             self.recover(run)
             return

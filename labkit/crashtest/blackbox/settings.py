@@ -81,10 +81,20 @@ class PipelineSettings(SharedOptions):
     faults: tuple[Fault, ...] = option(
         Many(Name(Fault, metavar="KIND"), separator=","),
         (),
-        "Also let single calls fail while the command goes on, and say apart from the guarantee what holds then: "
+        "Also let single calls fail, or single processes end, and say apart from the guarantee what holds then: "
         f"{', '.join(Fault)}. May be repeated.",
         keyword="fault",
         check=lambda test: test.check_faults(),
+    )
+    grace: float = option(
+        Amount(0, above=True, complaint="must be more than 0 seconds."),
+        10.0,
+        "Seconds in which the command must stop after SIGTERM (--fault sigterm) before it is killed.",
+    )
+    delay: float = option(
+        Amount(0, above=True, complaint="must be more than 0 seconds."),
+        35.0,
+        "Seconds for which a call is delayed (--fault delay); more than the timeouts of the pipeline.",
     )
     pause: float = option(
         Amount(0, complaint="must be 0 seconds or more."),

@@ -12,6 +12,7 @@ from labkit.crashtest.blackbox.expectation import SHOWN
 from labkit.crashtest.blackbox.expectation import text as row_text
 from labkit.crashtest.blackbox.points import WITHIN
 from labkit.crashtest.blackbox.runs import PipelineRun
+from labkit.host.syscalls.faults import Fault
 from labkit.sim.rules import Event
 from labkit.view.spacetime import Diagram, Step, svg
 
@@ -66,14 +67,23 @@ def said(effect: Effect) -> str:
 def _crashes(run: PipelineRun) -> Iterator[Line]:
     for crash in run.crashes:
         if "fault" in crash:
-            yield Line(
-                crash["at"], "engine", f"{crash['fault']} at {crash['point']}, and the command goes on", Event.CRASH
-            )
+            yield Line(crash["at"], "engine", _fault_in_words(crash), Event.CRASH)
             continue
         where = crash["point"] if crash["point"].startswith(WITHIN) else f"before {crash['point']}"
         whom = "one process alone" if ALONE in crash else "every process of the pipeline"
         words = f"SIGKILL to {whom} {where}"
         yield Line(crash["at"], "engine", words, Event.CRASH)
+
+
+def _fault_in_words(crash: Mapping[str, Any]) -> str:
+    at = f"{crash['fault']} at {crash['point']}"
+    match crash["fault"]:
+        case Fault.SIGTERM:
+            ends = "still runs after the grace period and is killed" if crash["overdue"] else "stops"
+            return f"{at}, and the command {ends}"
+        case Fault.ONE_PROCESS:
+            return f"{at}: SIGKILL to the process that makes the call, and to no other"
+    return f"{at}, and the command goes on"
 
 
 def _readings(run: PipelineRun) -> Iterator[Line]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from labkit.host.processes.sessions import Emptied
 from labkit.host.python_line import Line
-from labkit.host.syscalls.faults import Delivery, Fault
+from labkit.host.syscalls.faults import Delivery, Fault, TimedFault
 
 
 class CallKind(StrEnum):
@@ -78,7 +78,7 @@ class Answer(Enum):
     KILL = "kill"
 
 
-Decision = Answer | Fault
+Decision = Answer | Fault | TimedFault
 """The decision on a held call: let it happen, kill everything before it, or let it suffer a fault."""
 
 

@@ -1,5 +1,5 @@
 """Deliver a fault to a held system call: carry the call out in its process's place, wholly, in part or not at all, and
-tell the kernel what it returns.
+tell the kernel what it returns; or send a signal while it is held.
 
 A duplicate of the process's descriptor (`pidfd_getfd`, Linux 5.6) shares the position in the file and the connection,
 so bytes that labkit writes through it count as those of the process. A lost answer needs proof that the server got the
@@ -12,6 +12,7 @@ import ctypes
 import errno
 import os
 import select
+import signal
 import socket
 import stat
 import struct
@@ -41,6 +42,10 @@ _FAILING = {
     Fault.FSYNC: {CallKind.SYNC},
 }
 """The kinds of calls that may return each error."""
+_NO_EFFECT = {CallKind.EXIT, CallKind.LINE}
+_DEATH_SECONDS = 5.0
+_TERMINATED_SECONDS = 0.2
+"""The seconds in which a process without a handler dies of SIGTERM; then its held call happens."""
 _NEVER_FAILS = "sync"
 _ALL_OR_NOTHING = "ioctl"
 """The call that shares another file's blocks, and so is never short."""
@@ -56,6 +61,11 @@ def fits(fault: Fault, call: Call) -> bool:
             return call.kind is CallKind.SEND
         case Fault.SHORT_WRITE:
             return call.kind is CallKind.WRITE and call.name != _ALL_OR_NOTHING and call.size > 1
+        case Fault.ONE_PROCESS:
+            # A killed process leaves the same files before a sync as before its next call.
+            return call.kind not in _NO_EFFECT | {CallKind.SYNC}
+        case Fault.SIGTERM | Fault.DELAY:
+            return call.kind not in _NO_EFFECT
     return call.kind in _FAILING[fault] and call.name != _NEVER_FAILS
 
 
@@ -74,6 +84,37 @@ def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) ->
     elif not listener.reply(held, returned):
         failure = failure or "the call was interrupted before it returned"
     return Delivery(fault, call.number, returned, failure)
+
+
+def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
+    """Kill the process that makes a held call, so that the call never happens, and return the evidence."""
+    fault = Fault.ONE_PROCESS
+    os.kill(call.process, signal.SIGKILL)
+    if _is_gone(listener, held, _DEATH_SECONDS):
+        return Delivery(fault, call.number, 0)
+    return Delivery(fault, call.number, 0, f"process {call.process} did not die within {_DEATH_SECONDS:.0f} s")
+
+
+def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
+    """Send SIGTERM to a process group, then let the held call happen if its process lives; return the evidence."""
+    try:
+        os.killpg(group, signal.SIGTERM)
+    except OSError as error:
+        listener.let_go(held)
+        return Delivery(Fault.SIGTERM, call.number, 0, f"SIGTERM could not be sent ({error.strerror})")
+    if not _is_gone(listener, held, _TERMINATED_SECONDS):
+        listener.let_go(held)
+    return Delivery(Fault.SIGTERM, call.number, 0)
+
+
+def _is_gone(listener: Listener, held: Notification, seconds: float) -> bool:
+    """Wait until a held call is held no more because its process died; return whether that happened in time."""
+    end = time.monotonic() + seconds
+    while listener.alive(held):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
 
 
 def _write_half(held: Notification, call: Call) -> tuple[int, str]:

@@ -22,6 +22,19 @@ class Fault(StrEnum):
     """A server gets the request and answers; the connection is cut, and the answer does not arrive."""
     SHORT_WRITE = "short-write"
     """The call writes half of the bytes, and returns their number."""
+    SIGTERM = "sigterm"
+    """The command's process group gets SIGTERM, and SIGKILL if it still runs after a grace period."""
+    DELAY = "delay"
+    """The call happens late."""
+    ONE_PROCESS = "one-process"
+    """The process that makes the call is killed before it, and no other one."""
+
+
+class TimedFault(NamedTuple):
+    """A fault that takes some seconds: the grace period of a SIGTERM, or the time for which a call is delayed."""
+
+    fault: Fault
+    seconds: float
 
 
 class Delivery(NamedTuple):
@@ -34,3 +47,5 @@ class Delivery(NamedTuple):
     """What the kernel was told that the call returns: a number of bytes, or a negative errno."""
     failure: str = ""
     """The reason why the fault was not delivered; empty if it was."""
+    overdue: bool = False
+    """Whether the command still ran at the end of the grace period after a SIGTERM, and was killed."""

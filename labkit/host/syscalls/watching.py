@@ -20,9 +20,9 @@ from labkit.host.processes import wire
 from labkit.host.processes.sessions import Emptied, kill_all, session_members
 from labkit.host.syscalls.calls import Answer, Call, CallEffect, CallKind, Decision, Unseen, WatchedRun
 from labkit.host.syscalls.contents import Contents
-from labkit.host.syscalls.delivery import deliver
+from labkit.host.syscalls.delivery import deliver, kill_one, terminate
 from labkit.host.syscalls.dialogue import AllEnded, Kill, Launch, Refused, RootEnded
-from labkit.host.syscalls.faults import Delivery, Fault
+from labkit.host.syscalls.faults import Delivery, Fault, TimedFault
 from labkit.host.syscalls.filters import Notification
 from labkit.host.syscalls.guarding import GUARD_SECONDS, Guarded, error_of, guarded
 from labkit.host.syscalls.reading import interpret
@@ -97,6 +97,10 @@ class Watch:
         self._paths: dict[str, set[str]] = {}
         self._met: set[int] = {guard.root}
         self._faults: list[Delivery] = []
+        self._delayed: tuple[float, Notification] | None = None
+        """The time at which a delayed call may happen, and the call; None if no call is delayed."""
+        self._grace_ends: float = math.inf
+        """The time at which a command that got SIGTERM is killed."""
         self._interrupted: tuple[object, ...] = ()
         """The call (thread, name, arguments) that a signal interrupted after it was allowed, and that is repeated."""
         self._status: int | None = None
@@ -149,13 +153,25 @@ class Watch:
                     self._kill()
                     return stop
             now = time.monotonic()
-            if now >= tick_at:
+            self._end_delays(now, linger)
+            if now >= tick_at and self._ended is None:
                 tick_at = now + TICK_SECONDS
                 if self._status is None and is_done():
                     return None
                 if self._tick() is Answer.KILL or now > self._end_at:
                     self._kill()
         return None
+
+    def _end_delays(self, now: float, linger: float) -> None:
+        """Let a delayed call happen, and kill a command whose grace period is over, when it is time."""
+        if self._delayed is not None and now >= self._delayed[0]:
+            self._guard.listener.let_go(self._delayed[1])
+            self._delayed = None
+            if self._status is not None:
+                self._end_at = now + linger
+        if now >= self._grace_ends and self._ended is None:
+            self._faults[-1] = self._faults[-1]._replace(overdue=True)
+            self._kill()
 
     def _answer(self) -> Call | None:
         """Allow one held call and return None, or return the call, still held, if `decide` answered KILL."""
@@ -167,12 +183,28 @@ class Watch:
         decision: Decision = Answer.GO_ON if call is None else self._decide(call)
         if call is not None and decision is Answer.KILL:
             return call
-        if call is not None and isinstance(decision, Fault):
-            self._faults.append(deliver(decision, self._guard.listener, notification, call))
+        if call is not None and isinstance(decision, Fault | TimedFault):
+            self._faults.append(self._strike(decision, notification, call))
             return None
         if not self._guard.listener.let_go(notification) and call is not None:
             self._interrupted = notification[1:]
         return None
+
+    def _strike(self, decision: Fault | TimedFault, held: Notification, call: Call) -> Delivery:
+        """Let a held call or its process suffer a fault, and return the evidence."""
+        fault, seconds = decision if isinstance(decision, TimedFault) else (decision, 0.0)
+        listener = self._guard.listener
+        if fault is Fault.ONE_PROCESS:
+            return kill_one(listener, held, call)
+        if seconds:
+            self._end_at = math.inf  # what outlives the command may use this time
+        if fault is Fault.SIGTERM:
+            self._grace_ends = time.monotonic() + seconds
+            return terminate(listener, held, call, self._guard.root)
+        if fault is Fault.DELAY:
+            self._delayed = time.monotonic() + seconds, held
+            return Delivery(fault, call.number, 0)
+        return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
         """Return the held call if it has a wanted effect, else None; count it if its effect cannot be followed."""
@@ -233,7 +265,9 @@ class Watch:
         for message in messages:
             if isinstance(message, RootEnded):
                 self._status = message.status
-                self._end_at = time.monotonic() + linger
+                # Also in a grace period, and while a call is delayed.
+                waits = self._delayed is not None or self._grace_ends < math.inf
+                self._end_at = math.inf if waits else time.monotonic() + linger
             elif isinstance(message, AllEnded):
                 self._ended = message
             elif isinstance(message, Refused):

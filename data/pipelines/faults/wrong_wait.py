@@ -1,0 +1,20 @@
+"""Waits some seconds for a thread that writes a part, and then goes on without it."""
+
+import os
+import threading
+from pathlib import Path
+
+STORE, SECONDS = Path("store"), 4.0
+
+
+def write(part):
+    hidden = STORE / f".{part.name}"
+    hidden.write_bytes(part.read_bytes())
+    os.replace(hidden, STORE / part.name)
+
+
+for part in sorted(Path("input").iterdir()):
+    writer = threading.Thread(target=write, args=[part], daemon=True)
+    writer.start()
+    writer.join(SECONDS)
+os._exit(0)  # without the threads that are late
