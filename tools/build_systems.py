@@ -55,6 +55,10 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         lines.append(f"- Why: {pipeline.why}.")
     if record.because:
         lines.append(f"- Weakest run, `{record.weakest}`: {html.escape(record.because, quote=False)}.")
+    if pipeline.report:
+        lines.append(
+            f"- Written up for the maintainers: [{pipeline.report}](../../data/reports/{pipeline.report}/README.md)."
+        )
     versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
         f"- Where a kill tells most: {pipeline.at}.",

@@ -38,6 +38,7 @@ class Pipeline:
     reader: str
     packages: tuple[str, ...]
     predicted: str = ""
+    report: str = ""
     why: str = ""
     shown_by: tuple[str, ...] = ()
     environment: str = PROJECT
