@@ -8,10 +8,12 @@ from build_sinks import keep_in_step, with_parts
 from seen_orders import seen
 
 from labkit.core.verdict import Guarantee
-from labkit.sim.orders.designs import RULES
+from labkit.sim.models.orders.state import Fault
+from labkit.sim.orders.designs import RULES, why_not
 from labkit.sim.orders.named import NAMED
-from labkit.sim.orders.table import BLOCKS, COLUMNS, ROWS
-from labkit.teach.orders import GRANTED, Order, orders
+from labkit.sim.orders.table import BLOCKS, COLUMNS, ROWS, under
+from labkit.sim.writes import Design
+from labkit.teach.orders import FAULTS, GRANTED, Order, orders
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "order_of_writes.md"
@@ -58,9 +60,10 @@ def built() -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for name, each in NAMED.items():
-        order = Order(each.design)
+        order = Order(each.design, each.fault)
         meanwhile = ", ".join(order.meanwhile)
-        who = " ".join(filter(None, (f"{each.who}.", each.limit)))
+        fault = f"Besides crashes: {each.fault}." if each.fault in FAULTS else ""
+        who = " ".join(filter(None, (f"{each.who}.", each.limit, fault)))
         lines.append(
             f"| `{name}` | {who} | `{each.design}` | {order.guarantee} | {order.guarantee_with_other_rows} "
             f"| {meanwhile or '-'} | {each.source} |"
@@ -73,7 +76,21 @@ def rules() -> str:
     return "".join(f"{number}. {rule}\n" for number, rule in enumerate(RULES, 1))
 
 
-PARTS = {"grid": grid, "rules": rules, "built": built, "seen": seen, "kills": kills}
+def faults() -> str:
+    """Return a Markdown table of the squares that are exactly-once, with what is left of each under other faults."""
+    lines = [f"| design | {' | '.join(FAULTS)} |", "|---" * (len(FAULTS) + 1) + "|"]
+    for order in orders().squares.values():
+        if order and order.is_exactly_once and not why_not(order.design):
+            left = (_left(under(order.design, fault), fault) for fault in FAULTS)
+            lines.append(f"| `{order.design}` | {' | '.join(left)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _left(design: Design | None, fault: Fault) -> str:
+    return Order(design, fault).guarantee_with_other_rows if design else "-"
+
+
+PARTS = {"grid": grid, "faults": faults, "rules": rules, "built": built, "seen": seen, "kills": kills}
 
 
 def page(text: str) -> str:

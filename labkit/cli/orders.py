@@ -44,6 +44,13 @@ class Question(Options):
     hold: str = option(
         Text(), "", "With --cheapest: writes that must stay as they are, separated by commas, such as plan,decision."
     )
+    fault: str = option(
+        Text(),
+        "",
+        "With --design: what else may happen once, besides crashes. answer: the answer to visible output is lost, and "
+        "it is written again; expiry: the store aborts a prepared transaction; lease: the source delivers rows again, "
+        "because their notice comes late; lag: a plan, decision or notice is left out.",
+    )
     of: Path | None = option(
         AnyPath("RECORD"),
         None,
@@ -65,26 +72,31 @@ class Question(Options):
 def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Show what each order of plan, state, output, marker and decision guarantees, and the crash that kills it.
 
-    Everything here is simulated: every schedule with at most two crashes. With --design exit 0: exactly-once whatever
+    Everything here is simulated: every schedule with at most two crashes, and with --fault one other fault. With
+    --design exit 0: exactly-once whatever
     rows a repeated step gets, 1: it is not. With --of exit 0: the order is known, 2: some effect is not.
     """
-    from labkit.sim.orders.named import named
+    from labkit.sim.orders.named import fault_of, named
     from labkit.teach.orders import Order
 
     question = Question.plan(typed_options(context, options_of(Question), words))
     if question.of is not None:
-        if question.design or question.cheapest:
-            raise InvalidInput("--of takes the design from a record; leave --design and --cheapest out.")
+        if question.design or question.cheapest or question.fault:
+            raise InvalidInput("--of takes the design from a record; leave --design, --cheapest and --fault out.")
         return _of(question.of, question.write, question.ends, as_json=as_json)
     if question.write or question.ends:
         raise InvalidInput("--write and --ends describe a record, but none is given; name one with --of.")
+    if question.fault and (question.cheapest or not question.design):
+        raise InvalidInput("--fault searches one design; name it, as in --design spark-marker --fault lag.")
     if not question.design:
         if question.cheapest or question.quietly or question.hold:
             raise InvalidInput(
                 "--cheapest changes a design, but none is given; name one, as in --design spark-append --cheapest."
             )
         return _table(as_json=as_json)
-    order = Order(named(question.design))
+    order = Order(named(question.design), fault_of(question.design))
+    if question.fault:
+        order = order.under(question.fault)
     changes = order.cheapest(quietly=question.quietly, held=_writes(question.hold)) if question.cheapest else None
     if as_json:
         print(json.dumps(_plain(order, changes)))
@@ -113,6 +125,7 @@ def _writes(hold: str) -> Collection[str]:
 
 
 def _table(*, as_json: bool) -> int:
+    from labkit.sim.models.orders.state import Fault
     from labkit.sim.orders.named import NAMED
     from labkit.teach.orders import orders as table
 
@@ -128,7 +141,8 @@ def _table(*, as_json: bool) -> int:
     print(result)
     print("\nDesigns of known engines, for --design:")
     for name, built in NAMED.items():
-        print(f"  {name}: {built.who}\n    {built.design}")
+        fault = "" if built.fault is Fault.NONE else f" (--fault {built.fault})"
+        print(f"  {name}: {built.who}\n    {built.design}{fault}")
         if built.limit:
             print(f"    {built.limit}")
     return 0
@@ -138,8 +152,7 @@ def _named() -> dict[str, Any]:
     from labkit.sim.orders.named import NAMED
 
     return {
-        name: {"design": str(each.design), "who": each.who, "source": each.source, "limit": each.limit}
-        for name, each in NAMED.items()
+        name: each._asdict() | {"design": str(each.design), "fault": each.fault.value} for name, each in NAMED.items()
     }
 
 

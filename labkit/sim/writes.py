@@ -74,6 +74,10 @@ class Leftover(Word):
     """Recovery publishes all staged output, and afterwards reads the record from which it resumes."""
 
 
+UNDOES = "undoes undecided"
+"""The rule by which recovery takes back visible output of steps that it will run again, as a design writes it."""
+
+
 class Recovery(NamedTuple):
     """The rules of a restart: which record it reads, and what it does with unfinished steps and output."""
 
@@ -83,12 +87,15 @@ class Recovery(NamedTuple):
     skips: bool = False
     """Whether recovery skips the output of a step that the store's marker already contains."""
     leftover: Leftover = Leftover.DROPPED
+    undoes: bool = False
+    """Whether recovery takes back visible output of the steps that will run again, before it resumes."""
 
     def __str__(self) -> str:
         parts = [f"from {self.start}"]
         parts += ["newest state"] * self.newest + ["skips marked"] * self.skips
         if self.leftover is not Leftover.DROPPED:
             parts.append(self.leftover)
+        parts += [UNDOES] * self.undoes
         return ", ".join(parts)
 
 
@@ -200,10 +207,12 @@ def parse_recovery(text: str) -> Recovery:
             recovery = recovery._replace(newest=True)
         elif part == "skips marked":
             recovery = recovery._replace(skips=True)
+        elif part == UNDOES:
+            recovery = recovery._replace(undoes=True)
         elif part in list(Leftover):
             recovery = recovery._replace(leftover=Leftover(part))
         else:
-            phrases = [*(f"from {each}" for each in Start), "newest state", "skips marked", *Leftover]
+            phrases = [*(f"from {each}" for each in Start), "newest state", "skips marked", *Leftover, UNDOES]
             raise InvalidInput(f"recovery has no rule {part[:40]!r}; {nearest(part[:40], phrases)}")
     return recovery
 
@@ -214,7 +223,7 @@ def usual_output(steps: Sequence[AtomicSet]) -> Output:
     return Output.TRANSACTION if joined else Output.APPEND
 
 
-_READS = {
+READS = {
     Start.DECISION: Write.DECISION,
     Start.STATE: Write.STATE,
     Start.MARKER: Write.MARKER,
@@ -227,7 +236,7 @@ _READS = {
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
     """Return the default recovery of a design with these writes, which reads everything that they contain."""
     writes = writes_of(steps)
-    readable = (start for start, write in _READS.items() if write in writes)
+    readable = (start for start, write in READS.items() if write in writes)
     start = next(readable, Start.BEGINNING)
     skips = Write.MARKER in writes and start is not Start.MARKER
     leftover = Leftover.DECIDED if Write.STAGED in writes else Leftover.DROPPED
@@ -247,12 +256,19 @@ def nonsense(design: Design) -> str:
         return "clean removes staged output, and nothing is staged"
     if Write.CLEAN in writes and place(Write.CLEAN) < place(Write.VISIBLE):
         return "clean would remove what visible still needs"
-    return unwritten(writes, recovery)
+    return contradiction(recovery) or unwritten(writes, recovery)
+
+
+def contradiction(recovery: Recovery) -> str:
+    """Return the reason, as the end of a sentence, if two rules of recovery exclude each other; otherwise empty."""
+    if recovery.undoes and (recovery.skips or recovery.leftover is not Leftover.DROPPED):
+        return "recovery that undoes output can neither skip nor finish output"
+    return ""
 
 
 def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
     """Return the reason, as the end of a sentence, if recovery reads something never written; otherwise empty."""
-    needed = _READS.get(recovery.start)
+    needed = READS.get(recovery.start)
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"
     if recovery.newest and Write.STATE not in writes:

@@ -12,11 +12,11 @@ from labkit.core.errors import InvalidInput
 from labkit.core.verdict import Guarantee
 from labkit.core.words import nearest
 from labkit.sim.models.orders.claims import MEANWHILE
-from labkit.sim.models.orders.state import World
+from labkit.sim.models.orders.state import Fault, World
 from labkit.sim.orders import cheapest as changes
 from labkit.sim.orders.cheapest import Change
 from labkit.sim.orders.killing import killing
-from labkit.sim.orders.named import NAMED, named, names_of
+from labkit.sim.orders.named import NAMED, fault_of, named, names_of
 from labkit.sim.orders.outcomes import OrderResult, find
 from labkit.sim.orders.table import built, every, without_plan
 from labkit.sim.walk import Trace
@@ -33,12 +33,24 @@ IN_WORDS = {
 }
 """The two assumptions on repeated steps under which each design is searched, in words."""
 
-ON_THE_WAY = {"no_regression": "a value jumps back", "no_fractured_read": "part of a step is seen"}
+ON_THE_WAY = {
+    "no_regression": "a value jumps back",
+    "no_fractured_read": "part of a step is seen",
+    "no_aborted_read": "a row is taken back",
+}
 """Temporary faults, seen although the final rows are right, by the violated property, in the words of `lab.chains`."""
 
+FAULTS = {
+    Fault.ANSWER: "the answer to visible output is lost, and the process writes it again",
+    Fault.EXPIRY: "the store aborts a prepared transaction after a timeout",
+    Fault.LEASE: "the source delivers rows again, because their notice comes late",
+    Fault.LAG: "a plan, decision or notice is left out, and the next step goes on",
+}
+"""What else may happen besides crashes, in words; each is searched alone, and happens at most once in a schedule."""
+
 GRANTED = (
-    "Taken for granted: the input can be read again, a row has the same key and value each time, what is staged never "
-    "expires, and only one process runs."
+    "Taken for granted: the input can be read again, a row has the same key and value each time, and only one process "
+    "runs. Without a fault besides crashes, what is staged never expires, and every write is answered."
 )
 """Assumptions that the simulator never breaks, although a real system may."""
 
@@ -47,11 +59,20 @@ CRASHES = 2
 
 
 class Order:
-    """One design, an order of writes with its output and recovery, and the results of a search of all its schedules."""
+    """One design, an order of writes with its output and recovery, and the results of a search of all its schedules.
 
-    def __init__(self, design: Design) -> None:
-        self.design = design
-        self.results: Mapping[World, OrderResult] = {world: find(design, world) for world in IN_WORDS}
+    With a `fault`, the schedules contain it at most once, besides crashes.
+    """
+
+    def __init__(self, design: Design, fault: Fault = Fault.NONE) -> None:
+        self.design, self.fault = design, fault
+        self.results: Mapping[World, OrderResult] = {
+            world: find(design, world, fault=fault.value) for world in IN_WORDS
+        }
+
+    def under(self, fault: str) -> "Order":
+        """Return the same design, searched with a fault besides crashes, such as `answer`. Raises `InvalidInput`."""
+        return Order(self.design, word_of(Fault, fault, "fault"))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -80,7 +101,8 @@ class Order:
         """
         return {
             "design": str(self.design),
-            "built": names_of(self.design),
+            "fault": self.fault.value,
+            "built": names_of(self.design, self.fault),
             "worlds": {
                 world.value: {
                     "guarantee": verdicts.guarantee.value,
@@ -153,11 +175,13 @@ class Order:
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()
-            if name in names_of(self.design)
+            if name in names_of(self.design, self.fault)
         ]
 
     def __str__(self) -> str:
         lines = [str(self.design), *(f"built: {name}" for name in self.built)]
+        if self.fault in FAULTS:
+            lines.append(f"besides crashes: {FAULTS[self.fault]}")
         lines += [f"  {world}: {word}. {message}" for world, word, message in self.rows()]
         return card.text([*lines, GRANTED])
 
@@ -171,10 +195,13 @@ class Order:
             *([card.items(self.built)] if self.built else []),
             title=str(self.design),
             tone=card.GOOD if once else card.BAD,
-            under=f"Simulated: every schedule with at most {CRASHES} crashes. {GRANTED}",
+            under=f"Simulated: every schedule with at most {CRASHES} crashes{self._and_fault()}. {GRANTED}",
             plain=str(self).splitlines(),
         )
         return result._repr_mimebundle_()  # IPython's protocol, handed on
+
+    def _and_fault(self) -> str:
+        return f", in which once {FAULTS[self.fault]}" if self.fault in FAULTS else ""
 
 
 class Orders:
@@ -191,7 +218,7 @@ class Orders:
 
     def __getitem__(self, name: str) -> Order:
         """Return the design with this name, such as `spark-append`, or with this text. Raises `InvalidInput`."""
-        return Order(named(name))
+        return Order(named(name), fault_of(name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(NAMED)
@@ -217,6 +244,7 @@ output: rows become visible to readers.
 decision: the engine notes that the step is done.
 marker: the store notes the last step that it holds; a restart leaves the output of a marked step out.
 staged: output is first written where nobody reads; a restart drops it, or finishes it (makes it visible).
+undone: a restart takes back visible output of steps that run again.
 cannot be: a note about a whole step cannot be atomic with rows that come one by one; a transaction joins them."""
 """Explains the words in the headings and squares of the grid."""
 

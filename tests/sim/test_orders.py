@@ -15,7 +15,7 @@ from labkit.core.judge import Outcome
 from labkit.sim.explore import explore
 from labkit.sim.models.orders import BLUEPRINT, model
 from labkit.sim.models.orders.model import Orders, next_job
-from labkit.sim.models.orders.state import NO_JOB, World
+from labkit.sim.models.orders.state import NO_JOB, Fault, World, kept
 from labkit.sim.orders import designs, merging, outcomes
 from labkit.sim.orders.cheapest import cheapest, edited
 from labkit.sim.orders.designs import every, why_not
@@ -24,6 +24,7 @@ from labkit.sim.orders.merging import WORLDS, merged, searched
 from labkit.sim.orders.named import NAMED, named
 from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.table import every as squares
+from labkit.sim.orders.table import under
 from labkit.sim.trace import parse, replay
 from labkit.sim.writes import Design, Leftover, Output, Recovery, Start, Write
 
@@ -38,8 +39,8 @@ def texts(most: int) -> set[str]:
 
 
 @cache
-def plain_readers(text: str, world: World) -> frozenset:
-    return frozenset(plain.histories(text, same_rows=world is World.SAME))
+def plain_readers(text: str, world: World, **more: object) -> frozenset:
+    return frozenset(plain.histories(text, same_rows=world is World.SAME, **more))
 
 
 def differences(most: int, sample: int, seed: int = 1) -> list[str]:
@@ -102,6 +103,62 @@ def test_the_page_has_the_golden_figures():
     assert f"with {QUIET[0]} designs, no reader ever sees" in said
 
 
+STRUCK = {
+    Fault.ANSWER: (
+        "plan > visible > decision; append; from decision",
+        "visible+marker > decision; transaction; from decision, skips marked",
+        "staged > visible+decision; transaction; from decision, finishes decided",
+    ),
+    Fault.EXPIRY: (
+        "staged > decision > visible; transaction; from decision, finishes decided",
+        "staged > visible > decision; transaction; from decision",
+        "staged > visible+marker; transaction; from marker, finishes staged",
+    ),
+    Fault.LEASE: (
+        "visible > notice; append; from notice",
+        "visible+notice; transaction; from notice",
+        "visible+marker > notice; transaction; from notice, skips marked",
+    ),
+    Fault.LAG: (
+        "plan > visible+marker > decision; transaction; from decision, skips marked",
+        "staged > decision > visible; transaction; from decision, finishes decided",
+        "visible > decision; append; from decision, undoes undecided",
+    ),
+}
+"""For each fault besides a crash, designs that it strikes: where it does harm, and where not."""
+
+
+def struck_otherwise(**chosen: int) -> list[str]:
+    """The designs of which the readers of the two enumerators saw different things under a fault."""
+    return [
+        f"{fault} {world}: {text}"
+        for fault, texts in STRUCK.items()
+        for text in texts
+        for world in WORLDS
+        if find(Design.parse(text), world, fault=fault.value, **chosen).readers
+        != plain_readers(text, world, fault=fault.value, **chosen)
+    ]
+
+
+def test_readers_of_both_enumerators_saw_the_same_under_other_faults():
+    assert struck_otherwise(crashes=1, faults=1) == []
+
+
+@pytest.mark.slow
+def test_readers_of_both_enumerators_saw_the_same_under_many_other_faults():
+    """Every square that is exactly-once under crashes, and the designs above with two faults."""
+    assert struck_otherwise(crashes=1, faults=2) == []
+    once = [each for each in squares().values() if each and not why_not(each)]
+    for design, fault in product(once, STRUCK):
+        struck = under(design, fault)
+        if struck is None or find(design, World.OTHER).guarantee.value != ONCE:
+            continue
+        found = find(struck, World.OTHER, fault=fault.value, crashes=1)
+        assert found.readers == plain_readers(str(struck), World.OTHER, fault=fault.value, crashes=1, faults=1)
+        more = find(struck, World.OTHER, fault=fault.value, crashes=1, faults=2)
+        assert found.guarantee is more.guarantee, f"{fault}: {struck}"
+
+
 # Mutants of enumerator, recovery and merging: the comparison goes red.
 
 
@@ -160,6 +217,8 @@ RECOVERIES = {
     "finish_nothing": (model, "to_finish", lambda _settings, _process: NO_JOB),
     "ignore_the_plan": (model, "planned", lambda _process, _job: None),
     "skip_nothing": (Orders, "_is_marked", lambda _self, _process, _job: False),
+    "undo_nothing": (Orders, "_undecided", lambda _self, _state: []),
+    "undo_too_much": (Orders, "_undecided", lambda _self, state: [state.seen[index] for index in kept(state.seen)]),
     "skip_too_much": (Orders, "_is_marked", lambda _self, _process, _job: True),
 }
 
@@ -172,6 +231,8 @@ RECOVERED = (
     "staged > visible > decision; append; from decision, finishes decided",
     "state+staged > visible > clean; append; from state, finishes decided",
     "plan > staged > visible > marker; append; from marker, finishes staged",
+    "visible > decision; append; from decision, undoes undecided",
+    "visible > decision; transaction; from decision, undoes undecided",
 )
 """Designs whose restarts read everything that a restart can read."""
 
@@ -181,6 +242,20 @@ def test_a_broken_recovery_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch
     assert seen_otherwise(RECOVERED) == []
     monkeypatch.setattr(*RECOVERIES[name])
     assert seen_otherwise(RECOVERED)
+
+
+FAULTS = {
+    "never_refused": ("_is_refused", lambda _self, _process: False),
+    "always_committed_again": ("_is_committed", lambda _self, _process: False),
+    "no_fault": ("_faults", lambda _self, _process: []),
+    "nothing_marked": ("_is_marked", lambda _self, _process, _job: False),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_broken_rule_of_a_fault_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Orders, *FAULTS[name])
+    assert struck_otherwise(crashes=1, faults=1)
 
 
 MERGING = {
@@ -271,15 +346,22 @@ KNOWN = {
     "spark-marker-after": (MORE, MORE),
     "spark-marker-before": (LESS, LESS),
     "delta-txn": (ONCE, ONCE),
+    "delta-catalog": (ONCE, ONCE),
     "spark-files": (ONCE, ONCE),
     "spark-real-time": (MORE, MORE),
+    "spark-async-progress": (MORE, MORE),
     "flink-two-phase": (ONCE, ONCE),
+    "flink-kafka-expired": (LESS, LESS),
+    "kafka-prepared": (ONCE, ONCE),
+    "fluss-undo": (ONCE, ONCE),
     "flink-log": (MORE, MORE),
     "kafka-transaction": (ONCE, ONCE),
     "kafka-streams": (ONCE, ONCE),
     "consumer-late": (MORE, MORE),
+    "share-group": (MORE, MORE),
     "consumer-early": (LESS, LESS),
     "offsets-in-store": (ONCE, ONCE),
+    "offsets-retried": (MORE, MORE),
     "outbox": (MORE, MORE),
     "outbox-upsert": (ONCE, ONCE),
     "outbox-idempotent": (ONCE, ONCE),
@@ -293,8 +375,20 @@ KNOWN = {
 
 
 def test_what_somebody_built_guarantees_what_was_expected():
-    told = {name: tuple(find(each.design, world).guarantee.value for world in WORLDS) for name, each in NAMED.items()}
+    told = {
+        name: tuple(find(each.design, world, fault=each.fault.value).guarantee.value for world in WORLDS)
+        for name, each in NAMED.items()
+    }
     assert told == KNOWN
+
+
+def test_a_fault_that_a_system_is_named_for_makes_its_verdict_weaker_or_its_repetition_longer():
+    """All but two would be exactly-once without it; a lag and a lease only show an append's duplicates more often."""
+    for name, each in NAMED.items():
+        if each.fault is not Fault.NONE:
+            alone, struck = (find(each.design, fault=fault.value) for fault in (Fault.NONE, each.fault))
+            weaker = alone.guarantee.value == ONCE and struck.guarantee.value != ONCE
+            assert weaker or alone.readers < struck.readers, name
 
 
 HEALED = "plan > decision > marker > visible; upsert; from decision, skips marked"
@@ -417,6 +511,8 @@ REFUSED = {
     "plan > decision": "'plan > decision' is not a design: no write makes output visible.",
     "visible+marker; append": "'visible+marker; append' is not a design: rows of the output append come one by one, "
     "so visible can join no other write.",
+    "visible > decision; append; from decision, undoes undecided, skips marked": "is not a design: recovery that "
+    "undoes output can neither skip nor finish output.",
     "visible > staged": "'visible > staged' is not a design: staged output must be there before visible.",
     "visible > clean": "'visible > clean' is not a design: clean removes staged output, and nothing is staged.",
     "visible; append; from decision": "is not a design: recovery starts from decision, which is not written.",

@@ -10,6 +10,8 @@ from labkit.sim.models.orders.state import NO_JOB
 TOGETHER = {"order": "plan-state-visible_marker-decision", "output": "transaction", "skips": True}
 TWO_PHASE = {"order": "plan-state-staged-decision-visible", "output": "transaction", "leftover": "decided"}
 
+UNDONE = {"order": "visible-decision", "undoes": True}
+
 BROKEN = [
     ({}, {"no_duplicate": 14, "no_regression": 9, "no_fractured_read": 4}),
     ({"output": "upsert"}, {"no_regression": 9, "no_fractured_read": 4}),
@@ -18,6 +20,11 @@ BROKEN = [
     ({**TOGETHER, "order": "visible_marker-decision", "input": "other"}, {"no_loss": 10, "no_duplicate": 10}),
     ({"order": "notice-visible-decision", "input": "gone"}, {"no_loss": 8, "no_fractured_read": 4}),
     ({**TWO_PHASE, "leftover": "dropped"}, {"no_loss": 13}),
+    (UNDONE, {"no_aborted_read": 0, "no_regression": 0}),
+    ({**TWO_PHASE, "fault": "expiry"}, {"no_loss": 0}),
+    ({**TOGETHER, "order": "visible_decision", "skips": False, "fault": "answer"}, {"no_duplicate": 0}),
+    ({"order": "visible-notice", "start": "notice", "fault": "lease"}, {"no_duplicate": 0}),
+    ({**TWO_PHASE, "fault": "lag"}, {"no_duplicate": 0}),
 ]
 
 
@@ -50,6 +57,11 @@ def forget_the_count(patch: pytest.MonkeyPatch) -> dict:
     return TOGETHER
 
 
+def undo_nothing(patch: pytest.MonkeyPatch) -> dict:
+    patch.setattr(Orders, "_undecided", lambda _self, _state: [])
+    return UNDONE
+
+
 def write_nothing_visible(patch: pytest.MonkeyPatch) -> dict:
     disable(patch, Orders, "show")
     return {}
@@ -61,6 +73,7 @@ MUTANTS = {
     ignore_the_plan: {"no_loss"},
     start_a_step_too_far: {"no_loss"},
     forget_the_count: {"no_unexpected"},
+    undo_nothing: {"no_duplicate"},
 }
 """Rules that are broken, with the properties that only then are violated."""
 
@@ -71,6 +84,11 @@ CASES = Cases(
         {**TWO_PHASE, "rows": 4},
         {"order": "plan-staged-decision-visible-clean", "leftover": "decided"},
         {"order": "state-notice-visible", "start": "notice", "input": "gone"},
+        UNDONE,
+        {**TWO_PHASE, "fault": "expiry"},
+        {"order": "visible-notice", "output": "upsert", "start": "notice", "fault": "lease"},
+        {**TOGETHER, "fault": "answer", "faults": 2},
+        {**TOGETHER, "fault": "lag"},
     ],
     large=[
         {**TOGETHER, "input": "other", "rows": 6, "crashes": 3},

@@ -16,13 +16,16 @@ class Crashed(Exception):
     """The process died."""
 
 
-def histories(design, *, same_rows, rows=3, crashes=2):
-    """Everything that readers can have seen when all is done: tuples of (offset, value), (-1, 0) for a crash."""
+def histories(design, *, same_rows, rows=3, crashes=2, fault="none", faults=2):
+    """Everything that readers can have seen when all is done: tuples of (offset, value), (-1, 0) for a crash, and
+    (-2, 0) for the newest row there is, which is taken back.
+    """
     seen = set()
     choices = []
     while True:
         asked = []
-        seen.add(run(design, list(choices), asked, same_rows, rows, crashes))
+        luck = {"crash": crashes, fault: faults}
+        seen.add(run(design, list(choices), asked, same_rows, rows, luck))
         # The next list of choices: the last one that has another option takes it.
         choices = (choices + [0] * len(asked))[: len(asked)]
         while choices and choices[-1] + 1 == asked[-1]:
@@ -33,42 +36,52 @@ def histories(design, *, same_rows, rows=3, crashes=2):
         choices[-1] += 1
 
 
-def run(design, choices, asked, same_rows, rows, crashes):
+def run(design, choices, asked, same_rows, rows, luck):
     """One run by these choices, and by the first option where there is none; `asked` gets how many options
-    there were.
+    there were. `luck` says how often each thing may still happen.
     """
     order, output, recovery = design.split("; ")
     sets = [each.split("+") for each in order.split(" > ")]
     reads = recovery.split(", ")
-    disk = {"plans": {}, "states": [], "staged": None}
+    disk = {"plans": {}, "states": [], "staged": None, "table": []}
     saw = []
-    left = [crashes]
+    rules = {"sets": sets, "output": output, "reads": reads, "expires": "expiry" in luck}
 
     def choose(options):
         asked.append(options)
         return choices.pop(0) if choices else 0
 
+    def happens(what):
+        if luck.get(what) and choose(2):
+            luck[what] -= 1
+            return True
+        return False
+
     def may_crash():
-        if left[0] and choose(2):
-            left[0] -= 1
+        while output == "transaction" and disk["staged"] and happens("expiry"):
+            disk["staged"] = None
+        if happens("crash"):
             saw.append((-1, 0))
             raise Crashed
 
     first = True
     while True:
         try:
-            live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, first)
+            live(rules, disk, saw, may_crash, happens, choose, same_rows, rows, first)
         except Crashed:
             first = False
         else:
             return tuple(saw)
 
 
-def live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, first):
+def live(rules, disk, saw, may_crash, happens, choose, same_rows, rows, first):
     """One life of the process, until all rows are done."""
+    sets, reads = rules["sets"], rules["reads"]
     if not first:
-        finish(sets, output, reads, disk, saw, may_crash)
+        finish(rules, disk, saw, may_crash, happens)
     number, offset, count = where(sets, reads, disk)
+    if not first and "undoes undecided" in reads:
+        undo(rules["output"], number, disk, saw, may_crash)
     while True:
         may_crash()
         if offset >= rows:
@@ -81,28 +94,90 @@ def live(sets, output, reads, disk, saw, may_crash, choose, same_rows, rows, fir
         else:
             most = min(2, rows - offset)
             end = offset + 1 + (choose(most) if most > 1 else 0)
-        marked = "skips marked" in reads and disk.get("marker", (-1, 0))[0] >= number
         step = (number, offset, end, count)
-        for each in sets:
-            may_crash()
-            make(each, step, output, disk, saw, may_crash, marked)
-        number, offset, count = number + 1, end, count + end - offset
+        if written(rules, sets, step, disk, saw, may_crash, happens, leased="from notice" in reads):
+            number, offset, count = number + 1, end, count + end - offset
+        else:
+            number, offset, count = where(sets, reads, disk)
 
 
-def make(writes, step, output, disk, saw, may_crash, marked):
-    """The writes of one atomic set."""
-    _, start, end, count = step
-    if "visible" in writes and not marked:
-        if output != "transaction":
-            for nth in range(start, end):
-                if nth > start:
-                    may_crash()
+def undo(output, number, disk, saw, may_crash):
+    """Takes back what is there of this step and of later ones: a row, a transaction, or all of a key at a time."""
+    while disk["table"] and disk["table"][-1] >= number:
+        may_crash()
+        last = disk["table"][-1]
+        while disk["table"] and disk["table"][-1] >= number:
+            if output == "transaction" and disk["table"][-1] != last:
+                break
+            disk["table"].pop()
+            saw.append((-2, 0))
+            if output == "append":
+                break
+
+
+def written(rules, sets, step, disk, saw, may_crash, happens, leased=False):
+    """The writes of a step. False if one was refused, and the step has to be made again."""
+    number, reads = step[0], rules["reads"]
+    marked = "skips marked" in reads and disk.get("marker", (-1, 0))[0] >= number
+    late = told = False
+    for each in sets:
+        may_crash()
+        if leased and not told and not late:
+            late = happens("lease")
+        if late and "notice" in each:
+            return False
+        told = told or "notice" in each
+        if set(each) <= {"plan", "decision", "notice"} and happens("lag"):
+            continue
+        if is_expired(rules, each, disk, marked):
+            if where(rules["sets"], reads, disk)[0] <= number:
+                return False
+            continue
+        make(each, step, rules, disk, saw, may_crash, happens, marked)
+    return True
+
+
+def is_expired(rules, writes, disk, marked):
+    """Whether the store was to commit what it has aborted."""
+    staged = any("staged" in each for each in rules["sets"]) and rules["output"] == "transaction"
+    return rules["expires"] and staged and "visible" in writes and not marked and disk["staged"] is None
+
+
+def make(writes, step, rules, disk, saw, may_crash, happens, marked):
+    """The writes of one atomic set, and again if no answer came."""
+    number, start, end, count = step
+    if "visible" in writes and not marked and rules["output"] != "transaction":
+        for nth in range(start, end):
+            if nth > start:
+                may_crash()
+            again = True
+            while again:
+                again = happens("answer")
                 saw.append((nth, count + nth - start + 1))
-            return
-        saw.extend((nth, count + nth - start + 1) for nth in range(start, end))
-        disk["staged"] = None
-    for write in writes:
-        note(write, step, disk, kept=marked and "visible" in writes)
+                disk["table"].append(number)
+                if again:
+                    may_crash()
+        return
+    again = True
+    while again:
+        again = "visible" in writes and not marked and happens("answer")
+        if "visible" in writes and not marked:
+            commit(step, rules, disk, saw)
+        for write in writes:
+            note(write, step, disk, kept=marked and "visible" in writes)
+        if again:
+            may_crash()
+            marked = "skips marked" in rules["reads"] and disk.get("marker", (-1, 0))[0] >= number
+
+
+def commit(step, rules, disk, saw):
+    """Rows of a transaction; what is prepared is committed once."""
+    number, start, end, count = step
+    if any("staged" in each for each in rules["sets"]) and disk["staged"] is None:
+        return
+    saw.extend((nth, count + nth - start + 1) for nth in range(start, end))
+    disk["table"] += [number] * (end - start)
+    disk["staged"] = None
 
 
 def note(write, step, disk, kept):
@@ -118,24 +193,21 @@ def note(write, step, disk, kept):
         disk["staged"] = step
     if write == "clean":
         disk["staged"] = None
-    if write == "decision" or (write == "marker" and not kept):
+    if write in ("decision", "notice") or (write == "marker" and not kept):
         disk[write] = (number, end)
 
 
-def finish(sets, output, reads, disk, saw, may_crash):
+def finish(rules, disk, saw, may_crash, happens):
     """What a restart does with staged output: finishes it, or drops it."""
-    staged = disk["staged"]
+    staged, sets, reads = disk["staged"], rules["sets"], rules["reads"]
     if staged is None:
         return
     runs_again = staged[0] >= where(sets, reads, disk)[0]
     if "finishes staged" not in reads and ("finishes decided" not in reads or runs_again):
         disk["staged"] = None
         return
-    marked = "skips marked" in reads and disk.get("marker", (-1, 0))[0] >= staged[0]
     place = next(n for n, each in enumerate(sets) if "staged" in each)
-    for each in sets[place + 1 :]:
-        may_crash()
-        make(each, staged, output, disk, saw, may_crash, marked)
+    written(rules, sets[place + 1 :], staged, disk, saw, may_crash, happens)
 
 
 def where(sets, reads, disk):
@@ -146,7 +218,7 @@ def where(sets, reads, disk):
         done = (last - 1, disk["plans"][last][0])
     if "from state" in reads and disk["states"]:
         done = disk["states"][-1][:2]
-    for note in ("marker", "decision"):
+    for note in ("marker", "decision", "notice"):
         if f"from {note}" in reads:
             done = disk.get(note, (-1, 0))
     number, offset = done[0] + 1, done[1]
@@ -192,6 +264,7 @@ def recoveries():
                 for leftover in LEFTOVERS:
                     said = [f"from {start}", newest, skips, leftover]
                     yield ", ".join(each for each in said if each)
+            yield ", ".join(each for each in [f"from {start}", newest, "undoes undecided"] if each)
 
 
 def places(order):
@@ -228,6 +301,7 @@ def is_read(order, recovery):
         "state" in place and start == "beginning" and "newest" not in recovery,
         "marker" in place and start != "marker" and "skips" not in recovery,
         "skips" in recovery and start == "marker" and "staged" not in place,
+        "undoes" in recovery and start in ("state", "marker", "decision") and place.get(start, 0) <= place["visible"],
     ]
     return not any(no)
 

@@ -26,7 +26,7 @@ from labkit.crashtest.blackbox.writes import (
     recognised,
     unknown,
 )
-from labkit.sim.models.orders.state import World
+from labkit.sim.models.orders.state import Fault, World
 from labkit.sim.orders.designs import RECOVERIES, why_not
 from labkit.sim.orders.named import NAMED
 from labkit.sim.orders.outcomes import find
@@ -203,5 +203,5 @@ def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
                 continue
             met.add(cell)
             same, other = (find(cell, world) for world in (World.SAME, World.OTHER))
-            built = [name for name, each in NAMED.items() if reduced(each.design) == cell]
+            built = [name for name, each in NAMED.items() if each.fault is Fault.NONE and reduced(each.design) == cell]
             yield Reading(design, same.guarantee.value, other.guarantee.value, tuple(built))

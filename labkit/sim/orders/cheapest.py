@@ -132,6 +132,8 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
         edits.append("skip what is marked" if recovery.skips else "do not skip what is marked")
     if recovery.leftover is not before.leftover:
         edits.append(f"at a restart: {recovery.leftover}")
+    if recovery.undoes is not before.undoes:
+        edits.append("undo visible output of steps that run again" if recovery.undoes else "undo nothing")
     return tuple(edits)
 
 

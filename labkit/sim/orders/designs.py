@@ -9,6 +9,7 @@ from functools import cache
 from itertools import combinations
 
 from labkit.sim.writes import (
+    READS,
     AtomicSet,
     Design,
     Leftover,
@@ -16,6 +17,7 @@ from labkit.sim.writes import (
     Recovery,
     Start,
     Write,
+    contradiction,
     nonsense,
     unwritten,
     writes_of,
@@ -30,6 +32,7 @@ RULES = (
     "A plan comes first and alone, or there is none: a plan that is written later has no use.",
     "Recovery reads exactly the writes that the design makes, because an ignored write changes nothing.",
     "A notice that its receiver stores durably has the effect of a decision, so it is tried only as a decision.",
+    "Recovery that undoes output reads a record behind it, a plan or none, and neither skips nor finishes output.",
 )
 """The rules, in words, that every enumerated design follows."""
 
@@ -37,7 +40,8 @@ _CHOSEN = (Write.PLAN, Write.STATE, Write.STAGED, Write.MARKER, Write.DECISION, 
 """The writes that a step may make or leave out."""
 
 RECOVERIES = tuple(
-    Recovery(start, newest, skips, leftover)
+    Recovery(start, newest, skips, leftover, undoes)
+    for undoes in (False, True)
     for start in Start
     for newest in (False, True)
     for skips in (False, True)
@@ -82,19 +86,24 @@ def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:
     recoveries = _recoveries(writes_of(steps))
     for output in Output:
         if not _why_not_written(Design(steps, output, Recovery())):
-            yield from (Design(steps, output, recovery) for recovery in recoveries)
+            designs = (Design(steps, output, recovery) for recovery in recoveries)
+            yield from (each for each in designs if not undone_in_vain(each))
 
 
 @cache
 def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
     """Return every recovery that reads all of these writes and no others."""
-    return tuple(recovery for recovery in RECOVERIES if not (unwritten(writes, recovery) or unread(writes, recovery)))
+    return tuple(
+        recovery
+        for recovery in RECOVERIES
+        if not (unwritten(writes, recovery) or unread(writes, recovery) or contradiction(recovery))
+    )
 
 
 def why_not(design: Design) -> str:
     """Return the reason why a design is not enumerated, as the end of a sentence; empty if it is."""
     reason = nonsense(design) or _why_not_written(design)
-    return reason or unread(design.writes, design.recovery)
+    return reason or unread(design.writes, design.recovery) or undone_in_vain(design)
 
 
 def _why_not_written(design: Design) -> str:
@@ -113,9 +122,19 @@ def _why_not_written(design: Design) -> str:
     return ""
 
 
+def undone_in_vain(design: Design) -> str:
+    """Return the reason why no restart finds output to undo, as the end of a sentence; else empty."""
+    start, record = design.recovery.start, READS.get(design.recovery.start)
+    if not design.recovery.undoes or record is None or start is Start.PLAN:
+        return ""
+    if design.place(Write.VISIBLE) < design.place(record):
+        return ""
+    return f"there is never output to undo, because visible does not come before {record}"
+
+
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
     """Return the reason why a rule of recovery is useless or a write unread, as the end of a sentence; else empty."""
-    start, newest, skips, leftover = recovery
+    start, newest, skips, leftover, _ = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {
         "nobody reads the decision": Write.DECISION in writes and start is not Start.DECISION,

@@ -13,6 +13,7 @@ OUTCOMES = {
     "no_unexpected": "values are wrong",
     "no_regression": "a reader sees a value go back",
     "no_fractured_read": "a reader sees part of a step",
+    "no_aborted_read": "a reader sees a row that is taken back",
 }
 """For each claim, what happens when it is violated, in words."""
 
@@ -21,6 +22,12 @@ _DONE = {
     "show": "a row of its output",
     "skip": "leaving out its output",
     "restart": "its restart",
+    "undo": "taking output back",
+    "unanswered": "output without an answer",
+    "expire": "the abort of its prepared output",
+    "lapse": "the end of its lease",
+    "defer": "leaving out a note",
+    "refused": "a refused write",
     Write.PLAN: "its plan",
     Write.STATE: "its state",
     Write.STAGED: "its staged output",
@@ -30,6 +37,15 @@ _DONE = {
     Write.NOTICE: "its notice",
     Write.CLEAN: "the removal of what it staged",
 }
+
+
+_FAULTS = {
+    "unanswered": "the answer to visible output is lost",
+    "expire": "the store aborts prepared output",
+    "lapse": "the lease of a step's rows ends",
+    "defer": "a note in the log is left out",
+}
+"""For each fault besides a crash, what happens, in words."""
 
 
 def replayed(trace: Trace) -> Replay:
@@ -44,10 +60,14 @@ def killing(claim: str, trace: Trace) -> str:
     """Return a sentence that says where the process dies in this schedule, and how that violates the claim."""
     walk = replayed(trace)
     deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
-    if not deaths:
+    faults = [_FAULTS[action.name] for action in walk.actions if action.name in _FAULTS]
+    if not deaths and not faults:
         return f"Without any crash {OUTCOMES[claim]}."
-    again = ", and again ".join(deaths)
-    return f"The process dies {again}: {OUTCOMES[claim]}."
+    events = list(dict.fromkeys(faults))
+    if deaths:
+        events.append(f"the process dies {', and again '.join(deaths)}")
+    sentence = ", and ".join(events)
+    return f"{sentence[0].upper()}{sentence[1:]}: {OUTCOMES[claim]}."
 
 
 def _death(walk: Replay, place: int) -> str:
@@ -59,6 +79,8 @@ def _death(walk: Replay, place: int) -> str:
     if not enabled:
         return f"{before}, when all is done"
     follows = enabled[0]
+    if follows.name in ("undo", "refused"):
+        return f"{before} and before {_DONE[follows.name]}"
     if follows.name == "take":
         return f"{before} and before step {job.step} takes its input"
     return f"{before} and before {_description(model, follows)} in step {job.step}"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
 from labkit.core.words import nearest
+from labkit.sim.models.orders.state import Fault
 from labkit.sim.writes import Design, Write
 
 
@@ -18,6 +19,8 @@ class Built(NamedTuple):
     """The part of the system that makes these writes, in words."""
     source: str
     """A class, file, proposal or paper that documents the order."""
+    fault: Fault = Fault.NONE
+    """What else happens in this system, besides crashes, when it does what the verdict is about."""
     limit: str = ""
     """A difference between the system and the design, or an assumption of the verdict; empty if none is known."""
 
@@ -25,7 +28,8 @@ class Built(NamedTuple):
 def _built() -> Iterator[tuple[str, Built]]:
     text = files(__package__).joinpath("named.toml").read_text(encoding="utf-8")
     for name, table in tomllib.loads(text).items():
-        yield name, Built(**{**table, "design": Design.parse(table["design"])})
+        fault = Fault(table.get("fault", Fault.NONE))
+        yield name, Built(**{**table, "design": Design.parse(table["design"]), "fault": fault})
 
 
 NAMED = dict(_built())
@@ -44,6 +48,11 @@ def named(text: str) -> Design:
     return Design.parse(text)
 
 
-def names_of(design: Design) -> list[str]:
-    """Return the short names of the real systems that use exactly this design."""
-    return [name for name, built in NAMED.items() if built.design == design]
+def fault_of(text: str) -> Fault:
+    """Return what happens besides crashes in the system of this short name; nothing, for the text of a design."""
+    return NAMED[text].fault if text in NAMED else Fault.NONE
+
+
+def names_of(design: Design, fault: Fault = Fault.NONE) -> list[str]:
+    """Return the short names of the real systems that use exactly this design, and have this fault besides crashes."""
+    return [name for name, built in NAMED.items() if (built.design, built.fault) == (design, fault)]

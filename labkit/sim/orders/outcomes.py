@@ -24,7 +24,9 @@ CLAIMS = (*ENDS, *MEANWHILE)
 """The names of the claims that are checked at the end of every schedule, in the order of the results."""
 
 ReaderSaw = tuple[tuple[int, int], ...]
-"""The rows that one reader saw: offset and value of each, in the order of visibility; (-1, 0) marks a crash."""
+"""The rows that one reader saw: offset and value of each, in the order of visibility. (-1, 0) marks a crash, and
+(-2, 0) the removal of the newest row that is left.
+"""
 
 
 class OrderResult(NamedTuple):

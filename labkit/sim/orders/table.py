@@ -1,5 +1,7 @@
-"""The table of designs: a block for each kind of output, a row for each order of output and decision, and columns for
-additional writes.
+"""The tables of designs: one of orders under crashes, and one of those that are exactly-once under other faults.
+
+The first has a block for each kind of output, a row for each order of output and decision, and columns for additional
+writes.
 
 In each design the engine plans first and records its decision. Recovery starts from that record and reads everything
 else that is written. State is left out, because versioned state changes nothing that a reader sees.
@@ -9,8 +11,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
+from labkit.sim.models.orders.state import Fault
 from labkit.sim.orders.named import NAMED
-from labkit.sim.writes import Design, Leftover, Output, Start, Write, without
+from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, without
 
 BLOCKS: Mapping[str, Output] = {
     "rows are added one by one": Output.APPEND,
@@ -44,6 +47,7 @@ COLUMNS: Mapping[str, Column] = {
     "marker with output": Column(joined="+marker", recovery=", skips marked"),
     "staged, dropped": Column(first="staged > "),
     "staged, finished": Column(first="staged > ", recovery=", finishes {leftover}"),
+    "undone": Column(recovery=", undoes undecided"),
 }
 
 
@@ -73,6 +77,21 @@ def every() -> dict[tuple[str, str, str], Design | None]:
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
+def under(design: Design, fault: Fault) -> Design | None:
+    """Return the design as this fault meets it, or None if the fault cannot happen to it.
+
+    Only a prepared transaction expires. A source that leases its rows keeps the only record of them, so under a lease
+    the decision becomes a notice to the source, and there is no plan.
+    """
+    if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
+        return None
+    if fault is not Fault.LEASE:
+        return design
+    names = {Write.DECISION: Write.NOTICE}
+    steps = tuple(atomic(names.get(write, write) for write in each) for each in without_plan(design).steps)
+    return design._replace(steps=steps, recovery=design.recovery._replace(start=Start.NOTICE))
+
+
 _NOTES: Mapping[Start, Write] = {
     Start.DECISION: Write.DECISION,
     Start.NOTICE: Write.NOTICE,
@@ -100,6 +119,8 @@ def square_of(design: Design) -> tuple[str, str, str] | None:
 
 
 def _column(design: Design) -> str:
+    if design.recovery.undoes:
+        return "undone"
     if design.recovery.leftover is not Leftover.DROPPED:
         return "staged, finished"
     if design.recovery.skips:
@@ -111,9 +132,12 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the short names of real systems by the cell (block, row, column) of their design."""
+    """Return the short names of real systems by the cell (block, row, column) of their design.
+
+    Systems with a fault beside crashes are left out, because a cell says what is left after crashes alone.
+    """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():
-        if (place := square_of(each.design)) is not None:
+        if each.fault is Fault.NONE and (place := square_of(each.design)) is not None:
             names.setdefault(place, []).append(name)
     return names

@@ -4,7 +4,7 @@ from labkit.core.records import Observation
 from labkit.sim.model import Action
 from labkit.sim.models.orders.claims import KEY, Judge
 from labkit.sim.models.orders.model import Orders
-from labkit.sim.models.orders.state import NO_JOB, Job, Note, Place, State
+from labkit.sim.models.orders.state import NO_JOB, Job, Note, Place, State, kept
 from labkit.sim.writes import Output, Write
 from labkit.view.scene import Box, Channel, Drawing, Kind, Mark, Row, Scene, Token, field, may_follow, record, slip
 from labkit.view.scene import Place as Where
@@ -12,6 +12,7 @@ from labkit.view.timeline import timeline
 
 _DOING = {
     Place.DOWN: "dead: its memory is gone",
+    Place.UNDOING: "takes output back",
     Place.IDLE: "waits for the next step",
     Place.WORKING: "works on a step",
     Place.FINISHING: "finishes what is staged",
@@ -29,7 +30,7 @@ def scene(model: Orders, state: State) -> Scene:
         Channel("notes", "engine", "process"),
         Channel("writes", "process", "store"),
     ]
-    left = may_follow(("crashes",), (state.crashes,))
+    left = may_follow(("crashes", "faults"), (state.crashes, state.faults))
     return Scene(tuple(boxes), tuple(arrows), left)
 
 
@@ -80,7 +81,7 @@ def _process(model: Orders, state: State) -> Box:
 
 def _next_write(model: Orders, state: State) -> str:
     process = state.process
-    if process.place in (Place.DOWN, Place.IDLE):
+    if process.place in (Place.DOWN, Place.IDLE, Place.UNDOING):
         return "-"
     return " + ".join(model.design.steps[process.at])
 
@@ -100,7 +101,7 @@ def _store(model: Orders, state: State) -> Box:
         rows.append(Row(Kind.PREPARED, label, "" if tokens else "none", tuple(tokens)))
     if Write.MARKER in design.writes:
         rows.append(field(process, "marker", "marker", _note(process.marker)))
-    shown = tuple(slip(f"hello = {row.value}") for row in state.seen if row.offset >= 0)
+    shown = tuple(slip(f"hello = {state.seen[each].value}") for each in kept(state.seen))
     if design.output is Output.UPSERT:
         shown = shown[-1:]
     rows.append(Row(Kind.COMMITTED, "rows", "" if shown else "none", shown))
@@ -124,7 +125,7 @@ def _note(note: Note) -> str:
     return "nothing" if note.step < 0 else f"step {note.step}, up to row {note.end - 1}"
 
 
-_AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip")
+_AT_STORE = ("staged", "visible", "marker", "clean", "show", "skip", "undo", "unanswered", "expire", "refused")
 
 
 def place(model: Orders, action: Action) -> Where:

@@ -5,11 +5,13 @@
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from labkit.core.records import History, Observation, PlannedBatch, Reading, Record
+from labkit.core.records import History, Observation, PlannedBatch, Reading, Record, Visibility
 from labkit.sim.model import Property
 from labkit.sim.models.orders.state import (
+    CRASHED,
     NO_JOB,
     ROWS_OF_A_STEP,
+    TAKEN_BACK,
     Job,
     Note,
     Place,
@@ -18,6 +20,7 @@ from labkit.sim.models.orders.state import (
     Settings,
     State,
     World,
+    kept,
 )
 from labkit.sim.verdicts import StateJudge
 from labkit.sim.wording import listed
@@ -47,18 +50,35 @@ def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: b
         PlannedBatch(step, start, min(start + ROWS_OF_A_STEP, rows))
         for step, start in enumerate(range(0, rows, ROWS_OF_A_STEP))
     ]
-    return History(_events(seen), keyed, [] if bounds_change else batches)
+    return History(_events(seen, keyed=keyed), keyed, [] if bounds_change else batches)
 
 
-def _events(seen: Sequence[Seen]) -> Iterator[Observation | Reading]:
+def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Reading]:
+    """Yield what readers see. A row that is taken back later counts as one of an aborted transaction; with upserts, the
+    row before it is then seen again.
+    """
+    standing = set(kept(seen))
     crashes = 0
-    for row in seen:
-        if row.offset < 0:
+    for index, row in enumerate(seen):
+        if row.offset == CRASHED:
             crashes += 1
             yield Reading(f"crash {crashes}")
+        elif row.offset == TAKEN_BACK:
+            if keyed and not _is_taken_back(seen[index + 1 : index + 2]):
+                left = kept(seen[: index + 1])[-1:]
+                yield from (_observed(seen[each], stands=each in standing) for each in left)
         else:
-            yield Observation(row.offset, KEY, row.value, row.step, row.life)
+            yield _observed(row, stands=index in standing)
     yield Reading("end")
+
+
+def _is_taken_back(rows: Sequence[Seen]) -> bool:
+    return any(each.offset == TAKEN_BACK for each in rows)
+
+
+def _observed(row: Seen, *, stands: bool) -> Observation:
+    seen_as = Visibility.COMMITTED if stands else Visibility.ABORTED
+    return Observation(row.offset, KEY, row.value, row.step, row.life, seen_as)
 
 
 def _view(state: State) -> Hashable:
@@ -93,6 +113,7 @@ ENDS = {
 MEANWHILE = {
     "no_regression": "No value is seen to go back.",
     "no_fractured_read": "At no crash is part of a step visible.",
+    "no_aborted_read": "No row that readers can see is taken back.",
 }
 """The claims about readings before the end of a run; a design can break them although its final rows are right."""
 
@@ -108,6 +129,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
         *(judge.claim(name, sentence, done) for name, sentence in ENDS.items()),
         judge.claim("no_regression", MEANWHILE["no_regression"], None),
         judge.claim("no_fractured_read", MEANWHILE["no_fractured_read"], _is_down),
+        judge.claim("no_aborted_read", MEANWHILE["no_aborted_read"], None),
         judge.all_out("All rows come out.", text, done),
     ]
 
@@ -161,6 +183,8 @@ _SOURCES = {
 
 def started_in_words(recovery: Recovery, before: Process, after: Process) -> str:
     """Return the sentence that says what the process read at its restart, and with which step it goes on."""
+    if after.place is Place.UNDOING:
+        return f"The process starts. {_SOURCES[recovery.start]}, and finds visible output of step {after.job.step}."
     if after.place is Place.FINISHING:
         return f"The process starts, finds the staged output of step {after.job.step} and finishes it."
     dropped = f" and drops the staged output of step {before.staged.step}" if before.staged is not NO_JOB else ""
@@ -186,6 +210,8 @@ def text(state: State) -> str:
         f"seen {_all(map(_row, state.seen))}",
         f"life {state.life}, {state.crashes} crashes left",
     ]
+    if state.faults or process.is_late:
+        parts.append(f"{state.faults} faults left{', late' * process.is_late}")
     return "; ".join(parts)
 
 
@@ -198,8 +224,9 @@ def _job(job: Job) -> str:
 
 
 def _row(row: Seen) -> str:
-    written = f"{row.offset}={row.value}/{row.step}/{row.life}"
-    return written if row.offset >= 0 else f"crash {row.life}"
+    if row.offset == TAKEN_BACK:
+        return "taken back"
+    return f"crash {row.life}" if row.offset == CRASHED else f"{row.offset}={row.value}/{row.step}/{row.life}"
 
 
 def _note(note: Note) -> str:

@@ -17,11 +17,14 @@ from labkit.sim.models.orders.claims import (
     text,
 )
 from labkit.sim.models.orders.state import (
+    CRASHED,
     NO_JOB,
     NOTHING,
     PARAMETERS,
     ROWS_OF_A_STEP,
+    TAKEN_BACK,
     VERSION,
+    Fault,
     Job,
     Note,
     Place,
@@ -30,6 +33,7 @@ from labkit.sim.models.orders.state import (
     Settings,
     State,
     World,
+    kept,
     settings,
 )
 from labkit.sim.parameters import Values
@@ -95,6 +99,8 @@ def planned(process: Process, job: Job) -> Job | None:
 
 
 _CRASH = Action("crash")
+_LAGGING = frozenset({Write.PLAN, Write.DECISION, Write.NOTICE})
+"""The writes that an engine may leave out if its log lags."""
 _state = from_fields(State)
 
 
@@ -114,24 +120,47 @@ class Orders(RuleModel[State]):
         self.design = self.settings.design
         self._shows = self.design.place(Write.VISIBLE)
         self._by_row = self.design.output is not Output.TRANSACTION
+        self._leased = self.design.place(Write.NOTICE) if self.design.recovery.start is Start.NOTICE else -1
 
     def initial(self) -> State:
         """Return the initial state: the stores are empty, and the process waits for its first step."""
         process = Process(place=Place.IDLE, job=Job(0, 0, 0, 0))
-        return State(process, crashes=self.settings.crashes)
+        return State(process, crashes=self.settings.crashes, faults=self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: the next step's input, the next write, or the restart; then the crash."""
+        """Return the enabled actions: what the process does next, then the possible faults, then the crash."""
         process = state.process
         if process.place is Place.DOWN:
-            return [Action("restart", state.life + 1)]
-        if process.place is Place.IDLE:
+            enabled = [Action("restart", state.life + 1)]
+        elif process.place is Place.IDLE:
             enabled = [Action("take", end) for end in self._ends(process)]
+        elif process.place is Place.UNDOING:
+            enabled = [Action("undo", self._undecided(state)[-1].offset)]
         else:
             enabled = [self._next(process)]
-        if state.crashes:
+        if state.faults:
+            enabled += self._faults(process)
+        if state.crashes and process.place is not Place.DOWN:
             enabled.append(_CRASH)
         return enabled
+
+    def _faults(self, process: Process) -> list[Action]:
+        """Return the faults that may happen now, besides a crash."""
+        fault, step = self.settings.fault, process.job.step
+        if fault is Fault.EXPIRY:
+            expires = process.staged is not NO_JOB and not self._by_row
+            return [Action("expire", process.staged.step)] * expires
+        if process.place not in (Place.WORKING, Place.FINISHING):
+            return []
+        if fault is Fault.ANSWER:
+            if process.at != self._shows or process.is_marked:
+                return []
+            return [Action("unanswered", step)]
+        if fault is Fault.LEASE:
+            is_lent = process.place is Place.WORKING and not process.is_late
+            return [Action("lapse", step)] * (is_lent and process.at <= self._leased)
+        writes = self.design.steps[process.at]
+        return [Action("defer", step)] * _LAGGING.issuperset(writes)
 
     def _ends(self, process: Process) -> list[int]:
         """Return the input offsets at which the next step may end; none if no input is left."""
@@ -148,6 +177,8 @@ class Orders(RuleModel[State]):
 
     def _next(self, process: Process) -> Action:
         step = process.job.step
+        if self._is_refused(process):
+            return Action("refused", step)
         if process.at == self._shows:
             if process.is_marked:
                 return Action("skip", step)
@@ -155,6 +186,14 @@ class Orders(RuleModel[State]):
                 return Action("show", process.job.start + process.shown)
             return Action("visible", step)
         return Action(self.design.steps[process.at][-1].value, step)
+
+    def _is_refused(self, process: Process) -> bool:
+        """Return whether the store refuses the next atomic set of writes: an expired transaction, or a late notice."""
+        if process.is_late:
+            return process.at == self._leased
+        if self.settings.fault is not Fault.EXPIRY or self._by_row or Write.STAGED not in self.design.writes:
+            return False
+        return process.at == self._shows and not process.is_marked and process.staged is NO_JOB
 
     def _is_marked(self, process: Process, job: Job) -> bool:
         return self.design.recovery.skips and process.marker.step >= job.step
@@ -190,11 +229,17 @@ class Orders(RuleModel[State]):
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
+                if self._is_committed(process):
+                    continue
                 seen += tuple(_row(state, offset) for offset in range(process.job.start, process.job.end))
                 process = process._replace(staged=NO_JOB)
             else:
                 process = written(process, write)
-        return _state((self._gone_on(process), seen, state.life, state.crashes))
+        return _state((self._gone_on(process), seen, state.life, state.crashes, state.faults))
+
+    def _is_committed(self, process: Process) -> bool:
+        """Return whether the step's staged transaction is committed, so that a second commit changes nothing."""
+        return Write.STAGED in self.design.writes and process.staged is NO_JOB
 
     def _gone_on(self, process: Process) -> Process:
         if process.at + 1 < len(self.design.steps):
@@ -207,17 +252,51 @@ class Orders(RuleModel[State]):
             job = Job(job.step + 1, job.end, job.end, behind.total)
         return process._replace(place=Place.IDLE, job=job, at=0, shown=0, is_marked=False)
 
+    # Faults besides crashes.
+
+    def _unanswered(self, state: State, _: int) -> State:
+        """Make the output visible, and stay before it; like a restart, a retry looks for the marker if the design
+        skips marked steps.
+        """
+        process = state.process
+        if self._by_row:
+            return _faulty(state, process, (_row(state, process.job.start + process.shown),))
+        after = self._after_writes(state, self.design.steps[process.at])
+        stores = after.process._replace(place=process.place, job=process.job, at=process.at)
+        again = stores._replace(is_marked=self._is_marked(stores, process.job))
+        return _faulty(after, again)
+
+    def _expire(self, state: State, _: int) -> State:
+        return _faulty(state, state.process._replace(staged=NO_JOB))
+
+    def _lapse(self, state: State, _: int) -> State:
+        return _faulty(state, state.process._replace(is_late=True))
+
+    def _defer(self, state: State, _: int) -> State:
+        return _faulty(state, self._gone_on(state.process))
+
+    def _refused(self, state: State, _: int) -> State:
+        """Leave the atomic set out. A step that no restart would repeat goes on without it; another begins again."""
+        process = state.process
+        job = next_job(self.settings, process)
+        if job.step > process.job.step:
+            return state._replace(process=self._gone_on(process))
+        process = process._replace(place=Place.IDLE, job=job, at=0, shown=0, is_marked=False, is_late=False)
+        return state._replace(process=process)
+
     # Crash and restart.
 
     def _crash(self, state: State, _: int) -> State:
-        mark = Seen(-1, 0, -1, state.life)
-        return State(crash(state.process), (*state.seen, mark), state.life, state.crashes - 1)
+        mark = Seen(CRASHED, 0, -1, state.life)
+        return state._replace(process=crash(state.process), seen=(*state.seen, mark), crashes=state.crashes - 1)
 
     def _restart(self, state: State, life: int) -> State:
         process = state.process
         job = to_finish(self.settings, process)
         if job is NO_JOB:
             process = process._replace(staged=NO_JOB, place=Place.IDLE, job=next_job(self.settings, process))
+            if self.design.recovery.undoes and self._undecided(state._replace(process=process)):
+                process = process._replace(place=Place.UNDOING)
         else:
             process = process._replace(
                 place=Place.FINISHING,
@@ -225,7 +304,26 @@ class Orders(RuleModel[State]):
                 at=self.design.place(Write.STAGED) + 1,
                 is_marked=self._is_marked(process, job),
             )
-        return State(process, state.seen, life, state.crashes)
+        return state._replace(process=process, life=life)
+
+    def _undecided(self, state: State) -> list[Seen]:
+        """Return the visible rows of steps that will run again; no other row is newer."""
+        rows = [state.seen[index] for index in kept(state.seen)]
+        return [each for each in rows if each.step >= state.process.job.step]
+
+    def _undo(self, state: State, _: int) -> State:
+        """Take back one row; with upserts, restore the row of the key, and take back a transaction as a whole."""
+        rows = len(self._undecided(state))
+        if self.design.output is Output.TRANSACTION:
+            steps = [each.step for each in self._undecided(state)]
+            undone = steps.count(steps[-1])
+        else:
+            undone = rows if self.design.output is Output.UPSERT else 1
+        event = Seen(TAKEN_BACK, 0, -1, state.life)
+        process = state.process
+        if undone == rows:
+            process = process._replace(place=Place.IDLE)
+        return state._replace(process=process, seen=state.seen + (event,) * undone)
 
     def properties(self) -> Sequence[Property[State]]:
         """Return the claims to check at the end of a run and on readings before the end."""
@@ -254,9 +352,26 @@ class Orders(RuleModel[State]):
         **_write_rules(_write),
         "show": Rule(_show, "The row of offset {which} becomes visible."),
         "skip": Rule(_skip, "The marker names step {which}: its output is left out."),
+        "undo": Rule(
+            _undo, "Visible output that will be written again is taken back, the row of offset {which} first."
+        ),
+        "unanswered": Rule(
+            _unanswered,
+            "Output of step {which} becomes visible, but its answer is lost: it is written again.",
+            Event.DROP,
+        ),
+        "expire": Rule(_expire, "The store aborts the prepared output of step {which}.", Event.TIMEOUT),
+        "lapse": Rule(_lapse, "The source's lease of the rows of step {which} ends.", Event.TIMEOUT),
+        "defer": Rule(_defer, "Step {which} goes on without its note in the log.", Event.DELAY),
+        "refused": Rule(_refused, "The next write of step {which} is refused."),
         "crash": Rule(_crash, "The process dies: its memory is gone.", Event.CRASH),
         "restart": Rule(_restart, "Process {which} starts and reads what was noted.", Event.RESTART),
     }
+
+
+def _faulty(state: State, process: Process, rows: tuple[Seen, ...] = ()) -> State:
+    """Return the state after one more fault, with this process and additional visible rows."""
+    return state._replace(process=process, seen=state.seen + rows, faults=state.faults - 1)
 
 
 def _row(state: State, offset: int) -> Seen:

@@ -1,6 +1,7 @@
 """The parameters and states of the simulator `orders`: design, input, stores, a process's memory, and visible rows."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from labkit.core.errors import InvalidInput
@@ -35,6 +36,20 @@ class World(Word):
     """Any number of rows, unless a plan fixes them."""
     GONE = "gone"
     """The same rows, except those that the source has deleted after a notice that they were processed."""
+
+
+class Fault(Word):
+    """What else may happen to a process and its stores, besides crashes."""
+
+    NONE = "none"
+    ANSWER = "answer"
+    """Output becomes visible, but its answer is lost: the process writes it again without a restart."""
+    EXPIRY = "expiry"
+    """The store aborts a prepared transaction after a timeout, whatever the process has decided."""
+    LEASE = "lease"
+    """The source only lends its rows: a notice that comes too late is refused, and they are delivered again."""
+    LAG = "lag"
+    """A plan, a decision or a notice is left out, and the process goes on: a later step writes its own."""
 
 
 _SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")
@@ -98,6 +113,15 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "rows": Whole("How many rows the input has.", 3, 1, 6),
     "crashes": Whole("How many crashes there may be.", 2, 0, 3),
+    "undoes": Switch("A restart takes back visible rows of steps that run again.", default=False),
+    "fault": Choice(
+        "What else may happen: answer (the answer to visible output is lost, so it is written again), expiry (the "
+        "store aborts prepared output), lease (rows are delivered again if the notice comes late), or lag (a plan, "
+        "decision or notice is left out, and the next step goes on).",
+        "none",
+        tuple(each.value for each in Fault),
+    ),
+    "faults": Whole("How many of these faults there may be.", 1, 0, 3),
 }
 
 
@@ -108,6 +132,8 @@ class Settings(NamedTuple):
     world: World
     rows: int
     crashes: int
+    fault: Fault
+    faults: int
 
 
 def settings(values: Values) -> Settings:
@@ -116,13 +142,19 @@ def settings(values: Values) -> Settings:
     Raises `InvalidInput` if the design that they describe makes no sense.
     """
     recovery = Recovery(
-        Start(str(values["start"])), bool(values["newest"]), bool(values["skips"]), _LEFTOVERS[str(values["leftover"])]
+        Start(str(values["start"])),
+        bool(values["newest"]),
+        bool(values["skips"]),
+        _LEFTOVERS[str(values["leftover"])],
+        bool(values["undoes"]),
     )
     order = str(values["order"])
     design = Design(_long(order), Output(str(values["output"])), recovery)
     if reason := nonsense(design):
         raise InvalidInput(f"order={order[:60]}: {reason}.")
-    return Settings(design, World(str(values["input"])), int(values["rows"]), int(values["crashes"]))
+    fault = Fault(str(values["fault"]))
+    faults = 0 if fault is Fault.NONE else int(values["faults"])
+    return Settings(design, World(str(values["input"])), int(values["rows"]), int(values["crashes"]), fault, faults)
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
@@ -136,6 +168,7 @@ def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object
         "newest": recovery.newest,
         "skips": recovery.skips,
         "leftover": leftover,
+        "undoes": recovery.undoes,
         "input": world.value,
     }
 
@@ -182,9 +215,11 @@ NO_JOB = Job(-1, 0, 0, 0)
 
 
 class Place(Word):
-    """The phase of the process: down, waiting for input, working on a step, or finishing a staged one."""
+    """The phase of the process: down, undoing, waiting for input, working on a step, or finishing a staged one."""
 
     DOWN = "down"
+    UNDOING = "undoing"
+    """The process was restarted and takes back rows of steps that will run again."""
     IDLE = "idle"
     """The process has not yet taken the input of its next step."""
     WORKING = "working"
@@ -211,11 +246,17 @@ class Process(NamedTuple):
     """The number of the step's rows that are visible already, if rows are made visible one by one."""
     is_marked: Volatile[bool] = False
     """Whether the store's marker already contained this step when the step took its input, so its output is skipped."""
+    is_late: Volatile[bool] = False
+    """Whether the source no longer lends the step's rows to this process, so that it refuses the notice."""
+
+
+CRASHED, TAKEN_BACK = -1, -2
+"""The offsets of a `Seen` that is no row: a crash, and the removal of the newest row that is still visible."""
 
 
 class Seen(NamedTuple):
-    """A row that became visible, with the step and the start of the process (`life`) that wrote it; or a crash, with
-    offset -1.
+    """A row that became visible, with the step and the start of the process (`life`) that wrote it; or another event,
+    with a negative offset.
     """
 
     offset: int
@@ -225,9 +266,23 @@ class Seen(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the process and its environment: visible rows, starts of the process (`life`), crashes left."""
+    """The state of the process and its environment: visible rows, starts of the process (`life`), crashes and other
+    faults left.
+    """
 
     process: Process
     seen: tuple[Seen, ...] = ()
     life: int = 1
     crashes: int = 0
+    faults: int = 0
+
+
+def kept(seen: Sequence[Seen]) -> list[int]:
+    """Return the indices in `seen` of the rows that were not taken back."""
+    rows: list[int] = []
+    for index, each in enumerate(seen):
+        if each.offset >= 0:
+            rows.append(index)
+        elif each.offset == TAKEN_BACK:
+            rows.pop()
+    return rows
