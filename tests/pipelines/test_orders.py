@@ -6,6 +6,7 @@ read from the effects that it was seen to have, and its verdicts come from the o
 
 import shlex
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from choosing import slow_but
 from crashtest_processes import left_over
 from pipeline_records import names_of
 from pipeline_runs import prepared
-from pipeline_samples import copied, expected, options
+from pipeline_samples import PIPELINES, copied, expected, options
 
 from labkit.core.errors import InvalidInput
 from labkit.core.failpoints import Order
@@ -40,7 +41,8 @@ from labkit.sim.orders.reducing import reduced
 from labkit.sim.writes import Design, Write
 
 SAMPLES, ENGINES, SINKS = cells("sample"), cells("engine"), cells("sink")
-EVERY = {**SAMPLES, **ENGINES, **SINKS}
+STRUCK = cells("fault")
+EVERY = {**SAMPLES, **STRUCK, **ENGINES, **SINKS}
 FAST = ("wrong_marker_after", "right_move", "two_phase-files-decision")
 """Those that every run of the tests kills; the others are slow."""
 
@@ -54,6 +56,16 @@ def read(cell: Cell, names: list[str]) -> Orders:
 
 def test_every_sample_has_a_cell_or_says_why_not() -> None:
     assert {*SAMPLES, *outside("sample")} == set(expected())
+
+
+def struck() -> dict[str, dict[str, str]]:
+    """What is expected of each sample under a fault, by the name of its file."""
+    return tomllib.loads((PIPELINES / "faults" / "expected.toml").read_text(encoding="utf-8"))
+
+
+def test_every_sample_that_gets_no_answer_has_a_cell_or_says_why_not() -> None:
+    lost = {name for name, each in struck().items() if each["fault"] == "lost-answer"}
+    assert {*STRUCK, *outside("fault")} == lost
 
 
 def test_every_pipeline_whose_effects_are_recorded_has_a_cell_or_says_why_not() -> None:
@@ -78,6 +90,16 @@ def test_the_table_says_of_a_sample_what_was_predicted_of_it(name: str) -> None:
     cell, predicted = SAMPLES[name], expected()[name]["guarantee"]
     found = weakest(cell.design)
     assert (found == predicted) is not bool(cell.beyond)
+
+
+@pytest.mark.parametrize("name", STRUCK)
+def test_the_table_says_of_a_sample_under_a_fault_what_was_predicted_of_it(name: str) -> None:
+    """That a real fault shows this, and real kills alone nothing, is tested by test_faults.py."""
+    cell = STRUCK[name]
+    assert weakest(cell.design) == "exactly-once"
+    claim = struck()[name]["claim"]
+    found = find(cell.design, fault=cell.fault, crashes=0).guarantee
+    assert claim.startswith("withstood" if found == "exactly-once" else f"at best {found},")
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -286,9 +308,13 @@ def _watched() -> Iterator[None]:
 
 
 def slow(cells: dict[str, Cell]) -> list:
-    """The fast ones, and every fourth of the others: other tests kill all of them, if not at each place."""
+    """The fast ones, every fourth of the others, and those that undo: other tests kill all of them, if not at each
+    place.
+    """
     fast = [name for name in FAST if name in cells]
-    return slow_but(fast, [name for name in cells if name not in fast][::4])
+    undoing = [name for name, cell in cells.items() if cell.design.recovery.undoes]
+    others = [name for name in cells if name not in (*fast, *undoing)]
+    return slow_but(fast, [*others[::4], *undoing])
 
 
 @pytest.mark.usefixtures("_watched")

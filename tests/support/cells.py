@@ -40,10 +40,14 @@ class Cell(NamedTuple):
     """Of an engine: the guarantee that was left by kills before other effects than the telling one."""
     built: str
     """The name that the table has for what readers see of this design; empty: none."""
+    fault: str
+    """What happens besides crashes; empty: nothing."""
 
 
 def cells(kind: str) -> dict[str, Cell]:
-    """The cells of the `sample`s, of the pipelines of an `engine`, or of the lab's `sink`s, those outside left out."""
+    """The cells of the `sample`s, of those under a `fault`, of the pipelines of an `engine`, or of the lab's `sink`s,
+    those outside left out.
+    """
     told = tomllib.loads(CELLS.read_text(encoding="utf-8"))
     return {
         name: Cell(
@@ -57,6 +61,7 @@ def cells(kind: str) -> dict[str, Cell]:
             said.get("beyond", ""),
             said.get("measured", {}),
             said.get("built", ""),
+            said.get("fault", ""),
         )
         for name, said in told[kind].items()
         if "outside" not in said
