@@ -172,6 +172,10 @@ table
 # Rows that replace each other by key are right in the end without any of this, if a repeat gives the same values and one writer
 # sends them in order. On the way a reader sees values go back.
 #
+# The last column, *undone*, makes even an append exactly-once. With **undo recovery**, every row is visible at once, and a
+# restart takes back the rows that the last record does not know. The sink to an aggregation table of Apache Fluss does so, since 0.9. Its readers see
+# rows vanish.
+#
 # Kafka Streams also keeps state, in a topic of its own. With `processing.guarantee=exactly_once_v2` state, rows and offsets are one transaction.
 #
 # **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). After the first
