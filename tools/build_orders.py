@@ -8,9 +8,10 @@ from build_sinks import keep_in_step, with_parts
 from seen_orders import seen
 
 from labkit.core.verdict import Guarantee
-from labkit.sim.models.orders.state import Fault
+from labkit.sim.models.orders.state import Fault, World
 from labkit.sim.orders.designs import RULES, why_not
 from labkit.sim.orders.named import NAMED
+from labkit.sim.orders.outcomes import find
 from labkit.sim.orders.table import BLOCKS, COLUMNS, ROWS, under
 from labkit.sim.writes import Design
 from labkit.teach.orders import FAULTS, GRANTED, Order, orders
@@ -87,7 +88,7 @@ def faults() -> str:
 
 
 def _left(design: Design | None, fault: Fault) -> str:
-    return Order(design, fault).guarantee_with_other_rows if design else "-"
+    return find(design, World.OTHER, fault=fault.value).guarantee if design else "-"
 
 
 PARTS = {"grid": grid, "faults": faults, "rules": rules, "built": built, "seen": seen, "kills": kills}

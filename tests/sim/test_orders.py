@@ -1,7 +1,7 @@
 """The order of writes: every design a second time by a plain enumerator, known verdicts, cheapest changes, mutants."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -28,6 +28,8 @@ from labkit.sim.orders.table import under
 from labkit.sim.trace import parse, replay
 from labkit.sim.writes import Design, Leftover, Output, Recovery, Start, Write
 
+DISTINCT = list({each.design: name for name, each in reversed(NAMED.items())}.values())
+"""The first of the names of each design."""
 ONCE, MORE, LESS, NONE = "exactly-once", "at-least-once", "at-most-once", "none"
 
 
@@ -47,17 +49,14 @@ def differences(most: int, sample: int, seed: int = 1) -> list[str]:
     """What the two enumerators tell differently: designs, then what readers of some of them saw."""
     first, second = texts(most), plain.designs(most)
     chosen = random.Random(seed).sample(sorted(first & second), sample)
-    return sorted(first ^ second) + seen_otherwise(chosen)
+    return [*sorted(first ^ second), *seen_otherwise(chosen)]
 
 
-def seen_otherwise(texts: Iterable[str]) -> list[str]:
+def seen_otherwise(texts: Iterable[str]) -> Iterator[str]:
     """The designs of which the readers of the two enumerators saw different things, each with its world."""
-    return [
-        f"{world}: {text}"
-        for text in texts
-        for world in WORLDS
-        if find(Design.parse(text), world).readers != plain_readers(text, world)
-    ]
+    for text, world in product(texts, WORLDS):
+        if find(Design.parse(text), world).readers != plain_readers(text, world):
+            yield f"{world}: {text}"
 
 
 @pytest.mark.slow
@@ -90,7 +89,7 @@ def test_readers_of_both_enumerators_saw_the_same_of_many_more():
     small = texts(3)
     chosen = [*sorted(small), *sorted(texts(ALL) - small)[::50]]
     assert len(chosen) > GOLDEN[3][0] + 300
-    assert seen_otherwise(chosen) == []
+    assert list(seen_otherwise(chosen)) == []
 
 
 def test_the_page_has_the_golden_figures():
@@ -128,26 +127,23 @@ STRUCK = {
 """For each fault besides a crash, designs that it strikes: where it does harm, and where not."""
 
 
-def struck_otherwise(**chosen: int) -> list[str]:
+def struck_otherwise(**chosen: int) -> Iterator[str]:
     """The designs of which the readers of the two enumerators saw different things under a fault."""
-    return [
-        f"{fault} {world}: {text}"
-        for fault, texts in STRUCK.items()
-        for text in texts
-        for world in WORLDS
-        if find(Design.parse(text), world, fault=fault.value, **chosen).readers
-        != plain_readers(text, world, fault=fault.value, **chosen)
-    ]
+    for (fault, texts), world in product(STRUCK.items(), WORLDS):
+        for text in texts:
+            found = find(Design.parse(text), world, fault=fault.value, **chosen)
+            if found.readers != plain_readers(text, world, fault=fault.value, **chosen):
+                yield f"{fault} {world}: {text}"
 
 
 def test_readers_of_both_enumerators_saw_the_same_under_other_faults():
-    assert struck_otherwise(crashes=1, faults=1) == []
+    assert list(struck_otherwise(crashes=1, faults=1)) == []
 
 
 @pytest.mark.slow
 def test_readers_of_both_enumerators_saw_the_same_under_many_other_faults():
     """Every square that is exactly-once under crashes, and the designs above with two faults."""
-    assert struck_otherwise(crashes=1, faults=2) == []
+    assert list(struck_otherwise(crashes=1, faults=2)) == []
     once = [each for each in squares().values() if each and not why_not(each)]
     for design, fault in product(once, STRUCK):
         struck = under(design, fault)
@@ -237,11 +233,14 @@ RECOVERED = (
 """Designs whose restarts read everything that a restart can read."""
 
 
+def test_both_enumerators_recover_alike():
+    assert list(seen_otherwise(RECOVERED)) == []
+
+
 @pytest.mark.parametrize("name", RECOVERIES)
 def test_a_broken_recovery_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch):
-    assert seen_otherwise(RECOVERED) == []
     monkeypatch.setattr(*RECOVERIES[name])
-    assert seen_otherwise(RECOVERED)
+    assert any(seen_otherwise(RECOVERED))
 
 
 FAULTS = {
@@ -255,7 +254,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_broken_rule_of_a_fault_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Orders, *FAULTS[name])
-    assert struck_otherwise(crashes=1, faults=1)
+    assert any(struck_otherwise(crashes=1, faults=1))
 
 
 MERGING = {
@@ -293,7 +292,7 @@ def test_an_upsert_is_no_append_though_a_reader_saw_the_same_values():
 # Rules of what makes sense, each shown to leave nothing out.
 
 
-@pytest.mark.parametrize("name", [name for name in NAMED if not why_not(named(name))])
+@pytest.mark.parametrize("name", [name for name in DISTINCT if not why_not(named(name))])
 @pytest.mark.parametrize("write", [Write.NOTICE, Write.MARKER, Write.DECISION])
 def test_a_write_that_nobody_reads_changes_nothing(name: str, write: Write):
     design = named(name)
@@ -329,7 +328,7 @@ def test_state_that_is_kept_by_version_changes_no_square_of_the_table():
             assert find(more, world).readers == find(design, world).readers, str(design)
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", DISTINCT)
 def test_more_rows_and_more_crashes_show_nothing_new(name: str):
     for world in WORLDS:
         small, large = (find(named(name), world), find(named(name), world, rows=4, crashes=3))
@@ -395,7 +394,7 @@ HEALED = "plan > decision > marker > visible; upsert; from decision, skips marke
 """A later upsert heals a lost one, so that the run with the fewest steps that loses has two crashes."""
 
 
-@pytest.mark.parametrize("name", [*NAMED, HEALED])
+@pytest.mark.parametrize("name", [*DISTINCT, HEALED])
 def test_each_witness_replays_breaks_its_claim_and_uses_the_fewest_crashes(name: str):
     for world in WORLDS:
         design = named(name)
