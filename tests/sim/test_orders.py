@@ -439,6 +439,11 @@ SCENARIOS = {
     "log_copied_twice": MORE,
     "state_ahead_of_note": NONE,
     "told_too_early": LESS,
+    "taken_back": ONCE,
+    "answer_lost": MORE,
+    "decided_then_expired": LESS,
+    "lease_ended": MORE,
+    "plan_left_out": LESS,
 }
 
 

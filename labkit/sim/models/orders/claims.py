@@ -211,7 +211,7 @@ def text(state: State) -> str:
         f"life {state.life}, {state.crashes} crashes left",
     ]
     if state.faults or process.is_late:
-        parts.append(f"{state.faults} faults left{', late' * process.is_late}")
+        parts.append(f"other faults left: {state.faults}{', late' * process.is_late}")
     return "; ".join(parts)
 
 
