@@ -139,7 +139,7 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 #
 # If only a task of Spark fails, the task alone runs again. If its stored input is lost, the stage that made it runs again, too. That is safe only
 # where a repeated task gives the same rows. (In Spark's [real-time mode](https://spark.apache.org/docs/4.3.0/streaming/real-time-mode.html), since 4.1,
-# offsets are logged at the *end* of a batch, so a repeated batch may hold others.)
+# offsets are logged at the *end* of a batch, so a repeated batch may hold others; not run here.)
 #
 # ## One table for all
 #
@@ -171,9 +171,7 @@ table
 #
 # Rows that replace each other by key are right in the end without this, if a repeat gives the same values and one writer
 # sends them in order. On the way readers see values go back.
-#
-# *Undone* means **undo recovery**, as in Apache Fluss 0.9: rows are visible at once, and a restart takes back those that
-# the last note does not know. Readers see rows vanish.
+# *Undone* rows vanish at the restart, as in Apache Fluss.
 #
 # Kafka Streams also keeps state, in a topic of its own. With `processing.guarantee=exactly_once_v2` state, rows and offsets are one transaction.
 #
