@@ -6,6 +6,7 @@ after a real crash test; engines.toml adds the configuration, the quotation, the
 
 import html
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from build_sinks import ROOT, keep_in_step, with_parts
@@ -78,7 +79,7 @@ def missing() -> str:
     return "\n".join(rows) + "\n"
 
 
-PARTS = {
+PARTS: dict[str, Callable[[], str]] = {
     "verdicts": partial(short, power_cut=False),
     "power cuts": partial(short, power_cut=True),
     "details": long,
