@@ -1,4 +1,4 @@
-"""One kill by hand, without labkit: what a power cut may leave of an IcebergLocal table of ClickHouse.
+"""What a power cut may leave of an IcebergLocal table of ClickHouse, shown by hand and without labkit.
 
 Needs chdb and strace. One process inserts a row and ends; another inserts a second row and ends, traced. If the trace
 shows no fsync of the new metadata file, that file is cut to 0 bytes, since a power cut may leave it so. Exit code 1: no
