@@ -127,8 +127,7 @@ lab.answer("12-again", read_again["Spark's design"])
 assert read_again == {"Flink's design": 1, "Spark's design": 3}
 
 # %% [markdown]
-# Spark's design read three records again, Flink's one. Each repeats what came after its newest note, so the numbers
-# depend on where it died. Here is who starts again:
+# Each repeats what came after its newest note, so the numbers depend on where it died. Here is who starts again:
 #
 # | design | who starts again | what is read again |
 # |---|---|---|
@@ -143,7 +142,7 @@ assert read_again == {"Flink's design": 1, "Spark's design": 3}
 #
 # ## One table for all
 #
-# Plan, rows, note: each engine orders the same few writes in its own way. So the lab can try every order. The table
+# Each engine orders the same few writes in its own way, so the lab can try every order. The table
 # calls the rows *output* and the note *decision*. A *marker* is a batch number that the sink keeps beside its rows.
 # Each square below is a **simulated** search of all schedules with up to two crashes. A line says what comes first, a
 # column what the sink adds, and a small name who built it so. Choose a square:
@@ -170,14 +169,13 @@ table
 # a restart that finishes them. *Output with decision* needs a store that holds rows and note together.
 #
 # Rows that replace each other by key are right in the end without this, if a repeat gives the same values and one writer
-# sends them in order. On the way readers see values go back.
-# *Undone* rows vanish at the restart, as in Apache Fluss.
+# sends them in order. On the way readers see values go back. *Undone* rows vanish at the restart, as in Apache Fluss.
 #
 # Kafka Streams also keeps state, in a topic of its own. With `processing.guarantee=exactly_once_v2` state, rows and offsets are one transaction.
 #
 # **Your turn.** `design` at the top says which writes follow each other (`>`), and which are one (`+`). After the first
 # semicolon comes how rows are shown (`append`, `upsert`, `transaction`), after the second what a restart reads. Swap
-# two writes, or join them with `+`, and run the next cell.
+# or join two writes, and run the next cell.
 
 # %%
 table[design]
