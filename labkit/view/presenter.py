@@ -6,6 +6,7 @@ same front end (`static/stepper.js`).
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from labkit.core.errors import LabError
 from labkit.core.kinds import Key, Number, Switch
@@ -48,7 +49,7 @@ class Presenter:
             "undo": lambda _: session.undo(),
             "redo": lambda _: session.redo(),
             "scenario": lambda message: session.scenario(str(message["scenario"])),
-            "open": lambda message: session.open(str(message["open"])),
+            "open": lambda message: session.open(_run_in(str(message["open"]))),
             "choose": self._choose,
             "keep": self._keep,
             "jump": self._jump,
@@ -219,6 +220,11 @@ def in_words(prospect: Prospect) -> str:
     if prospect.fate is Fate.WRONG:
         return f"always wrong: {nearest}"
     return f"{_share(prospect)}: {nearest}"
+
+
+def _run_in(text: str) -> str:
+    """Return the run that a reader names, which may be the whole address of a page that shows it."""
+    return unquote(text.partition("#")[2]) if "://" in text else text
 
 
 def _steps(prospect: Prospect) -> str:

@@ -156,6 +156,13 @@ def test_a_page_with_two_runs_keeps_both():
     assert shown["beside"]["head"] == str(Trace.of(replay(right).model, ()))
 
 
+def test_a_run_may_be_opened_by_the_address_of_its_page():
+    page = Page(HEURISTIC)
+    [news] = page.ask({"open": "https://example.org/simulators/two_phase_commit.html#two_phase_commit~1~~start"})
+    assert news["story"]["whole"]["head"].startswith("two_phase_commit~1~")
+    assert len(news["story"]["whole"]["steps"]) == 2
+
+
 @pytest.mark.parametrize(
     ("trace", "sentence"),
     [

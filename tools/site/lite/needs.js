@@ -2,6 +2,7 @@
 (() => {
   const DOWNLOAD = "download your notebook (File > Download) before you close this tab";
   const NO_STORAGE = `This browser lets this page store nothing, so nothing is kept: allow storage for this site, or ${DOWNLOAD}.`;
+  const NOT_EVEN_NAMES = "This browser forbids this page any storage, and JupyterLab may not start without: allow storage for this site.";
   const FEW_BYTES = 20e6;
 
   function say(sentence) {
@@ -15,14 +16,21 @@
     document.documentElement.append(bar);
   }
 
-  if (window.innerWidth < 600) say("JupyterLab needs a wider window than this. On a phone, read the notebook's page and use the simulators (../simulators/).");
+  // A phone lays this page out as wide as a desktop's until the page has said otherwise, which comes later.
+  if (Math.min(window.innerWidth, window.screen.width) < 600) say("JupyterLab needs a wider window than this. On a phone, read the notebook's page and use the simulators (../simulators/).");
   if (!window.WebAssembly || !window.DecompressionStream) say("This browser has no WebAssembly, or is older than 2023, so no cell can run here: use a newer one, or install the lab (pip install 'labkit[lab]').");
+  let forbidden = NO_STORAGE;
+  try {
+    window.localStorage.length;
+  } catch {
+    forbidden = NOT_EVEN_NAMES;
+  }
   try {
     const opening = window.indexedDB.open("labkit: may this page store anything?");
     opening.onsuccess = () => { opening.result.close(); window.indexedDB.deleteDatabase(opening.result.name); };
-    opening.onerror = () => say(NO_STORAGE);
+    opening.onerror = () => say(forbidden);
   } catch {
-    say(NO_STORAGE);
+    say(forbidden);
     return;
   }
   if (!navigator.serviceWorker) say(`This window has no service worker, as private windows of some browsers, so predictions and progress last until it closes: ${DOWNLOAD}.`);
