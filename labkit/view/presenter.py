@@ -158,8 +158,8 @@ class Presenter:
         return "All schedules were searched."
 
     def _file(self, to: str, at: int) -> dict[str, str]:
-        """Return the run up to a step in another tool's format, with a file name."""
-        story = Story(self.session.beginning(at))
+        """Return the run up to a step, or from its first step the whole run, in another tool's format with a name."""
+        story = Story(self.session.beginning(at or len(self.session.story.actions)))
         text = written(story.diagram(), f"{story.title}, {story.chosen}", to)
         return {"name": f"{story.model.name}.{_ENDINGS[to]}", "text": text}
 

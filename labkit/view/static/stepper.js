@@ -58,7 +58,7 @@ export function mount(root, story, live = null) {
   const place = el("span", { class: "lk-place" });
   const chips = el("div", { class: "lk-chips", role: "group" });
   const copy = button("copy trace", "copy the trace up to this step, as replay() takes it", () => copyText(traceHere()));
-  const link = live?.link ? button("copy link", "copy an address that opens this run", () => copyText(live.link(traceHere()))) : "";
+  const link = live?.link ? button("copy link", "copy an address that opens this run up to this step, or from its first step the whole run", () => copyText(live.link(traceTo(step || last())))) : "";
   const help = el("div", { class: "lk-help", hidden: true });
   const helper = button("?", "keys", () => toggleHelp());
   const status = el("p", { class: "lk-status", role: "status" });
@@ -272,8 +272,10 @@ export function mount(root, story, live = null) {
     play.setAttribute("aria-label", "play");
   }
 
-  function traceHere() {
-    return data.head + data.steps.slice(1, step + 1).map((each) => short(each.a)).join(".");
+  const traceHere = () => traceTo(step);
+
+  function traceTo(end) {
+    return data.head + data.steps.slice(1, end + 1).map((each) => short(each.a)).join(".");
   }
 
   async function copyText(text) {
