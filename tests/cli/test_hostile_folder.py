@@ -248,6 +248,7 @@ def test_workers_of_spark_import_nothing_from_the_folder_of_their_driver(
 PROGRAM = ROOT / "labkit" / "host" / "processes" / "own_python.py"
 MEANT_FOR_OTHERS = {
     "host/doctor.py": "names the interpreter in a message",
+    "host/environments.py": "names the interpreter for uv, which makes environments of it",
     "spark/fast/zygote.py": "names the interpreter for the launcher, which adds -P",
     "spark/jvm.py": "the interpreter of a session in a notebook, whose workers run the learner's code",
     "spark/session.py": "PySpark's own settings, to compare with; its driver works in a folder of its own",

@@ -16,7 +16,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -520,12 +520,12 @@ def watcher(place: Path, command: str, **options: object) -> subprocess.Popen[by
 
 
 def guards(parent: int) -> list[psutil.Process]:
-    try:
-        children = psutil.Process(parent).children()
-        own = "labkit.host.syscalls.guard"
-        return [each for each in children if own in each.cmdline()]
-    except psutil.Error:
-        return []
+    found = []
+    for each in psutil.Process(parent).children():
+        with suppress(psutil.Error):  # another child may end meanwhile, or be a zombie
+            if "labkit.host.syscalls.guard" in each.cmdline():
+                found.append(each)
+    return found
 
 
 def killed_after(place: Path, lines: int, seconds: float) -> None:
