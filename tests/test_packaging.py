@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 GRADER = tomllib.loads((ROOT / "packages" / "grading" / "pyproject.toml").read_text())
-BASE_PACKAGES = {"typer", "rich", "psutil", "msgspec", "packaging"}
+BASE_PACKAGES = {"typer", "rich", "psutil", "msgspec"}
 
 
 def declared(extra: str) -> list[Requirement]:

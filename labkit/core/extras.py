@@ -6,6 +6,7 @@ from labkit.core.errors import MissingExtra
 
 EXTRAS: dict[str, dict[str, str]] = {
     "lines": {"pystack": "PyStack"},
+    "bisect": {"packaging": "packaging"},
     "spark": {
         "pyspark": "PySpark",
         "py4j": "PySpark",
@@ -30,7 +31,7 @@ EXTRAS: dict[str, dict[str, str]] = {
 }
 """For each extra, the packages that the project imports: the name in `import`, then the name for people.
 
-`[spark]` contains `[lines]`, and `[lab]` contains `[spark]`. A test compares this with pyproject.toml.
+`[spark]` contains `[lines]`, `[lab]` contains `[spark]`, and `[all]` contains all. A test compares this with pyproject.toml.
 """
 
 

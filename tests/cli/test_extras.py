@@ -34,6 +34,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
         (["services", "status"], "spark"),
         (["doctor", "--prepare"], "spark"),
         (["lab", str(ROOT / "notebooks")], "lab"),
+        (["bisect", "--package", "dlt"], "bisect"),
     ],
     ids=lambda each: each if isinstance(each, str) else each[0],
 )
