@@ -31,7 +31,8 @@ EXTRAS: dict[str, dict[str, str]] = {
 }
 """For each extra, the packages that the project imports: the name in `import`, then the name for people.
 
-`[spark]` contains `[lines]`, `[lab]` contains `[spark]`, and `[all]` contains all. A test compares this with pyproject.toml.
+`[spark]` contains `[lines]`, `[lab]` contains `[spark]`, and `[all]` contains all. A test compares this with
+pyproject.toml.
 """
 
 
