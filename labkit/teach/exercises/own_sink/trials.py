@@ -295,7 +295,7 @@ class Delivery:
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Let the store perform a request, keep the answer for the sink, and let the reader read.
+        """Let the store perform a request, keep the answer for the sink, and read if readers may see other rows now.
 
         Raises `Broken` if the store cannot perform it.
         """
