@@ -79,7 +79,9 @@ def environment_folder(environment: str) -> Path:
         there = sorted(path.stem for path in ENVIRONMENTS.glob("*.lock"))
         raise InvalidInput(f"There is no environment {environment}; choose from {', '.join(there)}.")
     if cache is None:
-        raise ServiceUnavailable("This user has no home folder for environments; set XDG_CACHE_HOME.")
+        raise ServiceUnavailable(
+            "This user has no home folder to keep environments in; set XDG_CACHE_HOME to a folder."
+        )
     durable.make_folder(cache / "pipelines")
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return cache / "pipelines" / f"{environment}-{version}-{_digest(lock)}"

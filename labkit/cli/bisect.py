@@ -59,7 +59,7 @@ def _requirement(text: str) -> str:
     try:
         Requirement(text)
     except InvalidRequirement:
-        raise Unfit("this is no requirement; write it as pip takes it, as in duckdb==1.4.1.") from None
+        raise Unfit("this is not a valid pip requirement; use a form such as duckdb==1.4.1.") from None
     return text
 
 

@@ -72,7 +72,7 @@ class Report:
         return tuple(each for each in fault_claims(self.summary) if each.found is not None)
 
     def fault_rows(self) -> list[tuple[str, str]]:
-        """Return what the test says of each kind of fault that it tried, and why, each with a label."""
+        """Return for each kind of fault that was tried a label with the verdict, and a row with the reason for it."""
         rows = []
         for each in self.faults:
             rows.append((f"under {each.fault}", str(each)))

@@ -67,7 +67,9 @@ def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list
     """
     cache = cache_folder()
     if cache is None:
-        raise ServiceUnavailable("This user has no home folder for environments; set XDG_CACHE_HOME.")
+        raise ServiceUnavailable(
+            "This user has no home folder to keep environments in; set XDG_CACHE_HOME to a folder."
+        )
     content = "\n".join([*requirements, sys.version, sys.executable])
     folder = cache / "bisect" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
     durable.make_folder(folder.parent)

@@ -187,7 +187,7 @@ def test_uv_gets_the_index_of_pip() -> None:
         (["--package", "dlt", "--read-command", "{python} rows.py"], "the command is empty"),
         (["--package", "dlt==1.0", *COMMANDS], "without a version"),
         (["--package", "dlt", "--versions", "1.0", *COMMANDS], "as in 1.18.0..1.31.0"),
-        (["--package", "dlt", "--requirement", "==", *COMMANDS], "this is no requirement"),
+        (["--package", "dlt", "--requirement", "==", *COMMANDS], "this is not a valid pip requirement"),
         (COMMANDS, "Missing option '--package'"),
         (["--package", "dlt", "--out", ".", *COMMANDS], "already exists"),
         (["--package", "dlt", *COMMANDS, "--fault", "flood"], "--fault flood"),

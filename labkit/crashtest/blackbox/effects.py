@@ -143,8 +143,9 @@ class Namer:
         """Prepare to name the calls that concern these watched folders.
 
         `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the pipeline.
-        `numbered` are the masked paths, found by `unordered` in an earlier run, for which the names keep the numbers of
-        log entries. `earlier` are calls of earlier starts, whose process numbers may still be in names of files.
+        `numbered` are paths (their variable parts masked) whose calls keep the number of the log entry in their names,
+        because `unordered` has found in an earlier run that their order varies.
+        `earlier` are calls of earlier starts, whose process numbers may still be in names of files.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1

@@ -440,7 +440,8 @@ class Harness:
         due = self.settings.expectation(longer, longer)
         if not due.misses(before):
             raise InvalidInput(
-                f"--more {self.settings.more}: no new row came out after it; make it add input that the pipeline reads."
+                f"--more {self.settings.more}: no new row came out after this command; make it add input that the "
+                "pipeline reads."
             )
         with self.run("all input healthy", "no crash, and all input at once") as run:
             self.helpers.add_input()
@@ -608,7 +609,7 @@ class Harness:
 
 
 def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[Any]:
-    """Return a reader's rows; a failing reader is repeated for `seconds`, because a dying process may hold a lock."""
+    """Return a reader's rows; if it fails, call it again for `seconds`, since a dying process may still hold a lock."""
     finish = time.monotonic() + seconds
     while True:
         try:

@@ -56,7 +56,7 @@ _SHORT = re.compile(r"[a-z]{1,12}([_-][a-z]{1,12}){0,9}")
 
 
 def short(order: str) -> str:
-    """Return an order of writes in its form for traces: `plan-visible_marker` for `plan > visible+marker`."""
+    """Return an order of writes as traces write it: `plan > visible+marker` becomes `plan-visible_marker`."""
     return order.replace("+", "_").replace(" > ", "-")
 
 

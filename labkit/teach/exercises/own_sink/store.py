@@ -239,7 +239,7 @@ class Process:
         self._store = Table() if kind == "table" else TrialFolder()
 
     def shut(self) -> None:
-        """Close the store, with everything that its connection has open, and leave its folder."""
+        """Close the store with everything that its connection has open; the folder stays on disk."""
         if isinstance(self._store, Table):
             self._store.db.close()
         self._store = None
