@@ -152,7 +152,7 @@ FEED = "for n in 1 2 3; do for m in 1 2 3; do echo $((3 * n + m - 3)) apple; don
         (["--reset", "mkdir -p store input", "--feed", FEED], "--reset: it left 9 row(s)"),
         (["--reader", "rows.py:nothing"], "there is no such function"),
         (["--more", "exit 3"], "--more exit 3: new input cannot be tested, because it ended with exit code 3"),
-        (["--more", "true"], "no new row came out after it"),
+        (["--more", "true"], "no new row came out after this command"),
         (["--expected", "rows.py:PARTS"], "rows.py:PARTS"),
         (["--expected", "empty"], "contains no row"),
         (["--expected", "nowhere.jsonl"], "nowhere.jsonl: there is no such file"),
