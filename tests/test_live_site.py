@@ -39,6 +39,9 @@ delete Navigator.prototype.serviceWorker;"""
 """A window that may store nothing."""
 NO_WASM = "delete window.WebAssembly;"
 START = "two_phase_commit~1~~start"
+BACKGROUNDS = """["body", ".lk"].map((name) =>
+  getComputedStyle(document.querySelector(name)).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number))"""
+"""The background of a notebook's page and of a player in it, each as red, green and blue from 0 to 255."""
 
 
 class Site(NamedTuple):
@@ -124,8 +127,11 @@ def test_the_first_click_on_a_process_loads_python_and_crashes_it(desk: Tab) -> 
     page.keyboard.press("Tab")
     desk.slot("coordinator").click()
     assert desk.status.startswith("Python is being loaded into this page")
+    page.locator("button.lk-chip").first.click()  # a hurried second choice, which must not replace the first
+    assert desk.status.startswith("Your last choice is still being carried out")
     page.locator(".lk-say", has_text="The coordinator dies").wait_for()
     desk.at("1 of 1")
+    assert desk.status == ""
     files = [urlsplit(url).path.removeprefix("/") for url in desk.asked]
     assert {"pyodide.asm.wasm.deflated", "labkit.zip", "worker.js"} <= {path.rpartition("/")[2] for path in files}
     # As stored, so also from a server that compresses nothing.
@@ -238,6 +244,8 @@ def test_a_worker_that_fails_loses_nothing_and_the_next_choice_loads_it_again(ch
         page.unroute("**/labkit.zip")
         opened.slot("participant 1").click()
         page.locator(".lk-say", has_text="Participant 1 dies").wait_for()
+        opened.at("3 of 3")
+        page.reload()
         opened.at("3 of 3")
 
 
@@ -376,6 +384,9 @@ def test_every_player_of_a_notebooks_page_is_live_and_shares_one_python(chrome: 
         assert sum(url.endswith("labkit.zip") for url in opened.asked) == 1
         steps = page.locator(".lk-place").all_inner_texts()
         assert len(steps) == 4
+        for scheme, is_dark in (("light", False), ("dark", True)):
+            page.emulate_media(color_scheme=scheme)
+            assert [sum(color) < 200 for color in page.evaluate(BACKGROUNDS)] == [is_dark, is_dark]
         assert copied_link(steered).startswith(
             site.address + "simulators/two_phase_commit.html#two_phase_commit~1~crashes.3~~start"
         )

@@ -47,7 +47,8 @@ def find(text: str) -> ScenarioName:
     Raises `InvalidInput`, which suggests the nearest name, if there is none or more than one.
     """
     scenarios = every()
-    matches = [name for full, name in scenarios.items() if text in (full, name.name)]
+    wanted = "_".join(text.split())  # pages and menus show names with blanks
+    matches = [name for full, name in scenarios.items() if wanted in (full, name.name)]
     if len(matches) == 1:
         return matches[0]
     if matches:

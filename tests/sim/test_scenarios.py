@@ -30,6 +30,7 @@ def test_a_scenario_replays_from_its_text(name: str):
 
 
 def test_a_name_that_only_one_model_has_is_enough():
+    assert find("aborts alone") == find("two_phase_commit.aborts_alone")
     assert find("jump_back") == ALL["pipeline.jump_back"]
 
 

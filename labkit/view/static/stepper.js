@@ -132,6 +132,7 @@ export function mount(root, story, live = null) {
       groups[slot].setAttribute("class", piece !== before[slot] ? "now" : "");
     });
     closeMenu();
+    if (!live?.busy()) status.textContent = "";  // what was said about another step
     if (live) for (const number of now.e) for (const part of data.acts[number][2]) groups[data.slots.indexOf(part)]?.classList.add("can");
     stage.firstChild.setAttribute("aria-label", `${data.title}, step ${step}: ${stateOf(now)}`);
     say.textContent = `${step ? `${step}. ` : ""}${data.table[now.s]}`;
@@ -382,6 +383,9 @@ function renew(shown, news) {
 
 const SILENT = "No answer yet: the kernel is busy, or does not know this run any more; then run the cell again. Stepping goes on without it.";
 const KEEPING = { one: ["keep beside", "keep this run beside the next one, to compare"], pair: ["put away", "put the other run away"] };
+const BUSY = "Your last choice is still being carried out; choose again when it is shown.";
+const SEARCHING = "Searching the schedules that can follow, a few seconds at most ...";
+const QUEUED = "The search is finished first; your choice follows.";
 const PATIENCE_MILLISECONDS = 4000, PAUSE_MILLISECONDS = 150;
 
 // One input for each parameter; its value is Python's, and so is the sentence about a value that is not allowed.
@@ -396,12 +400,23 @@ function inputOf({ name, meaning, options, least, most, switch: isSwitch }, chan
 }
 
 function render({ model, el: root }) {
-  let player = null, menu = null, kept = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, said = "", filled = "", inputs = [];
+  let player = null, menu = null, kept = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, busy = false, searching = false, said = "", filled = "", inputs = [];
   const words = model.get("words") ?? { silent: SILENT, waiting: () => "" };
   const choices = () => model.get("shown").choices;
   const send = (message) => {
+    // A second choice before the first one's answer would begin at the same step and so replace the first.
+    if (busy && !("look" in message)) {
+      player.status.textContent = BUSY;
+      return;
+    }
     clearTimeout(waiting);
-    player.status.textContent = words.waiting();
+    if ("look" in message) {
+      searching = true;
+      player.status.textContent = words.waiting() || SEARCHING;
+    } else {
+      busy = true;
+      player.status.textContent = words.waiting() || (searching ? QUEUED : "");
+    }
     waiting = setTimeout(() => { player.status.textContent = words.waiting() || words.silent; }, PATIENCE_MILLISECONDS);
     model.send(message);
   };
@@ -450,6 +465,7 @@ function render({ model, el: root }) {
   const live = {
     act: (action, step) => send({ do: action, at: step }),
     jump: (action, step) => send({ jump: action, at: step }),
+    busy: () => busy,
     keyOf, handles, tasks,
     link: model.get("link"),
     ladder: (trace) => (climbing && ladder?.of === trace ? ladder : null),
@@ -488,6 +504,7 @@ function render({ model, el: root }) {
   };
   const draw = () => {
     clearTimeout(waiting);
+    busy = false;
     const { story, beside, at, said: difference, notice } = model.get("shown");
     const shape = beside ? "pair" : "one";
     if (!player || root.dataset.shape !== shape) {
@@ -511,12 +528,14 @@ function render({ model, el: root }) {
   };
   const hear = (news) => {
     clearTimeout(waiting);
+    searching = false;
     if (news.ladder) {
       ladder = news.ladder;
       player.refresh();
-      player.status.textContent = said;  // the look into the future is no choice, so the last one's sentence stays
+      player.status.textContent = busy ? "" : said;  // the look into the future is no choice, so the last one's sentence stays
       return;
     }
+    busy = false;
     if (news.file) save(news.file);
     if (!news.story) {
       fill();  // an input whose value was refused shows the run's own value again

@@ -46,7 +46,7 @@ class Model {
     const [story, beside] = shown.pair ?? [shown, null];
     this.shown = { story, beside, said: shown.said ?? "", at: story.at ?? 0, notice: "", done: [], version: 0, choices: choices(story) };
     this.handlers = {};
-    this.known = this.asked = this.starting = false;
+    this.known = this.asked = this.starting = this.chosen = false;
   }
 
   get(name) {
@@ -62,6 +62,7 @@ class Model {
   send(message) {
     if (typeof WebAssembly !== "object") return this.stopped(WORDS.impossible);
     this.asked = true;
+    this.chosen = !("open" in message || "scenario" in message);
     try {
       start();
     } catch (error) {
@@ -79,7 +80,11 @@ class Model {
 
   hear(answer) {
     if (answer.refused) return this.stopped(answer.refused);
-    if (!answer.shown) return this.handlers["msg:custom"]?.(answer);
+    if (!answer.shown) {
+      this.handlers["msg:custom"]?.(answer);
+      if (answer.story && this.chosen) follow(traceOf(this.shown.story));
+      return;
+    }
     this.shown = answer.shown;
     if (!this.starting) this.handlers["change:shown"]?.();
     this.starting = false;  // the page shows this run already, and the answer to the reader's choice comes next
@@ -98,6 +103,16 @@ const traceOf = (story) => story.head + story.steps.slice(1).map((step) => step.
 
 const modelOf = (trace) => trace.split("~")[0];
 const address = (trace) => `${new URL(`${modelOf(trace)}.html`, PAGES)}#${trace}`;
+
+// The address of a simulator's page follows the reader's choices, so that loading it again loses none.
+function follow(trace) {
+  if (!document.body.dataset.simulator) return;
+  try {
+    history.replaceState(null, "", `#${trace}`);
+  } catch (error) {  // browsers limit how often that may happen
+    console.info(`labkit: ${error}`);
+  }
+}
 
 const NOTHING = { scenarios: {}, parameters: [], tasks: {}, formats: [], fault_keys: {} };
 let models = {};
