@@ -48,8 +48,8 @@ UNTESTED = (
     "Not tested: loss of power (what was written and not synced survives a SIGKILL), markers and leases that expire, "
     "several hosts, clocks that jump, the death of a server that the sink writes to, batches of more than {rows} rows, "
     "effects that only batches after the first {batches} have, timers that need a longer job, a restart on another "
-    "day, errors of the store (locked, full), SIGTERM, more than {loops} crashes at one place, and more than two at "
-    "different places; pairs of places that leave the files as another crash does are a sample."
+    "day, {store}more than {loops} crashes at one place, and more than two at different places; pairs of places that "
+    "leave the files as another crash does are a sample."
 )
 
 _SILENT = frozenset({CallKind.SYNC, CallKind.SEND, CallKind.LINE})
@@ -86,7 +86,8 @@ class SinkPipeline(PipelineSettings):
     def untested(self, results: Sequence[Result]) -> str:
         was_large = any(each.group is Group.LARGE and each.verdict is not None for each in results)
         largest = LARGE if was_large else max(len(batch.rows) for batch in self.rows.batches)
-        return UNTESTED.format(rows=largest, batches=len(self.rows.batches), loops=LOOP)
+        store = "" if self.faults else "errors of the store (--fault), SIGTERM, "
+        return UNTESTED.format(rows=largest, batches=len(self.rows.batches), loops=LOOP, store=store)
 
     @property
     def patience(self) -> float:
@@ -190,6 +191,9 @@ def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place
         since=wanted.since,
         # A limit other than the default is the user's choice.
         limit=START_SECONDS if wanted.limit == USUAL_LIMIT else wanted.limit,
+        faults=wanted.faults,
+        grace=wanted.grace,
+        delay=wanted.delay,
         parallel=1,  # all runs share the user's one store
         seconds=wanted.seconds,
         sink=wanted,

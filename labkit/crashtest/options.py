@@ -16,6 +16,7 @@ from labkit.crashtest.subject import Subject
 from labkit.crashtest.verdict import AXES
 from labkit.host.changed_lines import ChangedLines, changed_since
 from labkit.host.path_kinds import Folder
+from labkit.host.syscalls.faults import Fault
 
 USUAL_LIMIT = 30.0
 """The default of `--limit` in seconds."""
@@ -84,6 +85,23 @@ class SharedOptions(Options):
         help="Kill only at the points that matter most: a sink takes about three minutes, a pipeline as "
         "long as its starts need.",
         in_project=False,
+    )
+    faults: tuple[Fault, ...] = option(
+        Many(Name(Fault, metavar="KIND"), separator=","),
+        (),
+        "Also let single calls fail, or single processes end, and say apart from the guarantee what holds then: "
+        f"{', '.join(Fault)}. May be repeated.",
+        keyword="fault",
+    )
+    grace: float = option(
+        Amount(0, above=True, complaint="must be more than 0 seconds."),
+        10.0,
+        "Seconds in which the command must stop after SIGTERM (--fault sigterm) before it is killed.",
+    )
+    delay: float = option(
+        Amount(0, above=True, complaint="must be more than 0 seconds."),
+        35.0,
+        "Seconds for which a call is delayed (--fault delay); more than the timeouts of the pipeline.",
     )
     limit: float = option(
         Amount(0, above=True, complaint="must be more than 0 seconds."),

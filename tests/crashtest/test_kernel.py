@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from sink_texts import APPEND
 from labkit.core.errors import InvalidInput, LabError
 from labkit.core.judge import judge
 from labkit.core.records import History
+from labkit.crashtest.blackbox.campaign import pipeline_campaign
 from labkit.crashtest.blackbox.copies import how_many
 from labkit.crashtest.blackbox.effects import Effect, Namer
 from labkit.crashtest.blackbox.points import Point
 from labkit.crashtest.blackbox.reading import HelperCommands
 from labkit.crashtest.blackbox.runs import PipelineRun
 from labkit.crashtest.blackbox.story import ALONE, lines, text
+from labkit.crashtest.campaigns import crash_test
+from labkit.crashtest.claim import Strength
 from labkit.crashtest.harness.plain_job import PlainJob
 from labkit.crashtest.kernel import SinkPipeline, as_pipeline, kernel_campaign
 from labkit.crashtest.rows import generate
@@ -28,6 +32,7 @@ from labkit.host.processes import wire
 from labkit.host.python_line import Line
 from labkit.host.syscalls.ahead import Ahead
 from labkit.host.syscalls.calls import Call, CallKind
+from labkit.host.syscalls.faults import Fault
 
 JOB = """
 import json, shutil
@@ -205,6 +210,60 @@ def test_a_large_batch_is_cut_between_its_commits(file: Path, tmp_path: Path, mo
     assert results[0].violated == ()
     assert any("duplicate" in each.violated for each in results[1:])
     assert left_over() == []
+
+
+SWALLOWS = """
+import json, os
+def sink(frame, batch_id):
+    rows = [row.asDict() for row in frame.collect()]
+    file = os.open(f"{batch_id}.draft", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.write(file, json.dumps(rows).encode())
+    try:
+        os.fsync(file)
+    except OSError:
+        return
+    finally:
+        os.close(file)
+    os.replace(f"{batch_id}.draft", f"{batch_id}.json")
+def read():
+    names = [name for name in os.listdir() if name.endswith(".json")]
+    return [row for name in sorted(names) for row in json.load(open(name))]
+def reset():
+    for name in os.listdir():
+        if name.endswith((".draft", ".json")):
+            os.remove(name)
+"""
+"""A sink for which a batch is done although its sync failed."""
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("text", "under"),
+    [
+        (SWALLOWS, "at best at-most-once, although the command ended well (2 of 2 calls)"),
+        pytest.param(
+            SWALLOWS.replace("return\n    finally", "raise\n    finally"),
+            "withstood (2 of 2 calls)",
+            marks=pytest.mark.variant,
+        ),
+    ],
+    ids=["swallows", "raises"],
+)
+def test_a_sync_of_a_sink_fails(file: Path, text: str, under: str) -> None:
+    file.write_text(text)
+    report = crash_test(f"{file}:sink", fault=["fsync"], only=["fsync"], batches=2, seconds=900)
+    assert dict(report.fault_rows())["under fsync"] == under
+    assert report.claim.strength is Strength.UNKNOWN
+    assert left_over() == []
+
+
+def test_a_fault_is_refused_where_no_call_is_held(file: Path, tmp_path: Path) -> None:
+    made = as_pipeline(settings(f"{file}:start", fault=["eio"], grace=3), Adapter.STREAM, (), tmp_path / "place")
+    assert (made.faults, made.grace) == ((Fault.EIO,), 3)
+    without = replace(made, unwatchable="This machine has no ptrace.")
+    with pytest.raises(InvalidInput, match="--fault: a call can fail only"), pipeline_campaign(without):
+        pass
 
 
 @pytest.mark.spark

@@ -73,6 +73,9 @@ COMMON = {
     "limit": SECONDS,
     "seconds": SECONDS,
     "reader": st.sampled_from(["sink.py:read", "sink.py:other"]),
+    "grace": SECONDS,
+    "delay": SECONDS,
+    "fault": st.lists(st.sampled_from(list(map(str, Fault))), min_size=1, max_size=2, unique=True),
 }
 SINKS: dict[str, st.SearchStrategy[object]] = COMMON | {
     "only": st.lists(st.sampled_from(["healthy", "rename a #1", "two_queries"]), max_size=2),
@@ -93,11 +96,8 @@ PIPELINES: dict[str, st.SearchStrategy[object]] = COMMON | {
     "more": TEXTS,
     "checkpoint": st.sampled_from(["store", "not there yet"]),
     "pause": st.sampled_from([0.0, 1.5, 70.0]),
-    "grace": SECONDS,
-    "delay": SECONDS,
     "parallel": st.integers(1, 9),
     "pairs": st.integers(0, 500),
-    "fault": st.lists(st.sampled_from(list(map(str, Fault))), min_size=1, max_size=2, unique=True),
 }
 
 

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit.core.errors import InvalidInput
-from labkit.core.kinds import Amount, Checked, Many, Name, Number, Switch, Text, Unfit
+from labkit.core.kinds import Amount, Checked, Number, Switch, Text, Unfit
 from labkit.core.options import option
 from labkit.crashtest.blackbox.expectation import Expectation, expect
 from labkit.crashtest.options import SharedOptions
 from labkit.crashtest.subject import Subject
 from labkit.host.path_kinds import Folder
-from labkit.host.syscalls.faults import Fault
 
 if TYPE_CHECKING:
     from labkit.crashtest.blackbox.effects import Effect
@@ -77,24 +76,6 @@ class PipelineSettings(SharedOptions):
         default=False,
         help="Also test power cuts, in which data that was not synced is lost.",
         check=lambda test: test.check_rebuilt(),
-    )
-    faults: tuple[Fault, ...] = option(
-        Many(Name(Fault, metavar="KIND"), separator=","),
-        (),
-        "Also let single calls fail, or single processes end, and say apart from the guarantee what holds then: "
-        f"{', '.join(Fault)}. May be repeated.",
-        keyword="fault",
-        check=lambda test: test.check_faults(),
-    )
-    grace: float = option(
-        Amount(0, above=True, complaint="must be more than 0 seconds."),
-        10.0,
-        "Seconds in which the command must stop after SIGTERM (--fault sigterm) before it is killed.",
-    )
-    delay: float = option(
-        Amount(0, above=True, complaint="must be more than 0 seconds."),
-        35.0,
-        "Seconds for which a call is delayed (--fault delay); more than the timeouts of the pipeline.",
     )
     pause: float = option(
         Amount(0, complaint="must be 0 seconds or more."),
@@ -226,11 +207,6 @@ class PipelineSettings(SharedOptions):
                 f"--checkpoint {self.checkpoint}: the test removes and restores this folder, but it contains the "
                 "working folder; name the folder that holds nothing but the checkpoint."
             )
-
-    def check_faults(self) -> None:
-        """Raise `InvalidInput` if calls should fail that this test cannot hold."""
-        if self.faults and self.unwatchable:
-            raise InvalidInput(f"--fault: a call can fail only where system calls are held. {self.unwatchable}")
 
     def check_rebuilt(self) -> None:
         """Raise `InvalidInput` if `--power-cut` would empty and rebuild a folder that contains the user's own work."""
