@@ -41,7 +41,7 @@ ON_THE_WAY = {
 """Temporary faults, seen although the final rows are right, by the violated property, in the words of `lab.chains`."""
 
 FAULTS = {
-    Fault.ANSWER: "the answer to visible output is lost, and the process writes it again",
+    Fault.LOST_ANSWER: "the answer to visible output is lost, and the process writes it again",
     Fault.EXPIRY: "the store aborts a prepared transaction after a timeout",
     Fault.LEASE: "the source delivers rows again, because their notice comes late",
     Fault.LAG: "a plan, decision or notice is left out, and the next step goes on",
@@ -71,7 +71,7 @@ class Order:
         }
 
     def under(self, fault: str) -> "Order":
-        """Return the same design, searched with a fault besides crashes, such as `answer`. Raises `InvalidInput`."""
+        """Return the same design, searched with one more fault, such as `lost-answer`. Raises `InvalidInput`."""
         return Order(self.design, word_of(Fault, fault, "fault"))
 
     @property

@@ -67,8 +67,8 @@ lab.answer("02-again", again.guarantee)
 
 # %% [markdown]
 # Sending again is at-least-once: nothing is missing, and the record may count twice. Here are two schedules.
-# Left, the record is lost. Right, the record arrives and the *answer* is lost. What does process 0 know in step 2 on the
-# left, and in step 5 on the right?
+# Left, the record is lost. Right is a **lost answer**: the record arrives, and the acknowledgement of it is lost. What
+# does process 0 know in step 2 on the left, and in step 5 on the right?
 
 # %%
 lab.show("delivery.lost_and_repeated", beside="delivery.lost_acknowledgement")
@@ -84,7 +84,8 @@ assert (bool(left.out), bool(right.out)) == (False, True)
 # %% [markdown]
 # Process 0 is in the same state on both sides, and no message has reached it. On the right the record has come out; on
 # the left it has not. So until an answer comes, **a sender cannot know whether it has succeeded**. The cure must be on
-# the other side: the receiver has to *recognise* what comes again.
+# the other side: the receiver has to *recognise* what comes again. (`labkit crashtest --fault lost-answer` tries this on a
+# program of yours: a server carries out each of its requests once without answering.)
 #
 # ## Recognise it
 #

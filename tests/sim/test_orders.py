@@ -103,7 +103,7 @@ def test_the_page_has_the_golden_figures():
 
 
 STRUCK = {
-    Fault.ANSWER: (
+    Fault.LOST_ANSWER: (
         "plan > visible > decision; append; from decision",
         "visible+marker > decision; transaction; from decision, skips marked",
         "staged > visible+decision; transaction; from decision, finishes decided",

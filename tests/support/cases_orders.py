@@ -23,7 +23,7 @@ BROKEN = [
     (UNDONE, {"no_fractured_read": 3, "no_aborted_read": 5, "no_regression": 9}),
     ({**TWO_PHASE, "fault": "expiry"}, {"no_loss": 13}),
     (
-        {**TOGETHER, "order": "visible_decision", "skips": False, "fault": "answer"},
+        {**TOGETHER, "order": "visible_decision", "skips": False, "fault": "lost-answer"},
         {"no_regression": 3, "no_duplicate": 5},
     ),
     (
@@ -93,7 +93,7 @@ CASES = Cases(
         UNDONE,
         {**TWO_PHASE, "fault": "expiry"},
         {"order": "visible-notice", "output": "upsert", "start": "notice", "fault": "lease"},
-        {**TOGETHER, "fault": "answer", "faults": 2},
+        {**TOGETHER, "fault": "lost-answer", "faults": 2},
         {**TOGETHER, "fault": "lag"},
     ],
     large=[

@@ -152,7 +152,7 @@ def make(writes, step, rules, disk, saw, may_crash, happens, marked):
                 may_crash()
             again = True
             while again:
-                again = happens("answer")
+                again = happens("lost-answer")
                 saw.append((nth, count + nth - start + 1))
                 disk["table"].append(number)
                 if again:
@@ -160,7 +160,7 @@ def make(writes, step, rules, disk, saw, may_crash, happens, marked):
         return
     again = True
     while again:
-        again = "visible" in writes and not marked and happens("answer")
+        again = "visible" in writes and not marked and happens("lost-answer")
         if "visible" in writes and not marked:
             commit(step, rules, disk, saw)
         for write in writes:

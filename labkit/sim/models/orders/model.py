@@ -152,7 +152,7 @@ class Orders(RuleModel[State]):
             return [Action("expire", process.staged.step)] * expires
         if process.place not in (Place.WORKING, Place.FINISHING):
             return []
-        if fault is Fault.ANSWER:
+        if fault is Fault.LOST_ANSWER:
             if process.at != self._shows or process.is_marked:
                 return []
             return [Action("unanswered", step)]

@@ -42,7 +42,7 @@ class Fault(Word):
     """What else may happen to a process and its stores, besides crashes."""
 
     NONE = "none"
-    ANSWER = "answer"
+    LOST_ANSWER = "lost-answer"
     """Output becomes visible, but its answer is lost: the process writes it again without a restart."""
     EXPIRY = "expiry"
     """The store aborts a prepared transaction after a timeout, whatever the process has decided."""
