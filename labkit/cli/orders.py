@@ -48,8 +48,8 @@ class Question(Options):
         Text(),
         "",
         "With --design: what else may happen once, besides crashes. lost-answer: the answer to visible output is lost, "
-        "and it is written again; expiry: the store aborts a prepared transaction; lease: the source delivers rows again, "
-        "because their notice comes late; lag: a plan, decision or notice is left out.",
+        "and it is written again; expiry: the store aborts a prepared transaction; lease: the source delivers rows "
+        "again, because their notice comes late; lag: a plan, decision or notice is left out.",
     )
     of: Path | None = option(
         AnyPath("RECORD"),
