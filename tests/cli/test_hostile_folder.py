@@ -53,6 +53,8 @@ WORDS = {
 }
 """Arguments for each verb with which it goes as far as its child processes."""
 SLOW = {"crashtest", "demo", "lab", "matrix", "release", "run"}
+LIKE_DEMO = {"matrix", "run"}
+"""Verbs that crash a job in the same way as `demo`."""
 
 REPORT = """
 {"subject": "sh job.sh", "guarantee": "exactly-once", "claim": {"strength": "complete", "at_best": "exactly-once"},
@@ -109,7 +111,11 @@ def _run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedP
 
 
 @pytest.mark.parametrize(
-    "verb", [pytest.param(verb, marks=[pytest.mark.slow] if verb in SLOW else []) for verb in VERBS]
+    "verb",
+    [
+        pytest.param(verb, marks=[*[pytest.mark.slow] * (verb in SLOW), *[pytest.mark.variant] * (verb in LIKE_DEMO)])
+        for verb in VERBS
+    ],
 )
 def test_no_verb_runs_a_file_of_its_working_folder(verb: str, folder: Path) -> None:
     if verb == "lab":

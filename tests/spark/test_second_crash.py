@@ -65,11 +65,12 @@ def check(case: Case, outcome: Outcome | LabError) -> None:
     assert compared(outcome.to_json()) == simulated(case)
 
 
-def test_a_second_crash_gives_what_was_simulated(java: Java, tmp_path: Path) -> None:
+@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.variant)])
+def test_a_second_crash_gives_what_was_simulated(half: int, java: Java, tmp_path: Path) -> None:
     """Every failpoint of what defers, and every recovery point; where there is no such moment, real Spark has none."""
-    cases = list(a_third())
+    cases = list(a_third())[half::2]
     possible = [case for case in cases if simulated(case) is not None]
-    assert len(possible) > 25
+    assert len(possible) >= 12
     differing = []
     for case, outcome in run(cases, tmp_path).items():
         try:
