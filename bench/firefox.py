@@ -71,6 +71,14 @@ class Tab:
             PATIENCE * 1_000,
         )
 
+    def goto(self, address: str) -> None:
+        """Load a page, under playwright's name, so that functions for its pages take this tab as well."""
+        self.open(address)
+
+    def wait_for_function(self, function: str, timeout: float = PATIENCE * 1_000) -> None:
+        """Return when a JavaScript function returns true, under playwright's name; `timeout` is ignored."""
+        self.wait_for(f"({function})()")
+
     def click(self, expression: str) -> None:
         """Click with the mouse into the middle of an element, given as an expression of JavaScript."""
         target = {"context": self.id}

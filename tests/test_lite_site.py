@@ -19,6 +19,7 @@ import pytest
 import recordings
 from lite_check import OURS, checked, compared, open_notebook, outputs_of
 
+from bench.firefox import Tab, firefox
 from bench.jupyter_driving import cells, raised, run_all, save
 from bench.static_site import served
 from labkit.core.errors import ServiceUnavailable
@@ -125,6 +126,20 @@ def test_a_learner_takes_a_notebook_in_the_browser_and_hands_it_in(
     context.close()
     assert outside == []
     assert graded(tmp_path) == {"browser": ["4", "0", "4"], "jupyterlab": ["4", "0", "4"]}
+
+
+def test_firefox_runs_a_notebook(address: str) -> None:
+    try:
+        with firefox() as browser:
+            tab = Tab(browser)
+            open_notebook(tab, address, NAME)
+            run_all(tab)
+            results = compared(tab, NAME)
+            assert len(results) == 10
+            assert [came for _, came, _ in results] == [claimed for _, _, claimed in results]
+            assert [url for url in tab.asked if not OURS.match(url)] == []
+    except ServiceUnavailable as missing:
+        pytest.skip(str(missing))
 
 
 def test_a_cell_that_needs_spark_plays_its_recording_unless_the_learner_changed_what_it_uses(

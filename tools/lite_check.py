@@ -19,6 +19,7 @@ from nbformat import NotebookNode
 from outputs import said
 from playwright.sync_api import Page, sync_playwright
 
+from bench.firefox import Tab
 from bench.jupyter_driving import cells, raised, run_all
 from bench.static_site import served
 from labkit.host.doctor import find_chromium
@@ -35,7 +36,7 @@ PLAYED = re.compile(r"^Recorded, not run here: .*\n")
 REFUSED = "This cell needs real processes"
 
 
-def open_notebook(page: Page, address: str, name: str) -> None:
+def open_notebook(page: Page | Tab, address: str, name: str) -> None:
     """Open a notebook of the site at this address, and wait until its kernel is idle."""
     page.goto(address + lite_site.address(name))
     page.wait_for_function(READY)
@@ -49,7 +50,7 @@ def checked(name: str) -> NotebookNode:
     return notebook
 
 
-def compared(page: Page, name: str) -> list[tuple[str, str, str]]:
+def compared(page: Page | Tab, name: str) -> list[tuple[str, str, str]]:
     """Return the source, the actual and the expected output of each cell whose output the source states.
 
     Cells with `lab.check` are left out, because a person sees a card there and not the text that nbval sees.
@@ -73,7 +74,7 @@ def _spoken(outputs: list[Any]) -> str:
     return PLAYED.sub("", said([*outputs, *result]))
 
 
-def outputs_of(page: Page) -> list[Any]:
+def outputs_of(page: Page | Tab) -> list[Any]:
     """Return the outputs of every cell; a text cell has none."""
     results: list[Any] = page.evaluate(OUTPUTS)
     return results
