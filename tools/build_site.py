@@ -140,7 +140,9 @@ def index(notebooks: dict[str, NotebookNode], *, can_run: bool) -> str:
         f"{_run_link(name) if can_run else ''}<p>{escape(lead(each))}</p></li>"
         for name, each in notebooks.items()
     )
-    text = (TEMPLATES / "index.html").read_text(encoding="utf-8").replace("<!-- notebooks -->", entries)
+    picture = (ROOT / "docs" / "jump_back.svg").read_text(encoding="utf-8")
+    text = (TEMPLATES / "index.html").read_text(encoding="utf-8")
+    text = text.replace("<!-- notebooks -->", entries).replace("<!-- picture -->", picture)
     return text if can_run else re.sub(r"<!-- lite -->.*?<!-- end of lite -->", "", text, flags=re.DOTALL)
 
 
