@@ -66,9 +66,9 @@ lab.answer("02-again", again.guarantee)
 # A lost record is sent again. A lost answer makes the sender repeat a record that had arrived, so it counts twice.
 
 # %% [markdown]
-# Sending again is at-least-once: nothing is missing, and the record may count twice. Here are two schedules.
-# Left, the record is lost. Right is a **lost answer**: the record arrives, and the acknowledgement of it is lost. What
-# does process 0 know in step 2 on the left, and in step 5 on the right?
+# Sending again is at-least-once: nothing is missing, and the record may count twice. Left, the record is lost. Right is a
+# **lost answer**: the record arrives, and its acknowledgement is lost. What does process 0 know in step 2 on the left,
+# and in step 5 on the right?
 
 # %%
 lab.show("delivery.lost_and_repeated", beside="delivery.lost_acknowledgement")
@@ -84,8 +84,7 @@ assert (bool(left.out), bool(right.out)) == (False, True)
 # %% [markdown]
 # Process 0 is in the same state on both sides, and no message has reached it. On the right the record has come out; on
 # the left it has not. So until an answer comes, **a sender cannot know whether it has succeeded**. The cure must be on
-# the other side: the receiver has to *recognise* what comes again. (`labkit crashtest --fault lost-answer` tries this on a
-# program of yours: a server carries out each of its requests once without answering.)
+# the other side: the receiver has to *recognise* what comes again (`labkit crashtest --fault lost-answer` tests it).
 #
 # ## Recognise it
 #
@@ -130,9 +129,9 @@ assert durable.broken == "nothing"
 # > **You will read:** "TCP takes care of duplicates". TCP does, *within one connection*. After a crash a
 # > new connection knows nothing of the old one, as the first line above says.
 #
-# Flink nevertheless relies on TCP between its own tasks and keeps no list of ids. The reason is another one: when a
-# connection breaks, the job fails, and all connected tasks go back to the last checkpoint together. The receivers
-# forget what they made of the records since then, and get those records again.
+# Flink nevertheless relies on TCP between its own tasks and keeps no list of ids: when a connection breaks, the job
+# fails, and all connected tasks go back to the last checkpoint together. The receivers forget what they made of the
+# records since then, and get those records again.
 #
 # ## One step or two?
 #
