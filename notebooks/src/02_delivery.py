@@ -67,7 +67,7 @@ lab.answer("02-again", again.guarantee)
 
 # %% [markdown]
 # Sending again is at-least-once: nothing is missing, and the record may count twice. Left, the record is lost. Right is a
-# **lost answer**: the record arrives, and its acknowledgement is lost. What does process 0 know in step 2 on the left,
+# *lost answer*: the record arrives, and its acknowledgement is lost. What does process 0 know in step 2 on the left,
 # and in step 5 on the right?
 
 # %%
