@@ -18,9 +18,9 @@ KAFKA = "LABKIT_KAFKA"
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """Return labkit's folder in the user's cache: below XDG_CACHE_HOME, or else below ~/.cache.
+    """Return labkit's folder in the user's cache, below XDG_CACHE_HOME, or else below ~/.cache.
 
-    Return None for a user without a home.
+    Return None without a valid XDG_CACHE_HOME and without a home folder. `environment` replaces `os.environ`.
     """
     folder = (os.environ if environment is None else environment).get("XDG_CACHE_HOME", "")
     if Path(folder).is_absolute():  # the XDG specification says to ignore others
@@ -32,28 +32,31 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 
 
 def note(service: str) -> Path | None:
-    """Return the file that holds the address of labkit's own `service`; None for a user without a home."""
+    """Return the path of the file to which a server that labkit started (`postgres` or `kafka`) writes its address.
+
+    Return None for a user without a home folder.
+    """
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
 
 
 def postgres() -> str:
-    """Return the connection string of the user's PostgreSQL, or else of labkit's own.
+    """Return the connection string of PostgreSQL: LABKIT_POSTGRES if set, or else that of labkit's own server.
 
-    Raises `ServiceUnavailable` if there is none.
+    Raises `ServiceUnavailable` if there is neither.
     """
     return _find("postgres", POSTGRES, "PostgreSQL")
 
 
 def kafka() -> str:
-    """Return the host:port of the user's Kafka broker, or else of labkit's own.
+    """Return the host:port of a Kafka broker: LABKIT_KAFKA if set, or else that of labkit's own broker.
 
-    Raises `ServiceUnavailable` if there is none.
+    Raises `ServiceUnavailable` if there is neither.
     """
     return _find("kafka", KAFKA, "Kafka broker")
 
 
-def _find(name: str, variable: str, what: str) -> str:
+def _find(name: str, variable: str, server: str) -> str:
     if address := os.environ.get(variable, "").strip():
         return address
     place = note(name)
@@ -62,6 +65,8 @@ def _find(name: str, variable: str, what: str) -> str:
     except OSError:
         noted = ""
     if not noted:
-        remedy = f"start one with labkit services up {name}, or name yours in {variable}"
-        raise ServiceUnavailable(f"No {what} is running for the lab: {remedy}.")
+        raise ServiceUnavailable(
+            f"No {server} is running for the lab: start one with labkit services up {name}, "
+            f"or name yours in {variable}."
+        )
     return noted

@@ -17,22 +17,22 @@ EVERY_LINE = range(1, 1 << 31)
 
 @dataclass(frozen=True)
 class ChangedLines:
-    """The lines that have changed, by the absolute path of their file."""
+    """The source lines that differ from a git revision: line numbers (from 1) by the absolute path of the file."""
 
     lines: Mapping[str, frozenset[int] | range]
 
     def include(self, file: str, line: int) -> bool:
-        """Return whether a line has changed. A relative path stands for every changed file whose path ends with it."""
+        """Return whether this line has changed. A relative `file` matches any changed file whose path ends with it."""
         if file.startswith("/"):
             return line in self.lines.get(file, ())
         return any(path.endswith(f"/{file}") and line in lines for path, lines in self.lines.items())
 
 
 def changed_since(revision: str, folder: Path) -> ChangedLines:
-    """Return the lines below a folder that differ from a revision of its git repository, committed or not.
+    """Return the lines that differ from a revision, committed or not, in the git repository that contains `folder`.
 
-    Where lines were only removed, the lines before and after them count as changed. Raises `InvalidInput` if the folder
-    is in no repository, or if the repository does not have the revision.
+    Where lines were only removed, the lines before and after them count as changed; of an untracked file, all lines
+    do. Raises `InvalidInput` if the folder is in no repository, or if the repository does not have the revision.
     """
     top = Path(_git(revision, folder, "rev-parse", "--show-toplevel").strip())
     base = _git(revision, folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -52,13 +52,15 @@ def changed_since(revision: str, folder: Path) -> ChangedLines:
 
 
 def _git(revision: str, folder: Path, *words: str) -> str:
-    """Return the output of git. Paths are not quoted, because names may have letters that git would escape."""
+    """Run git in `folder` and return its output, in which non-ASCII paths are not escaped."""
     command = ["git", "-C", str(folder), "-c", "core.quotePath=false", *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape", check=False)
     except FileNotFoundError:
         raise InvalidInput(f"--since {revision}: git is not installed; install it, or leave --since out.") from None
     if done.returncode:
-        why = done.stderr.strip().splitlines()[-1:] or ["there is no such revision"]
-        raise InvalidInput(f"--since {revision}: git cannot compare {folder} with this revision ({why[0][:200]}).")
+        reason = (done.stderr.strip().splitlines() or ["there is no such revision"])[-1][:200]
+        raise InvalidInput(
+            f"--since {revision}: git cannot compare {folder} with this revision ({reason}); name another one."
+        )
     return done.stdout

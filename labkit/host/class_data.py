@@ -22,7 +22,7 @@ MEGABYTES, SECONDS = 170, 25
 
 
 def spark_jars() -> Path:
-    """Return the folder of the jars that PySpark contains. Raises `MissingExtra` without PySpark."""
+    """Return the folder of Spark's jars in the installed PySpark package. Raises `MissingExtra` without PySpark."""
     require("pyspark")
     spark = find_spec("pyspark")
     assert spark is not None
@@ -31,22 +31,25 @@ def spark_jars() -> Path:
 
 
 def archive_path(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the path of the archive for this Java and these jars (PySpark's by default), whether or not it exists.
+    """Return where the JVM's class-data archive (AppCDS) for this Java and these jars is, or would be.
 
-    Return None for a user without a home.
+    The jars are PySpark's by default. Return None for a user without a home folder.
     """
     folder = cache_folder()
     return None if folder is None else folder / f"classes-{_digest(java, jars or spark_jars())}.jsa"
 
 
 def find_archive(java: Java, jars: Path | None = None) -> Path | None:
-    """Return the path of a complete archive that only the user can write, so that a JVM may use it; otherwise None."""
+    """Return the path of the JVM's class-data archive (AppCDS) if it is complete and only this user can write to it.
+
+    Otherwise return None: an archive is code, and others could run code through it. `jars` are PySpark's by default.
+    """
     path = archive_path(java, jars)
     return path if path is not None and _is_own(path) and _is_sealed(path) else None
 
 
 def keep(path: Path, part: Path) -> None:
-    """Move the archive that a stopping JVM wrote to `part` to its final `path`, complete and owned by the user."""
+    """Move the class-data archive (AppCDS) that a stopping JVM wrote to `part`, to `path`, and mark it as complete."""
     # The mode is set before the rename, so that under its real name an archive is never open to others, not even for a
     # moment.
     part.chmod(0o600)
@@ -59,9 +62,9 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def seal(path: Path) -> None:
-    """Mark the archive as complete with a seal, a file that holds its size and time; the last step of its creation.
+    """Mark a class-data archive (AppCDS) as complete: write a seal, a small file with the archive's size and time.
 
-    If the archive changes afterwards, it is no longer used.
+    An archive that changes afterwards no longer matches its seal, so `find_archive` ignores it.
     """
     # Written aside and renamed, so that a seal is complete or absent.
     unfinished = _seal_of(path).with_suffix(".part")
@@ -86,7 +89,7 @@ def _state(path: Path) -> str:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether only the user could have written the archive, because an archive is code."""
+    """Return whether only the user could have written the archive, whose code a JVM would execute."""
     try:
         # `lstat`, because a link in our own folder may lead to another user's file.
         status = path.lstat()
@@ -97,7 +100,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _digest(java: Java, jars: Path) -> str:
-    """Return a digest of what must be unchanged for a JVM to use an archive: the JVM itself and every jar."""
+    """Return a digest of everything for which an archive is made: the JVM, PySpark's version and every jar."""
     parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()

@@ -4,7 +4,7 @@ import os
 
 
 def cores() -> int:
-    """Return the number of processors that this process may use; on macOS, that of all processors."""
+    """Return the number of processors that this process may use; on macOS, the number of all processors."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -35,7 +35,7 @@ OK, UNAVAILABLE = 0, ServiceUnavailable.exit_code
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one examination of this machine, such as that of its Java."""
+    """One result of `labkit doctor`: whether a part of this machine, such as Java or free memory, suffices."""
 
     name: str
     ok: bool
@@ -47,9 +47,9 @@ class Finding:
 
 
 def examine(folder: Path | None = None) -> list[Finding]:
-    """Examine everything that labkit needs, and return a finding for each part, from the Python version to free memory.
+    """Check everything that labkit needs on this machine, from the Python version to free memory, without changes.
 
-    Runs would be stored in `folder` (default: the working folder).
+    Return one finding for each part. `folder` is where runs would be stored (default: the working folder).
     """
     folder = Path.cwd() if folder is None else folder
     return [
@@ -78,12 +78,12 @@ def examine(folder: Path | None = None) -> list[Finding]:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Return the exit code of `labkit doctor`: 0 if every requirement is met, otherwise 69."""
+    """Return the exit code of `labkit doctor`: 0 if every required finding is good, otherwise 69."""
     return OK if all(finding.ok or not finding.required for finding in findings) else UNAVAILABLE
 
 
 def find_chromium() -> Path | None:
-    """Return the path of the system's Chromium, which only the browser tests need; None if it is not installed."""
+    """Return the path of the system's Chromium, which only labkit's browser tests need; None if it is not installed."""
     paths = (shutil.which(name) for name in CHROMIUM_NAMES)
     return next((Path(path) for path in paths if path), None)
 
@@ -107,14 +107,12 @@ def _python() -> Finding:
 
 
 def _extra(name: str) -> Finding:
-    """Report whether an optional extra such as `labkit[spark]` is installed; the base of labkit needs none."""
     absent = sorted({label for package, label in EXTRAS[name].items() if not is_installed(package)})
     detail = f"missing: {', '.join(absent)}" if absent else "installed"
     return _finding(f"labkit[{name}]", not absent, detail, f"pip install 'labkit[{name}]'", required=False)
 
 
 def _grader() -> Finding:
-    """Report whether the grader is installed, a separate distribution that learners do not get."""
     is_there = find_spec("labkit.grading") is not None
     remedy = "needed only for `labkit grade`: pip install labkit-grading"
     return _finding("labkit-grading", is_there, "installed" if is_there else "not installed", remedy, required=False)
@@ -129,7 +127,7 @@ def _java() -> Finding:
 
 
 def _pyspark() -> Finding:
-    """Report whether the installed PySpark is a supported version. A missing PySpark is not a failed requirement."""
+    """Report whether the installed PySpark has a supported version. PySpark is optional, so it may be missing."""
     remedy = "pip install 'labkit[spark]'"
     try:
         read = version("pyspark")
@@ -165,7 +163,7 @@ def _standby() -> Finding:
 
 
 def _archive() -> Finding:
-    """Report whether there is a class-data archive for the JVM; without one, Java only starts more slowly."""
+    """Report whether the JVM's class-data archive (AppCDS) exists; without it, Java starts more slowly."""
     remedy = (
         f"for faster starts, run labkit doctor --prepare, which creates one (about {SECONDS} s once, {MEGABYTES} MB)"
     )
@@ -177,7 +175,7 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Report which ways of starting processes faster are allowed; forbidding one only costs time."""
+    """Report which faster ways of starting processes LABKIT_FAST allows. Forbidding one costs only time."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())
@@ -221,12 +219,11 @@ def _writable(name: str, place: Callable[[], Path], remedy: str) -> Finding:
 
 
 def _nearest(folder: Path) -> Path:
-    """Return the folder, or the nearest folder above it that exists."""
     return next(place for place in (folder, *folder.absolute().parents) if place.exists())
 
 
 def _service(name: str) -> Finding:
-    """Report the state of a server (PostgreSQL or Kafka), which only the store of the same name needs."""
+    """Report whether PostgreSQL or Kafka runs, which only jobs that write to this server need."""
     remedy = f"needed only for --store {name}: labkit services up {name}"
     try:
         status = service(name).status()

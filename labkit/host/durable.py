@@ -30,20 +30,20 @@ _serial = itertools.count()
 
 
 def temporary(path: Path) -> Path:
-    """Return a path beside `path` that no other writer, in any process, uses: `.NAME.PID-SERIAL.tmp`."""
+    """Return a name for a temporary file next to `path` that no other process uses: `.NAME.PID-SERIAL.tmp`."""
     return path.with_name(f".{path.name}.{os.getpid()}-{next(_serial)}.tmp")
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether `temporary` created this name. Such a file is useless once its writer is dead."""
+    """Return whether the file's name is one that `temporary` makes. Such a file is useless once its writer is dead."""
     return _TEMPORARY.fullmatch(path.name) is not None
 
 
 def replace(path: Path, content: bytes | str) -> None:
-    """Replace the file's content completely or not at all; text is written as UTF-8.
+    """Replace the whole content of a file atomically; text is written as UTF-8.
 
-    When this returns, the content survives a power cut. Of several concurrent writers, the last one wins. Raises
-    `OSError`, and then leaves no temporary file behind.
+    When this returns, the new content survives a power cut. Of concurrent writers, the last wins. If writing fails,
+    this raises `OSError`, the file keeps its old content, and no temporary file remains.
     """
     draft = temporary(path)
     try:
@@ -62,7 +62,7 @@ def replace(path: Path, content: bytes | str) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Create the folder and its missing parents, and sync them so that they survive a power cut."""
+    """Create a folder and its missing parents, and fsync them, so that they survive a power cut."""
     if path.is_dir():
         return
     # From the top down, each synced in its parent folder: if a folder's own name is lost, so is its whole content.
@@ -74,7 +74,7 @@ def make_folder(path: Path) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable after files were created, renamed or removed in it. Raises `OSError`."""
+    """Fsync a folder, so that files created, renamed or removed in it stay so after a power cut. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -84,10 +84,9 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Lock the folder within a `with` block, against other processes and threads.
+    """Hold an exclusive lock (flock) on a folder during a `with` block, against other processes and threads.
 
-    The kernel releases the lock when its holder dies. Raises `BlockingIOError` if another process or thread holds the
-    lock and `wait` is false.
+    The kernel releases a dead process's lock. Raises `BlockingIOError` if the lock is taken and `wait` is false.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -100,9 +99,9 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def own_folder(place: Path, prefix: str) -> Iterator[Path]:
-    """Create a private folder below `place` for a `with` block, and remove such folders of killed processes.
+    """Create a temporary folder below `place` for a `with` block, lock it, and delete it afterwards.
 
-    A live process holds the lock of its folder, so a folder without a lock belongs to a killed one.
+    Other folders with this `prefix` that nobody locks belonged to killed processes, and are deleted first.
     """
     # Under the lock of `place`: between the creation of a folder and its own lock another process would otherwise
     # delete it as that of a dead process.
@@ -121,7 +120,7 @@ def own_folder(place: Path, prefix: str) -> Iterator[Path]:
 
 
 def open_for_append(path: Path) -> int:
-    """Open a file for `append_line`, creating it if necessary, and return its descriptor, which the caller closes."""
+    """Open a file for `append_line`, creating it if necessary. Return its descriptor, which the caller closes."""
     # Opened for reading as well, because `append_line` looks at the last byte.
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     sync_folder(path.parent)
@@ -129,7 +128,7 @@ def open_for_append(path: Path) -> int:
 
 
 def sync_and_close(descriptor: int) -> None:
-    """Make the appended lines survive a power cut, and close the file's descriptor even if that fails."""
+    """Fsync a file, so that lines written by `append_line` survive a power cut, and always close its descriptor."""
     try:
         os.fsync(descriptor)
     finally:
@@ -137,11 +136,11 @@ def sync_and_close(descriptor: int) -> None:
 
 
 def append_line(descriptor: int, line: bytes) -> None:
-    """Append one or more lines with a single write, so that lines of several processes never mix.
+    """Append `line`, without its final newline, by a single write, so that lines of several processes never mix.
 
-    `line` does not include the final newline. The lines survive the death of the process, but not a power cut, because
-    there is no fsync. If a dead writer left an unfinished line, that line is first marked as torn. Raises `OSError`,
-    also if only a part of the line fitted on the disk.
+    `line` may also be several lines. There is no fsync: the lines survive the death of the process, but not a power
+    cut. If a dead writer left an unfinished last line, that line is first marked as torn. Raises `OSError`, also if
+    only a part of the line fitted on the disk.
     """
     # A writer that died in the middle of its line left no line break, so the new line would be appended to that line.
     content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
@@ -156,7 +155,10 @@ def _ends_torn(descriptor: int) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield number (from 1) and content of every complete line of a file. A missing file has no lines."""
+    """Yield the number (from 1) and the content of every complete line of a file; nothing if there is no file.
+
+    A line that a dead writer left unfinished is left out.
+    """
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -169,9 +171,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn an `OSError` in the `with` block into one sentence about `path` for the user.
+    """Turn an `OSError` in the `with` block into an error of labkit whose message names the file, by default `path`.
 
-    Raises `InvalidInput` if the user chose a path that cannot be used, and `JobFailed` if access failed later.
+    Raises `InvalidInput` for a path that the user should change, such as one without permission, and `JobFailed` for
+    other problems, such as a full disk.
     """
     try:
         yield

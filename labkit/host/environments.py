@@ -37,15 +37,15 @@ _SECTIONS = ("global", "install", ":env:")
 
 
 class NotInstalled(LabError):
-    """An installation failed; the message is the line of the installer's output that explains why."""
+    """Raised when uv or pip fails to install packages; the message is the line of its output that explains why."""
 
     exit_code = 69
 
 
 def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run the commands that fill a folder, and return the last one's output.
+    """Run commands in sequence, such as those that install packages into `folder`, and return the last one's output.
 
-    If one fails, delete the folder and raise `NotInstalled`.
+    If a command fails, delete the folder and raise `NotInstalled`.
     """
     output = ""
     for command in steps:
@@ -60,15 +60,15 @@ def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping
 
 
 def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list[str]]:
-    """Return the Python of an environment with these requirements, and what is installed there, as `name==version`.
+    """Return the Python of a virtual environment with these requirements, and its packages as `name==version`.
 
-    It is made if it is not in the cache yet. Its folder is named `name` and a digest of the requirements and of this
-    Python. Raises `NotInstalled`, and `ServiceUnavailable` for a user without a cache.
+    The environment is kept in labkit's cache under `name` and a digest of the requirements and this Python, and
+    created if missing. Raises `NotInstalled` if the installation fails, and `ServiceUnavailable` without a cache.
     """
     cache = cache_folder()
     if cache is None:
         raise ServiceUnavailable(
-            "This user has no home folder to keep environments in; set XDG_CACHE_HOME to a folder."
+            "This user has no home folder for virtual environments; set XDG_CACHE_HOME to a folder."
         )
     content = "\n".join([*requirements, sys.version, sys.executable])
     folder = cache / "bisect" / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
@@ -81,7 +81,7 @@ def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list
 
 
 def _install(requirements: Sequence[str], folder: Path) -> str:
-    """Fill the folder of an environment, and return a line for each installed package."""
+    """Create a virtual environment in `folder` with the requirements, and return the output of `pip freeze`."""
     python = str(folder / "bin" / "python")
     if (uv := find_uv()) is None:
         pip = [python, "-m", "pip", "--disable-pip-version-check"]
@@ -95,7 +95,7 @@ def _install(requirements: Sequence[str], folder: Path) -> str:
 
 
 def find_uv() -> list[str] | None:
-    """Return the words that start uv; None if it is not installed."""
+    """Return the command that starts uv, as a list of words; None if uv is not installed."""
     if importlib.util.find_spec("uv") is not None:
         return own_python("-m", "uv")
     found = shutil.which("uv")
@@ -103,11 +103,14 @@ def find_uv() -> list[str] | None:
 
 
 def pip_command() -> list[str]:
-    """Return the words that start pip for this Python. Raises `ServiceUnavailable` if there is neither pip nor uv."""
+    """Return the command that starts pip for this Python, as a list of words.
+
+    If pip is not installed, uv runs it. Raises `ServiceUnavailable` if neither is installed.
+    """
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
     if (uv := find_uv()) is None:
-        raise ServiceUnavailable(f"{sys.executable} has no pip to ask for versions: install pip or uv.")
+        raise ServiceUnavailable(f"{sys.executable} has no pip, which lists a package's versions: install pip or uv.")
     return [*uv, "tool", "run", "--python", sys.executable, "pip"]
 
 
@@ -117,7 +120,7 @@ def _environment_of_uv() -> dict[str, str]:
 
 
 def uv_variables(listed: str) -> dict[str, str]:
-    """Return the variables of uv that correspond to what `pip config list` has printed."""
+    """Return pip's settings, from the output of `pip config list`, as the environment variables that uv understands."""
     settings = {}
     pairs = [line.partition("=") for line in listed.splitlines()]
     for section in _SECTIONS:
@@ -129,7 +132,7 @@ def uv_variables(listed: str) -> dict[str, str]:
 
 
 def _reason(output: str) -> str:
-    """Return why an installation failed, in one line: uv's reason, or pip's last error."""
+    """Return one line of uv's or pip's output that says why an installation failed."""
     because = _BECAUSE.search(output)
     if because is not None:
         return re.sub(r"[\s×╰─▶│├]+", " ", because.group(1)).strip()

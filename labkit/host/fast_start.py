@@ -18,10 +18,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class FastStart:
-    """The allowed ways of starting processes faster.
-
-    A warm standby driver is chosen for each run instead (`labkit run --standby`).
-    """
+    """Which ways of starting Spark's processes faster are allowed, from the environment variable LABKIT_FAST."""
 
     zygote: bool = True
     """Whether Spark's Python processes may be forked from one that has already imported what they need.
@@ -42,9 +39,9 @@ OFF = FastStart(zygote=False, archive=False, warm=False)
 
 
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
-    """Return the allowed ways of starting faster, from LABKIT_FAST: `none`, or names separated by commas.
+    """Return which ways of starting Spark's processes faster LABKIT_FAST allows; all of them if it is not set.
 
-    If the variable is not set, every way is allowed. Raises `InvalidInput` for an unknown name.
+    Its value is `none`, or names separated by commas, such as `zygote,archive`. Raises `InvalidInput` for others.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE, "")
     names = [name.strip() for name in text.split(",") if name.strip()]

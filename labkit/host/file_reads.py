@@ -25,7 +25,7 @@ MOST_FOLDERS = 2000
 
 
 class Use(NamedTuple):
-    """How often a file was opened, written and read during the observation."""
+    """How often a file was opened, written and read while `FileReads` observed it."""
 
     opened: int = 0
     written: int = 0
@@ -41,15 +41,15 @@ def _below(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 class FileReads:
-    """Counts how often files are opened, read and written within a `with` block: files in folders, and single files.
+    """Counts, by inotify, how often any process opens, reads and writes certain files within a `with` block.
 
-    Without inotify, `covers` returns False for every file.
+    Without inotify, or with more than `MOST_FOLDERS` folders, no file is observed and `covers` returns False.
     """
 
     def __init__(self, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
-        """Prepare to observe folders with everything below them, and single files that may be in any folder.
+        """Prepare to observe all files below `folders`, and the single files in `files`.
 
-        If another file later gets the name of a single file, the use of that other file is not observed.
+        A single file is observed as the inode that it is now, not another file that later gets its name.
         """
         self._folders, self._singles = folders, files
         self._descriptor = -1
@@ -86,7 +86,7 @@ class FileReads:
             os.close(self._descriptor)
 
     def covers(self, path: Path) -> bool:
-        """Return whether every read and write of this file is observed."""
+        """Return whether all reads and writes of this file are observed, so that the counts are complete."""
         return not self._blind and (path.parent in self._names.values() or path in self._files.values())
 
     def use(self, path: Path) -> Use:
@@ -100,7 +100,6 @@ class FileReads:
         return self.covers(path) and not use.read and use.opened == use.written
 
     def _take(self) -> None:
-        """Process the events that the kernel queued since the last call."""
         with suppress(BlockingIOError):
             while self._descriptor >= 0 and (content := os.read(self._descriptor, _ROOM)):
                 self._count(content)

@@ -32,7 +32,7 @@ Package = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class JarSet:
-    """Maven packages that belong together, with the SHA-256 sum of every jar that they consist of."""
+    """A program in Java, such as Kafka, as Maven packages to download, with the SHA-256 sum of each of their jars."""
 
     what: str
     """The name that messages show, for example Kafka 4.3.0."""
@@ -54,7 +54,7 @@ class JarSet:
     def folder(self) -> Path:
         """Return the cache folder for these jars, whether or not it exists.
 
-        Raises `ServiceUnavailable` for a user without a home.
+        Raises `ServiceUnavailable` for a user without a home folder.
         """
         cache = cache_folder()
         if cache is None:
@@ -64,9 +64,9 @@ class JarSet:
         return cache / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """Return the folder with the verified jars, and download them if they are missing.
+        """Return the folder (default: in the cache) of the verified jars; download them if it does not exist.
 
-        Raises `ServiceUnavailable` if the first download is impossible, or if a jar fails its verification.
+        Raises `ServiceUnavailable` if the download fails, or if a jar is missing or does not have its SHA-256 sum.
         """
         folder = self.folder() if folder is None else folder
         if not folder.is_dir():
@@ -75,7 +75,7 @@ class JarSet:
         return folder
 
     def check(self, folder: Path) -> None:
-        """Verify the jars in a folder by their sums.
+        """Verify that a folder contains exactly these jars, each with its SHA-256 sum.
 
         Raises `ServiceUnavailable` with the name of a jar that differs, is missing, or does not belong there.
         """
@@ -91,17 +91,14 @@ class JarSet:
         ]
         if wrong:
             raise ServiceUnavailable(
-                f"{folder}: {wrong[0]}, compared with the SHA-256 sums of the lab; delete this folder, and the "
-                "lab downloads it again."
+                f"{folder}: {wrong[0]}, so its jars do not match labkit's list of SHA-256 sums; delete this folder, "
+                "and labkit downloads it again."
             )
         with suppress(OSError):  # a read-only folder is checked every time
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
-        """Download the jars into a temporary folder, verify them there, and rename it.
-
-        So `folder` exists completely or not at all.
-        """
+        """Download the jars into a temporary folder, verify them there, and rename it to `folder`."""
         durable.make_folder(folder.parent)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
@@ -134,7 +131,6 @@ SEAL = "checked"
 
 
 def _state(folder: Path, sums: dict[str, str]) -> str:
-    """Return the content of a seal: a digest of the expected sums, and the size and times of each jar."""
     lines = [hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()]
     for jar in sorted(folder.glob("*.jar")):
         status = jar.stat()
@@ -155,10 +151,7 @@ def _sum(path: Path) -> str:
 
 
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
-    """Run Ivy for one package, which writes its jars into `aside/jars`, and return Ivy's output.
-
-    `transitive` says whether Ivy also downloads the package's dependencies.
-    """
+    """Download a Maven package (if `transitive`, its dependencies too) into `aside/jars`; return Ivy's output."""
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",
@@ -178,7 +171,6 @@ def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> s
 
 
 def _complaint(output: str) -> str:
-    """Return the line of Ivy's output that reports the problem."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line or "error" in line.lower()]
     return (telling or [line for line in lines if line] or ["it printed nothing"])[0][:160].replace(os.sep * 2, "")

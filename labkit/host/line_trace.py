@@ -34,7 +34,7 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class Held(Struct, frozen=True):
-    """The message that a program is about to execute a line, to return from its own code, or to exit."""
+    """A message of a traced program: a thread waits for permission before a line, a return, or the program's exit."""
 
     event: Literal["line", "return", "exit"]
     process: int
@@ -45,7 +45,10 @@ class Held(Struct, frozen=True):
 
 
 class Connection:
-    """The connection of this program to its watcher. When it closes, this program's session is killed."""
+    """A traced program's socket to the watcher, the process that decides before each line whether it may go on.
+
+    When the socket closes, the watcher is dead, and the program kills all processes of its session, itself included.
+    """
 
     def __init__(self, channel: socket.socket) -> None:
         channel.set_inheritable(False)
@@ -54,9 +57,10 @@ class Connection:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def ask(self, event: Literal["line", "return", "exit"], frame: FrameType | None = None) -> None:
-        """Tell the watcher what this thread is about to do at `frame`, and wait until it allows that.
+        """Tell the watcher (the process that traces this program) what this thread is about to do; wait until it
+        may.
 
-        In a forked child, which shares the connection, return at once.
+        A forked child, which shares the socket, does not wait.
         """
         process = os.getpid()
         if process != self._process:  # a fork, which shares the connection
@@ -71,12 +75,12 @@ class Connection:
             self._answers.acquire()
 
     def trace(self, counts: Callable[[str], bool]) -> None:
-        """Ask the watcher from now on before each line of functions in files for which `counts` is true, and before the
+        """From now on, ask the watcher before each line of functions in files with true `counts`, and before the
         exit.
 
-        This covers code that this thread calls, and threads that start later. The return from the outermost of these
-        functions is announced like a line, because the last line has then been executed. Comprehensions and other code
-        within a line are not traced, nor is code that only defines something, such as that of a module.
+        This applies to functions that this thread calls, and to threads that start later. The return from the
+        outermost such function counts as a line, because only then its last line has been executed. Code at the top
+        level of a module or class is not traced, and a comprehension counts as part of its line.
         """
         known = functools.cache(counts)
 
@@ -120,6 +124,6 @@ def _callers(frame: FrameType) -> Iterator[FrameType]:
 
 
 def connection() -> Connection | None:
-    """Return the connection to the watcher that started this program; None if there is none."""
+    """Return the socket to the watcher, the process that traces this program's lines; None if nobody traces it."""
     descriptor = os.environ.pop(CHANNEL, "")
     return Connection(socket.socket(fileno=int(descriptor))) if descriptor else None

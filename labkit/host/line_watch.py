@@ -37,11 +37,10 @@ def watch_lines(
     contents: bool = False,  # noqa: ARG001  # as `labkit.host.syscalls.watching.watch`; a line writes no known bytes
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a command, and call `decide` before each of its traced lines (LINE) and its exit (EXIT), while the program
-    waits.
+    """Run a Python program, and call `decide` before each traced line (kind LINE) and before its exit (EXIT).
 
-    The parameters, the result and the errors are those of `labkit.host.syscalls.watching.watch`. Only processes in the
-    command's session are killed; a process that left this session goes on.
+    The program waits meanwhile; it must call `Connection.trace` of `labkit.host.line_trace`. Parameters, result and
+    errors are those of `labkit.host.syscalls.watching.watch`. Only processes in the command's session are killed.
     """
     ours, theirs = socket.socketpair()
     with ours:
@@ -65,8 +64,6 @@ def watch_lines(
 
 
 class _Watch:
-    """A command while it runs."""
-
     def __init__(
         self,
         process: subprocess.Popen[bytes],
@@ -81,7 +78,6 @@ class _Watch:
         self._began, self._zero, self._number = time.time(), time.monotonic(), 0
 
     def run(self, linger: float) -> WatchedRun:
-        """Decide on the command's lines until its session is empty or was killed, and return how it ended."""
         root, status = self._process.pid, None
         try:
             held = self._serve(linger)
@@ -93,8 +89,9 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Answer waiting lines until no process is left or all should be killed; return the line then waiting,
-        if any.
+        """Answer the program's questions until its session is empty or something is to be killed.
+
+        Return the line before which `decide` answered KILL, otherwise None.
         """
         tick_at, end_at = 0.0, math.inf
         while True:
@@ -116,7 +113,6 @@ class _Watch:
                 return None
 
     def _messages(self) -> list[Held]:
-        """Wait `TICK_SECONDS` at most for messages of the program, and return them."""
         try:
             if piece := self._channel.recv(65536):
                 return [wire.decode(line, Held) for line in self._lines.feed(piece)]

@@ -12,7 +12,10 @@ MAX_LINE = 16 * 1024 * 1024
 
 
 class LogLine(msgspec.Struct, forbid_unknown_fields=True):
-    """One line of an input log, such as `{"word": "hello"}`. Its offset is its line number, from 0."""
+    """One line of an input log, the JSON Lines file that a word count reads, such as `{"word": "hello"}`.
+
+    Its offset is its line number, from 0.
+    """
 
     word: str
 
@@ -21,9 +24,9 @@ _decoder = msgspec.json.Decoder(LogLine)
 
 
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
-    """Return the word of one line of an input log.
+    """Return the word in one line of an input log, such as `{"word": "hello"}`; `offset` is the line number from 0.
 
-    Raises `InvalidInput` with the file, the line (from 1) and the remedy.
+    Raises `InvalidInput` for another form; the message names the file, the line (from 1) and the remedy.
     """
     _refuse_long(raw, path, offset)
     try:
@@ -54,9 +57,9 @@ def _reason(raw: bytes, error: Exception) -> str:
 
 
 def read_log(path: Path) -> Iterator[str]:
-    """Yield the words of an input log in order.
+    """Yield the words of an input log, whose lines are like `{"word": "hello"}`, in order.
 
-    Raises `InvalidInput` for a file that is missing, empty, or invalid anywhere.
+    Raises `InvalidInput` for a file that is missing or empty, or that has an invalid line.
     """
     return _decoded(path, decode_line, _REMEDY)
 
@@ -78,9 +81,9 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 
 
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
-    """Return one line of a text file, decoded from UTF-8.
+    """Return one line of a text file, decoded from UTF-8; `offset` is the line number from 0.
 
-    Raises `InvalidInput` with the file, the line (from 1) and the remedy.
+    Raises `InvalidInput` for other bytes; the message names the file, the line (from 1) and the remedy.
     """
     _refuse_long(raw, path, offset)
     try:
@@ -94,9 +97,9 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
 
 
 def log_lines(path: Path) -> Iterator[bytes]:
-    """Yield the raw lines of a file without their line ends. Raises `InvalidInput` if the file cannot be read.
+    """Yield the lines of a file as bytes, without line ends. Raises `InvalidInput` if the file cannot be read.
 
-    A line that is longer than `MAX_LINE` is cut two bytes above that, so that the caller can reject it.
+    A line longer than `MAX_LINE` is cut to `MAX_LINE` + 2 bytes, so that the caller can reject it.
     """
     try:
         with path.open("rb") as file:

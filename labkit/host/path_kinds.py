@@ -10,7 +10,7 @@ from labkit.core.kinds import Kind, Plain, Unfit
 
 
 class AnyPath(Kind[Path]):
-    """The kind of an option whose value is a path as typed, which need not exist."""
+    """The type of a command-line option whose value is a path as typed; the file need not exist."""
 
     annotation: Any = Path
     accepts = Path | str
@@ -20,7 +20,7 @@ class AnyPath(Kind[Path]):
         self.metavar = metavar
 
     def read(self, word: object) -> Path:
-        """Return the path. Raises `Unfit` for an empty text, which `Path` would read as the working folder."""
+        """Return the typed path. Raises `Unfit` for an empty text, which `Path` would take for the working folder."""
         if not isinstance(word, str | Path) or word == "":
             raise Unfit(self.unmatched)
         return Path(word)
@@ -30,17 +30,17 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """The kind of an option whose value is made an absolute path, so that a printed command works in any folder."""
+    """The type of a command-line option whose path is made absolute, so that a printed command works anywhere."""
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()
 
 
 class ExistingFile(InputFile):
-    """The kind of an option whose value is the path of an existing file."""
+    """The type of a command-line option whose value is the path of an existing file."""
 
     def read(self, word: object) -> Path:
-        """Return the absolute path. Raises `Unfit` if there is no such file."""
+        """Return the typed path as an absolute one. Raises `Unfit` if there is no such file."""
         path = super().read(word)
         if not path.is_file():
             raise Unfit("there is no such file.")
@@ -48,9 +48,9 @@ class ExistingFile(InputFile):
 
 
 class Folder(InputFile):
-    """The kind of an option whose value is a folder; symbolic links in its path are resolved.
+    """The type of a command-line option whose value is a folder's path, without symbolic links.
 
-    If `present` is set, the folder must exist.
+    The folder must exist if `present` is true.
     """
 
     annotation = str
@@ -60,7 +60,10 @@ class Folder(InputFile):
         self._present = present
 
     def read(self, word: object) -> Path:
-        """Return the resolved path. Raises `Unfit` for a file, or for a missing folder that must exist."""
+        """Return the typed path, absolute and without symbolic links.
+
+        Raises `Unfit` if the path is a file, or if the folder must exist and does not.
+        """
         path = super().read(word).resolve()
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")

@@ -22,7 +22,7 @@ OWN = Path(__file__).parents[1]
 
 
 class Line(NamedTuple):
-    """A line of the user's code, which makes a system call itself or through a library."""
+    """The line of the user's Python code that a thread was executing when the kernel stopped it in a system call."""
 
     file: str
     """The path of the file, absolute, or relative to a folder that the caller knows."""
@@ -40,12 +40,12 @@ class Line(NamedTuple):
 
 
 def can_read() -> bool:
-    """Return whether lines can be read here, that is, whether PyStack is installed."""
+    """Return whether this machine can tell which Python line a process executes, which needs the package PyStack."""
     return is_installed("pystack")
 
 
 def is_python(process: int) -> bool:
-    """Return whether a process executes a Python interpreter, by the name of its program."""
+    """Return whether the process with this id is a Python interpreter, judging by its program's name."""
     try:
         program = Path(f"/proc/{process}/exe").readlink()
     except OSError:
@@ -54,7 +54,7 @@ def is_python(process: int) -> bool:
 
 
 def command_line(process: int) -> tuple[str, ...]:
-    """Return the command line of a process; empty if it cannot be read."""
+    """Return the words of the command line of the process with this id; empty if they cannot be read."""
     try:
         return tuple(Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1])
     except OSError:
@@ -62,11 +62,10 @@ def command_line(process: int) -> tuple[str, ...]:
 
 
 def line_of(thread: int, process: int) -> Line | None:
-    """Return the innermost line of the user's code that a thread of a Python process is executing.
+    """Return the innermost line of the user's own code, not a library's, that a Python thread is executing.
 
-    A thread without any code of the user belongs to a library, as a producer's sender does. Then the result is the line
-    of the only other thread with code of the user. The result is None if there is no such line, or if it cannot be
-    read.
+    A library's own thread, such as a Kafka producer's sender, executes no such line; then the result is that of the
+    only other thread that does. Return None if there is no such line, or if the stack cannot be read.
     """
     folder = _folder(process)
     others = []

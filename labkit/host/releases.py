@@ -26,7 +26,7 @@ _TROUBLE = ("Could not fetch URL", "Retrying (")
 
 
 class Releases(NamedTuple):
-    """The versions of a package that pip can install here, and what the index says about them."""
+    """The versions of a package that pip can install here, with their dates and which of them are yanked."""
 
     versions: tuple[str, ...]
     """In the order in which pip lists them."""
@@ -38,7 +38,7 @@ class Releases(NamedTuple):
 
 
 def releases(package: str) -> Releases:
-    """Return the versions of a package on the user's index.
+    """Return the versions of a package on the user's package index, such as PyPI.
 
     Raises `InvalidInput` if there is no such package, and `ServiceUnavailable` if the index cannot be reached.
     """
@@ -47,7 +47,10 @@ def releases(package: str) -> Releases:
     listed = _AVAILABLE.search(done.stdout)
     if listed is None:
         if any(each in done.stdout + done.stderr for each in _TROUBLE):
-            raise ServiceUnavailable(f"pip cannot reach its index to list versions of {package}: see pip config list.")
+            raise ServiceUnavailable(
+                f"pip cannot reach its package index, so the versions of {package} are unknown; check the network, and "
+                "the index with pip config list."
+            )
         raise InvalidInput(
             f"--package {package}: pip finds no version for this Python; correct the name, or configure pip's index."
         )
@@ -58,7 +61,10 @@ def releases(package: str) -> Releases:
 
 
 def published(files: list[dict[str, Any]]) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the day of each version, and the versions all of whose files are yanked, from the files of an index."""
+    """Return the date of each version, as `2025-06-24`, and the set of yanked versions of a package.
+
+    `files` is the list of the package's files from the index (PEP 691). A version is yanked if all its files are.
+    """
     of: dict[Version, list[dict[str, Any]]] = {}
     for file in files:
         version = _version(str(file.get("filename", "")))
@@ -82,7 +88,7 @@ def _version(filename: str) -> Version | None:
 
 
 def _page(address: str) -> dict[str, Any] | None:
-    """Return an index's page of a package as data; None if the index has no such page or does not speak JSON."""
+    """Return an index's JSON page on a package (PEP 691); None if there is no such page or the index has only HTML."""
     request = urllib.request.Request(address, headers={"Accept": _JSON})  # noqa: S310 - http(s), as the pattern says
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS, context=ssl.create_default_context()) as answer:  # noqa: S310

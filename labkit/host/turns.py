@@ -28,7 +28,7 @@ _serial = itertools.count()
 
 
 class Rank(StrEnum):
-    """The first character of a ticket's file name; a smaller one comes first in the queue."""
+    """The first character of the name of a run's file in the queue; a smaller one is served first."""
 
     HAS_TURN = "0"
     RUN = "1"
@@ -38,14 +38,14 @@ class Rank(StrEnum):
 
 @dataclass(frozen=True)
 class Turns:
-    """The value of LABKIT_TURNS: how many runs may be under way at a time, and the folder of the tickets."""
+    """The limit of LABKIT_TURNS on simultaneous runs: how many there may be, and the folder of the queue's files."""
 
     most: int
     folder: Path = FOLDER
 
 
 def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
-    """Return the value of LABKIT_TURNS, such as `2` or `2:/srv/turns`; None if it is not set.
+    """Return the limit on simultaneous runs from LABKIT_TURNS, such as `2` or `2:/srv/turns`; None if it is not set.
 
     Raises `InvalidInput` for another form.
     """
@@ -62,11 +62,11 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
 
 @contextmanager
 def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
-    """Wait for a turn, and keep it during the block. Without LABKIT_TURNS there is no wait.
+    """Wait until this run may start, and count it as running during the `with` block (a semaphore over processes).
 
-    While it waits, `waits` is called several times a second with the number of runs that must end before; an exception
-    that `waits` raises gives up the place in the queue. Raises `InvalidInput` for a variable or folder that cannot be
-    used.
+    LABKIT_TURNS limits how many runs may be under way; without this variable nothing waits. During the wait, `waits`
+    is called several times a second with the number of runs that must end first; if it raises an exception, the run
+    leaves the queue. Raises `InvalidInput` if the variable is malformed or its folder cannot be used.
     """
     asked = turns()
     if asked is None:
@@ -89,7 +89,7 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
 
 
 class _Ticket:
-    """The place of a run in the queue. Raises `OSError` if the folder cannot be used."""
+    """A run's place in the queue: a locked file, whose name says its rank. Raises `OSError` for an unusable folder."""
 
     def __init__(self, asked: Turns, rank: Rank) -> None:
         self._most = asked.most
@@ -111,12 +111,11 @@ class _Ticket:
             self._opened = stack.pop_all()
 
     def give_back(self) -> None:
-        """Leave the queue."""
         with self._opened, suppress(OSError):
             os.unlink(self._name, dir_fd=self._queue)
 
     def take(self) -> int:
-        """Take the turn if that is allowed and return 0; otherwise return the number of runs that must end before."""
+        """Start the run if the limit allows and return 0; otherwise return the number of runs that must end first."""
         with self._gate():
             names = os.listdir(self._queue)  # noqa: PTH208  # of a folder that is only known by its descriptor
             ahead = sum(self._is_alive(name) for name in names if name < self._name)
@@ -128,7 +127,6 @@ class _Ticket:
 
     @contextmanager
     def _gate(self) -> Iterator[None]:
-        """Lock the queue in the block, so that only one process at a time writes or reads tickets."""
         fcntl.flock(self._queue, fcntl.LOCK_EX)
         try:
             yield
@@ -136,7 +134,7 @@ class _Ticket:
             fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def _is_alive(self, name: str) -> bool:
-        """Return whether the process of a ticket lives; delete a dead one's ticket if this user may."""
+        """Return whether the process of this file lives; delete the file of a dead process if this user may."""
         if name[:1] not in {*Rank}:
             return False
         with suppress(OSError):

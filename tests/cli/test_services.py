@@ -75,7 +75,7 @@ def test_up_status_down_and_what_they_print(labkit: Labkit) -> None:
     ("arguments", "sentence"),
     [
         (["pu"], "services pu: there is no such action; did you mean 'up'?"),
-        (["up", "postgre"], "services postgre: unknown; did you mean 'postgres'?"),
+        (["up", "postgre"], "services postgre: there is no such server; did you mean 'postgres'?"),
     ],
 )
 def test_a_wrong_word_is_refused(labkit: Labkit, arguments: list[str], sentence: str) -> None:

@@ -33,7 +33,7 @@ The supervisor reports what it did with an event of its own.
 
 
 class SupervisedDriver:
-    """Runs one supervisor and its driver within a `with` block; afterwards both have ended."""
+    """A Spark driver and its supervisor, the process that kills it; both run only within a `with` block."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
@@ -64,18 +64,15 @@ class SupervisedDriver:
         except subprocess.TimeoutExpired:
             self._end_by_force()
             raise JobFailed(
-                f"the supervisor {self._supervisor.pid} did not end its driver within {END_PATIENCE:.0f} s "
-                "(perhaps it was suspended). The lab killed both; finish the run with --resume."
+                f"the supervisor (process {self._supervisor.pid}) did not end its driver within {END_PATIENCE:.0f} s, "
+                "perhaps because it was suspended. labkit killed both; continue the run with --resume."
             ) from error
         finally:
             assert self._supervisor.stdout is not None
             self._supervisor.stdout.close()
 
     def _end_by_force(self) -> None:
-        """Kill supervisor and driver, because the supervisor does not end.
-
-        A supervisor that was stopped by a signal kills no process, and its driver would wait forever.
-        """
+        """Kill a supervisor that does not end, for example because a signal stopped it, and then its driver."""
         self._supervisor.kill()
         self._supervisor.wait()
         # The supervisor is dead by now, so nobody else would end the processes of the driver's session.
@@ -84,32 +81,32 @@ class SupervisedDriver:
 
     @property
     def pid(self) -> int:
-        """Return the process id of the supervisor."""
+        """Return the process id of the supervisor, the process that watches and kills the driver."""
         return self._supervisor.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether the supervisor runs; it ends with its driver."""
+        """Whether the supervisor of the Spark driver still runs; it ends together with the driver."""
         return self._supervisor.poll() is None
 
     def order(self, order: RunQueries) -> None:
-        """Send an order to a waiting driver. A dead driver gets none; `events` reports its death."""
+        """Make a waiting Spark driver run queries. If the driver is dead, do nothing; `events` reports its death."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._supervisor.stdin.write(wire.encode(order))
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor end its driver; any thread may call this, repeatedly."""
+        """Make the supervisor kill the Spark driver. Any thread may call this, also repeatedly."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()
 
     def events(self) -> Iterator[AnyEvent]:
-        """Yield the events of driver and supervisor in order; the last one proves that the driver's session has ended.
+        """Yield what happens to the Spark driver, in order; the last event proves that all its processes have ended.
 
         Raises `JobFailed` if no event arrives for `patience` seconds, and `ProtocolError` for an event that is not
-        allowed in the current state, or if there is no proof.
+        allowed in the current state, or if the events end without that proof.
         """
         assert self._supervisor.stdout is not None
         conversation, silent_since = Conversation(), time.monotonic()
@@ -134,4 +131,6 @@ class SupervisedDriver:
 
     def _lose_patience(self, silent_since: float) -> None:
         if time.monotonic() - silent_since > self._patience:
-            raise JobFailed(f"the driver reported nothing for {self._patience:.0f} s, so it was stopped; see its log.")
+            raise JobFailed(
+                f"the Spark driver reported nothing for {self._patience:.0f} s, so labkit killed it; see its log."
+            )

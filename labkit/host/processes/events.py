@@ -8,20 +8,20 @@ from msgspec import Struct
 
 
 class Event(Struct, frozen=True, tag_field="event", forbid_unknown_fields=True):
-    """An event in the life of one driver process."""
+    """Something that happened to a Spark driver process, such as its start or its death."""
 
 
 class QueryEvent(Event, frozen=True):
-    """An event in the life of one query that a driver runs."""
+    """Something that happened to one of the streaming queries that a Spark driver runs."""
 
     query: str
     """The name of the query, unique within its driver."""
 
 
 class Waits(Event, frozen=True, tag="waits"):
-    """The runner waits for its turn on a machine that several learners share (`labkit.host.turns`).
+    """The run waits because LABKIT_TURNS limits how many may be under way on this machine (`labkit.host.turns`).
 
-    Only observers in the runner receive this event; it never crosses a pipe.
+    The process that executes the run emits this for its own observers, such as a progress bar.
     """
 
     ahead: int
@@ -29,45 +29,45 @@ class Waits(Event, frozen=True, tag="waits"):
 
 
 class DriverStarts(Event, frozen=True, tag="driver"):
-    """The runner, the parent of the supervisor, is about to start a driver.
+    """The process that executes a run is about to start a Spark driver.
 
-    Only observers in the runner receive this event; it never crosses a pipe.
+    It emits this for its own observers, such as a progress bar; it never crosses a pipe.
     """
 
 
 class StandbyStarts(Event, frozen=True, tag="standby"):
-    """The runner, the parent of the supervisor, is about to start a standby driver.
+    """The process that executes a run is about to start a standby: a second Spark driver that waits for a crash.
 
-    Only observers in the runner receive this event; it never crosses a pipe.
+    It emits this for its own observers, such as a progress bar; it never crosses a pipe.
     """
 
 
 class Started(Event, frozen=True, tag="started"):
-    """The supervisor has started the driver's process."""
+    """The supervisor, the process that watches and kills a Spark driver, has started the driver's process."""
 
     session: int
 
 
 class Application(Event, frozen=True, tag="application"):
-    """The driver is registered with a Spark cluster and waits for executors."""
+    """The Spark driver is registered with a cluster as an application and waits for executors."""
 
     id: str
 
 
 class SessionUp(Event, frozen=True, tag="session"):
-    """The driver's Spark session is up."""
+    """The driver's Spark session has been created."""
 
 
 class Ready(Event, frozen=True, tag="ready"):
-    """The driver has warmed up and waits for its queries."""
+    """The Spark driver has warmed up and waits for its queries."""
 
 
 class Begun(QueryEvent, frozen=True, tag="begun"):
-    """The driver begins with the query."""
+    """The Spark driver begins with a streaming query, at first with the recovery of its sink."""
 
 
 class Recovered(QueryEvent, frozen=True, tag="recovered"):
-    """The recovery of the query's sink is complete, and the query starts."""
+    """The sink of a streaming query has recovered from the previous crash, and the query starts."""
 
     steps: list[str]
     """The steps of the recovery, each as a sentence."""
@@ -76,18 +76,18 @@ class Recovered(QueryEvent, frozen=True, tag="recovered"):
 
 
 class Parked(QueryEvent, frozen=True, tag="parked"):
-    """The query has reached its crash point (failpoint), and waits there until the driver is killed."""
+    """A streaming query has reached its failpoint (planned crash point) and waits there until its driver is killed."""
 
 
 class Struck(QueryEvent, frozen=True, tag="struck"):
-    """A task of the query has reached its crash point (failpoint), and waits there until its executor is killed."""
+    """A task of a streaming query has reached its failpoint (planned crash point) and waits for its executor's kill."""
 
     executor: int | None
     """The process id of the executor; None if the task found no executor among its ancestors."""
 
 
 class ExecutorKilled(QueryEvent, frozen=True, tag="executor_killed"):
-    """The supervisor has killed the executor of a task that waited for this; the query continues."""
+    """The supervisor has killed the executor of a task that waited at a failpoint; the streaming query continues."""
 
     executor: int
     killed: list[int]
@@ -97,11 +97,11 @@ class ExecutorKilled(QueryEvent, frozen=True, tag="executor_killed"):
 
 
 class Ended(QueryEvent, frozen=True, tag="ended"):
-    """The query has run to its end."""
+    """A streaming query has run to its end."""
 
 
 class Failed(QueryEvent, frozen=True, tag="failed"):
-    """The query has failed; other queries of the driver continue."""
+    """A streaming query has failed; other queries of the same Spark driver continue."""
 
     because: str
     code: int
@@ -109,7 +109,7 @@ class Failed(QueryEvent, frozen=True, tag="failed"):
 
 
 class DriverFailed(Event, frozen=True, tag="driver_failed"):
-    """The driver as a whole has failed, or sent an event that it may not send."""
+    """The whole Spark driver has failed, or sent an event that the protocol does not allow."""
 
     because: str
     code: int
@@ -117,18 +117,18 @@ class DriverFailed(Event, frozen=True, tag="driver_failed"):
 
 
 class Stopped(Event, frozen=True, tag="stopped"):
-    """The driver's process has reached a point at which it stops itself (SIGSTOP); it will be continued later."""
+    """The Spark driver is about to suspend itself by SIGSTOP, as the scenario asks; it is continued later."""
 
 
 class Idle(Event, frozen=True, tag="idle"):
-    """All queries of the driver have ended, and the driver waits for others."""
+    """All streaming queries of the Spark driver have ended, and it waits for others."""
 
     left: list[str]
     """Descriptions of what the queries left behind in the driver, such as open connections and threads that hang."""
 
 
 class AwaitsKill(Event, frozen=True, tag="awaits_kill"):
-    """The driver has nothing left to do and waits to be killed."""
+    """The Spark driver has finished its work, or waits at a failpoint, and asks its supervisor to kill it."""
 
 
 class ExecutorsEnd(Struct, frozen=True):
@@ -143,7 +143,7 @@ class ExecutorsEnd(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """How a driver died, and the evidence that no process of its session is left."""
+    """How a Spark driver died, and the evidence that no process of its session is left."""
 
     session: int
     signal: int
@@ -158,19 +158,19 @@ class Proof(Struct, frozen=True):
 
 
 class Killed(Event, frozen=True, tag="killed"):
-    """The supervisor has killed a driver that waited for this, with its whole session."""
+    """The supervisor has killed the Spark driver and its whole session, because the driver asked for that or failed."""
 
     proof: Proof
 
 
 class Died(Event, frozen=True, tag="died"):
-    """The driver's process ended without its supervisor's kill; the supervisor then killed the rest of the session."""
+    """The Spark driver's process ended without a kill; its supervisor then killed the rest of its session."""
 
     proof: Proof
 
 
 class Unwanted(Event, frozen=True, tag="unwanted"):
-    """The runner no longer needed the driver, so the supervisor has killed the driver's whole session."""
+    """Nobody needs the Spark driver any more, so its supervisor has killed the driver and its whole session."""
 
     proof: Proof
 

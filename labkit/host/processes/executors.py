@@ -24,14 +24,14 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied)
 
 
 class Executors:
-    """All processes that work for one Spark application outside of its driver's session."""
+    """All executor processes of one Spark application on this host, which are not in the session of their driver."""
 
     def __init__(self, application: str) -> None:
         self._application = application
         self._members: set[psutil.Process] = set()
 
     def look(self) -> list[int]:
-        """Return the ids of the living executors and their descendants, in numerical order."""
+        """Return the process ids of the living executors and of their descendants, sorted."""
         # Added to the results of earlier looks, because after an executor has ended, nothing shows any more to which
         # Python processes belonged.
         for backend in self._backends():
@@ -40,13 +40,15 @@ class Executors:
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """Send SIGKILL to one executor and its Python processes until none is left, and return which were killed.
+        """Send SIGKILL to one executor and its Python processes until none is left; return which were killed.
 
         Raises `JobFailed` for a process that is no executor of this application.
         """
         backend = next((each for each in self._backends() if each.pid == pid), None)
         if backend is None:
-            raise JobFailed(f"process {pid} is no executor of {self._application}, so it is not killed.")
+            raise JobFailed(
+                f"process {pid} is no executor of {self._application}, so labkit does not kill it; repeat the run."
+            )
         family = {backend, *_family(backend)}
 
         def living() -> list[int]:
@@ -59,7 +61,7 @@ class Executors:
         return kill_all(living, KILL_SECONDS)
 
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
-        """After the driver's death, wait until no executor is left, for `GONE_SECONDS` at most; return how they ended.
+        """After the driver's death, wait up to `GONE_SECONDS` until no executor is left; return how they ended.
 
         `outlived` are the ids of the executor processes that were alive at the driver's death.
         """
@@ -79,7 +81,6 @@ class Executors:
 
 
 def _family(process: psutil.Process) -> list[psutil.Process]:
-    """Return a process and all its descendants."""
     try:
         return [process, *process.children(recursive=True)]
     except _GONE:

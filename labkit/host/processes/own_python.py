@@ -17,15 +17,15 @@ from labkit.core.errors import InvalidInput
 
 
 def own_python(*words: str) -> list[str]:
-    """Return the command that runs this Python with these arguments, and imports nothing from the working folder."""
+    """Return a command that runs this Python with these arguments, and imports nothing from the working folder."""
     return [sys.executable, "-P", *words]
 
 
 def check_python_path(environment: Mapping[str, str] = os.environ) -> None:
-    """Raise `InvalidInput` if an entry of PYTHONPATH is empty or relative, because it then names the working folder.
+    """Raise `InvalidInput` if PYTHONPATH has an empty or relative entry, which stands for the working folder.
 
-    Commands that read files of strangers, such as submissions, call this. A `sitecustomize.py` in the working folder
-    has already run by then, but the check prevents further imports from it.
+    Otherwise Python would execute modules from there, which may be a learner's submission. A `sitecustomize.py`
+    there has already run by then, but later imports are prevented.
     """
     written = environment.get("PYTHONPATH", "")
     for entry in written.split(os.pathsep) if written else ():

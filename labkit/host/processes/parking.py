@@ -5,6 +5,6 @@ from typing import Never
 
 
 def park() -> Never:
-    """Wait until the supervisor kills this process by SIGKILL."""
+    """Wait at a failpoint (planned crash point) until the supervisor kills this process by SIGKILL."""
     while True:
         threading.Event().wait()

@@ -15,11 +15,11 @@ from labkit.host.processes.events import AnyEvent, QueryEvent
 
 
 class ProtocolError(JobFailed):
-    """Raised for an event that is not allowed in the current state; the message names the event and the state."""
+    """Raised for an event of a driver or query that its present state does not allow; the message names both."""
 
 
 class DriverState(StrEnum):
-    """The states of a driver process; each event moves it to the next state."""
+    """The state of a Spark driver process, as its events show it; `DRIVER` lists which event leads to which state."""
 
     ABSENT = "not started"
     STARTING = "starting"
@@ -30,7 +30,7 @@ class DriverState(StrEnum):
 
 
 class QueryState(StrEnum):
-    """The states of a query within one driver; each event of the query moves it to the next state."""
+    """The state of a streaming query, as its events show it; `QUERY` lists which event leads to which state."""
 
     ABSENT = "not begun"
     OPENING = "opening"
@@ -121,20 +121,17 @@ OF_THE_SUPERVISOR: frozenset[type[events.Event]] = frozenset(
 
 
 class Conversation:
-    """The state of one driver and its queries after the events so far; checks each new event against the tables."""
+    """A state machine that follows one Spark driver and its queries, and refuses events that are out of order."""
 
     def __init__(self, forbidden: frozenset[type[events.Event]] = frozenset()) -> None:
-        """Begin with a driver that is not started.
-
-        `forbidden` are types of events that this pipe refuses although the tables allow them.
-        """
+        """Begin with a driver that is not started. `forbidden` are types of events to refuse in every state."""
         self._forbidden = forbidden
         self.state = DriverState.ABSENT
         self.queries: dict[str, QueryState] = {}
         self._lines = wire.Lines()
 
     def take(self, event: AnyEvent) -> None:
-        """Move to the state after the event. Raises `ProtocolError` for an event out of order; the state then stays."""
+        """Go to the state that follows the event. Raises `ProtocolError`, without a change, if it is out of order."""
         after = DRIVER[self.state].get(type(event))
         if after is None:
             raise _refused(event, f"the driver is {self.state}")
@@ -155,7 +152,7 @@ class Conversation:
         self.queries[event.query] = after
 
     def read(self, piece: bytes) -> Iterator[AnyEvent]:
-        """Decode and check the events that this piece of the stream completes, and yield them.
+        """Decode bytes from a pipe that arrive in pieces, and yield each event (a line of JSON) once it is complete.
 
         Raises `ProtocolError` for an event that cannot be decoded or is out of order.
         """
@@ -170,7 +167,7 @@ class Conversation:
             yield event
 
     def finish(self) -> None:
-        """Record that the pipe has closed. Raises `ProtocolError` unless the driver's death has been proven by then."""
+        """Note that the pipe has closed. Raises `ProtocolError` unless an event has proved that the driver is dead."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
                 f"the process that watches the driver ended without a report while the driver was {self.state}, so the "
@@ -188,7 +185,7 @@ def _refused(event: object, state: str) -> ProtocolError:
 
 
 class Launch(Struct, frozen=True):
-    """The instructions for a supervisor and for the driver that it starts."""
+    """The content of the file from which a supervisor and its Spark driver learn what to run."""
 
     module: str
     """The module that is the driver's program, as in `python -m MODULE`."""
@@ -205,7 +202,7 @@ class Launch(Struct, frozen=True):
 
 
 class RunQueries(Struct, frozen=True, tag_field="order", tag="run"):
-    """The order from a runner to a waiting driver to run queries; no other order exists."""
+    """The message that makes a waiting Spark driver run streaming queries."""
 
     queries: list[Raw]
     """Encoded queries that only the driver's module can decode."""

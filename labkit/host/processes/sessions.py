@@ -16,7 +16,7 @@ _PAUSE = 0.005
 
 
 def session_members(session: int) -> list[int]:
-    """Return the ids of the living processes of a session in numerical order; zombies do not count."""
+    """Return the ids of the living processes of a Unix session, sorted. Zombies do not count."""
     return sorted(_members(session))
 
 
@@ -35,7 +35,7 @@ def _members(session: int) -> Iterator[int]:
 
 
 class Emptied(NamedTuple):
-    """The result of killing processes repeatedly until none is left, or until the time is over."""
+    """The result of sending SIGKILL to a group of processes until none is left, or until the time is over."""
 
     killed: list[int]
     """The ids of all processes that received a SIGKILL, in numerical order."""
@@ -46,7 +46,7 @@ class Emptied(NamedTuple):
 
 
 def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
-    """Send SIGKILL to every process that `living` returns, and repeat until it returns none, for at most `seconds`."""
+    """Send SIGKILL to all processes whose ids `living` returns, until it returns none, for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
     # A process that is about to be killed may still fork, so the loop ends only when it finds no process.
@@ -61,7 +61,7 @@ def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
 
 
 def empty_session(session: int, seconds: float, *, spare: int | None = None) -> Emptied:
-    """Send SIGKILL to every process of a session except `spare` until none is left, for at most `seconds`."""
+    """Send SIGKILL to all processes of a Unix session except `spare`, until none is left, for at most `seconds`."""
     return kill_all(lambda: [pid for pid in session_members(session) if pid != spare], seconds)
 
 

@@ -23,13 +23,16 @@ Mode = Literal["tethered", "detached"]
 
 
 class ServerStarted(msgspec.Struct, frozen=True):
-    """The message that reports a started server."""
+    """The line of JSON by which this program reports the process id of the server that it started."""
 
     pid: int
 
 
 def main(mode: str, log: str, *command: str) -> None:
-    """Start the server's command; its output is appended to the file `log`."""
+    """Start a server by `command`, with its output appended to the file `log`, and print its process id.
+
+    `mode` is `detached` (return, and the server runs on) or `tethered` (kill the server when standard input closes).
+    """
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True

@@ -32,7 +32,7 @@ _writing = threading.Lock()
 
 
 def report(*events: AnyEvent) -> None:
-    """Send events to the supervisor; any thread may call this, even one that is about to stop this process."""
+    """Send events of this Spark driver to its supervisor, the process that started it. Any thread may call this."""
     content = b"".join(map(wire.encode, events))
     # Queries report from their own threads, and two events must not mix in the pipe.
     with _writing:
@@ -40,7 +40,7 @@ def report(*events: AnyEvent) -> None:
 
 
 def serve(run: Callable[[Launch], None]) -> Never:
-    """Run a driver, `python -m MODULE LAUNCH`: call `run` with the decoded LAUNCH file, then wait to be killed."""
+    """Run this process as a Spark driver: call `run` with the content of the file argv[1], then wait to be killed."""
     # Libraries and the JVM print to standard output at any time, and a stray line among the events would look like an
     # event out of order.
     _channel[0] = os.dup(1)

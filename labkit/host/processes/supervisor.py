@@ -42,7 +42,7 @@ KILL_PATIENCE = 30.0
 
 
 class Supervisor:
-    """Supervises one driver, from its start to the proof of its end."""
+    """Starts one Spark driver, forwards its events, kills its whole session, and proves that all are dead."""
 
     def __init__(self, path: Path) -> None:
         self._launch = wire.decode(path.read_bytes(), Launch)
@@ -69,7 +69,7 @@ class Supervisor:
             )
 
     def watch(self) -> None:
-        """Forward the driver's events to the runner until the driver should end or has ended, then kill its session."""
+        """Forward events to the runner (the process that executes the run) until the driver must end; then kill it."""
         try:
             self._say(Started(self._driver.pid))
             ending = self._follow()
@@ -84,7 +84,7 @@ class Supervisor:
                 shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Forward events and orders until the driver should end or has ended, and return the kind of its last event."""
+        """Forward events and orders until the driver must end or has ended; return the event type that says how."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -96,10 +96,7 @@ class Supervisor:
                         return ending
 
     def _pass_down(self) -> type[Ending] | None:
-        """Forward an order from the runner to the driver without decoding it.
-
-        Return `Unwanted` if the runner's pipe is closed, so nobody needs the driver, otherwise None.
-        """
+        """Forward an order of the runner to the driver. Return `Unwanted` if the runner has closed its pipe."""
         assert self._driver.stdin is not None
         order = os.read(sys.stdin.fileno(), 65536)
         if not order:
@@ -112,10 +109,7 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward events of the driver to the runner, if the protocol allows them.
-
-        Return how the driver should end or has ended; None if it goes on.
-        """
+        """Forward events that the protocol allows to the runner. Return how the driver ends, or None if it goes on."""
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:
@@ -133,7 +127,7 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """Note the application of a driver on a cluster, and kill the executor of a task that waits for that."""
+        """Remember the application of a driver on a cluster; kill the executor of a task that waits for its kill."""
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):
@@ -143,7 +137,7 @@ class Supervisor:
         try:
             if self._executors is None or struck.executor is None:
                 raise ProtocolError(
-                    f"the driver cannot have executor {struck.executor} killed, because it runs without a cluster."
+                    "the driver asked for the kill of a Spark executor, but has no cluster, or named no executor."
                 )
             emptied = self._executors.kill(struck.executor)
         except LabError as error:
@@ -153,8 +147,7 @@ class Supervisor:
     def _empty_session(self) -> Proof:
         """Send SIGKILL to every process of the driver's session until none is left, and return the proof.
 
-        Each PySpark daemon creates its own process group, so killing the driver's group would leave processes that
-        write.
+        Killing the driver's process group would not suffice, because each PySpark daemon creates its own.
         """
         if self._executors is not None:
             # Before the kill, so that the processes of an executor that ends first are already known.
@@ -175,7 +168,6 @@ class Supervisor:
         )
 
     def _say(self, event: AnyEvent) -> None:
-        """Send one of the supervisor's own events to the runner."""
         self._conversation.take(event)
         self._write(event)
 
@@ -184,7 +176,7 @@ class Supervisor:
 
 
 def main() -> None:
-    """Run the supervisor, `python -m labkit.host.processes.supervisor LAUNCH`; only the runner starts it."""
+    """Supervise one Spark driver, as the file argv[1] says. The process that executes a run starts this program."""
     # A Ctrl-C is meant for the runner. When the runner ends, its pipe closes, and this process cleans up.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -31,29 +31,32 @@ _EVERY = 0.2
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """The message of a guard that could not create its resource, with the reason."""
+    """A guard's message that it could not start its server or other resource, with the reason.
+
+    The guard is a process that stops the resource when the process that asked for it dies.
+    """
 
     because: str
 
 
 class TetheredProcess(NamedTuple):
-    """A guard process and its report of the resource that it created."""
+    """A running guard, a process that stops its server when this process ends, and its report about that server."""
 
     line: bytes
     guard: int
     """The process id of the guard."""
 
     def read(self, kind: type[Value]) -> Value:
-        """Return the guard's report, decoded as a value of this type."""
+        """Return the guard's report on its server, such as the address, decoded as this type."""
         return wire.decode(self.line, kind)
 
 
 @contextmanager
 def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[TetheredProcess]:
-    """Run a guard, `python -m MODULE ARGUMENTS`, within a `with` block, and provide its resource there.
+    """Run a guard, `python -m MODULE ARGUMENTS`: a process that starts a server and stops it after the `with` block.
 
-    `environment` replaces this process's environment for the guard. Raises `ServiceUnavailable` with the guard's reason
-    if it could not create the resource.
+    The guard also stops the server if this process dies. `environment` replaces the guard's environment. Raises
+    `ServiceUnavailable` with the guard's reason if the server does not start.
     """
     command = own_python("-m", module, *arguments)
     with subprocess.Popen(
@@ -64,7 +67,9 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
         try:
             line = guard.stdout.readline()
             if not line:
-                raise ServiceUnavailable("The guard process of the server died while it was starting.")
+                raise ServiceUnavailable(
+                    "The process that starts and guards the server died before the server was ready; try again."
+                )
             with suppress(wire.Unreadable):
                 raise ServiceUnavailable(wire.decode(line, Refusal).because)
             yield TetheredProcess(line, guard.pid)
@@ -74,9 +79,10 @@ def tethered(module: str, *arguments: str, environment: Mapping[str, str] | None
 
 
 def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object]) -> None:
-    """Act as the guard of a resource: create it by `begin`, report it, and end it by `end` when the pipe closes.
+    """Run this process as a guard: start a resource by `begin`, report it, and stop it by `end` when stdin closes.
 
-    If the creation fails, report the reason and call `end` at once.
+    Stdin closes when the process that asked for the resource dies. If `begin` fails, report why and call `end` at
+    once.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the process that started this guard
@@ -93,19 +99,16 @@ def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object
 
 
 def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> None:
-    """Wait until the other end of standard input closes, because the parent died or closed it.
-
-    `take` is called with every line that arrives until then.
-    """
+    """Wait until standard input closes, because the parent died or closed the pipe; pass each line before to `take`."""
     for line in sys.stdin.buffer:
         take(line)
 
 
 def end_with_parent() -> None:
-    """Make this process end at once after its parent's death, whatever it is doing.
+    """Start a thread that ends this process at once when its parent dies, whatever it is doing.
 
-    It is meant for a worker whose connection also closes in normal operation, after which the worker still cleans up.
-    So only the parent's death, noticed by a changed parent process id, interrupts its work.
+    It watches the parent's process id, not the connection, because after a connection that closes in normal
+    operation the process still has to clean up.
     """
     # Recorded now, because an orphan gets another parent, and which one depends on the system.
     parent = os.getppid()

@@ -13,14 +13,13 @@ Value = TypeVar("Value", bound=msgspec.Struct)
 
 
 class Unreadable(Exception):
-    """Raised for a line that cannot be decoded as the expected type."""
+    """Raised for a line of JSON that is not a value of the expected type."""
 
 
 def encode(value: msgspec.Struct) -> bytes:
     """Return a value as one line of JSON, with its line break.
 
-    Characters that UTF-8 cannot encode, such as half of a surrogate pair in an error message, become question marks, so
-    that the message arrives whatever text it contains.
+    Characters that UTF-8 cannot encode, such as half of a surrogate pair in an error message, become question marks.
     """
     try:
         return msgspec.json.encode(value) + b"\n"
@@ -30,7 +29,7 @@ def encode(value: msgspec.Struct) -> bytes:
 
 
 def decode(line: bytes, kind: type[Value]) -> Value:
-    """Return the value in one line of JSON. Raises `Unreadable` if the line is not a value of this type."""
+    """Return the value that one line of JSON encodes. Raises `Unreadable` if the line is not a value of this type."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -38,24 +37,24 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Return a value as JSON to be nested in another value; the receiver decodes it later."""
+    """Return a value as encoded JSON, to be nested in another value; the receiver decodes it later."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
 class Lines:
-    """Joins the pieces of a stream, as they arrive, into complete lines."""
+    """Joins the pieces of a byte stream into complete lines."""
 
     def __init__(self) -> None:
         self._unread = b""
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Add a piece of the stream, and return the lines that it completes."""
+        """Add the next piece of the stream, and return the lines that are now complete, without their line breaks."""
         *lines, self._unread = (self._unread + piece).split(b"\n")
         return lines
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Write all of the content to a file descriptor without a buffer, so that no byte is lost if the process stops."""
+    """Write all of `content` to a file descriptor at once, without a buffer that a killed process would lose."""
     # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:
         content = content[os.write(descriptor, content) :]

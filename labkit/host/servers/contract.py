@@ -15,7 +15,7 @@ State = Literal["down", "up", "stale", "yours"]
 
 
 class Status(NamedTuple):
-    """The result of examining a service: the state of its server, and where it is."""
+    """Whether a server (PostgreSQL or Kafka) runs, and its address, process and version."""
 
     name: str
     state: State
@@ -28,24 +28,24 @@ class Status(NamedTuple):
 
 
 class Service(Protocol):
-    """A server that can be started, examined and stopped; repeating any of these does no harm."""
+    """A server, such as PostgreSQL, that labkit can start, examine and stop. Calling a method twice does no harm."""
 
     @property
     def name(self) -> str:
-        """Return the name of the server on the command line."""
+        """Return the name that the user types: `postgres` or `kafka`."""
 
     def up(self) -> Status:
         """Start the server unless it runs, and wait until it answers. Raises `ServiceUnavailable` if it does not."""
 
     def status(self) -> Status:
-        """Examine the server without changing anything, and return its state."""
+        """Return whether the server runs, and where, without changing anything."""
 
     def down(self) -> Status:
-        """Stop the server if it is labkit's own, and return its state; its data stay."""
+        """Stop the server unless it is the user's own, keep its data, and return its state."""
 
 
 class Stopped(NamedTuple):
-    """The processes of a server that was stopped, and the signal that stopped them."""
+    """The ids of the processes of a server that was stopped, and the signal that it received."""
 
     pids: list[int]
     signal: int
@@ -54,16 +54,16 @@ class Stopped(NamedTuple):
 
 @runtime_checkable
 class Endable(Protocol):
-    """A server of labkit's own that can be killed, as in a crash, or stopped in an orderly way."""
+    """A server started by labkit, which a trial can kill, as in a crash, or stop, as for an upgrade."""
 
     def stop(self) -> Stopped:
-        """Make the server stop in an orderly way, as for an upgrade, and wait until it has.
+        """Make the server shut down cleanly, as for an upgrade, and wait for its end.
 
-        Raises `ServiceUnavailable` if it is not up, is not labkit's own, or had to be killed because it did not stop.
+        Raises `ServiceUnavailable` if it does not run, is the user's own, or had to be killed in the end.
         """
 
     def kill(self) -> list[int]:
         """Send SIGKILL to all processes of the server, wait until they are gone, and return their ids.
 
-        Raises `ServiceUnavailable` if the server is not up, or is not labkit's own.
+        Raises `ServiceUnavailable` if the server does not run, or is the user's own.
         """

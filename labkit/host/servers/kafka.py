@@ -59,7 +59,7 @@ SETTINGS: Mapping[str, str] = dict(
 
 
 class BrokerNote(TypedDict, total=False):
-    """The content of `broker.json`, by which a later process finds the process of the broker in this folder."""
+    """The content of `broker.json`, by which later processes find the broker that runs in the same folder."""
 
     pid: int | None
     started: float
@@ -71,16 +71,16 @@ class BrokerNote(TypedDict, total=False):
 
 
 class KafkaService:
-    """A Kafka broker in its folder: configuration, data, log, and the file that identifies its process."""
+    """A Kafka broker whose configuration, data, log and process id are in one folder."""
 
     name = "kafka"
 
     def __init__(
         self, folder: Path | None = None, *, tethered: bool = False, settings: Mapping[str, str] | None = None
     ) -> None:
-        """Prepare the service without starting the broker.
+        """Prepare the broker without starting it.
 
-        Without `folder`, it is the broker that all processes of this user share. A `tethered` broker ends with this
+        The default folder is the one that all processes of this user share. A `tethered` broker ends with this
         process. `settings` are broker settings in addition to `SETTINGS`.
         """
         self.folder = _own_folder() if folder is None else folder
@@ -93,7 +93,7 @@ class KafkaService:
         return self.folder / "broker.log"
 
     def up(self) -> Status:
-        """Start the broker unless it is up, and return its state. Raises `ServiceUnavailable` if it does not start."""
+        """Start the broker unless it runs, and return its state. Raises `ServiceUnavailable` if it does not start."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=True)
         durable.make_folder(self.folder)
@@ -108,7 +108,7 @@ class KafkaService:
             return self.status()
 
     def status(self) -> Status:
-        """Examine the broker without changing anything, and return its state."""
+        """Return whether the broker runs, and where, without changing anything."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         note = self._read_note()
@@ -120,7 +120,7 @@ class KafkaService:
         return Status(self.name, state, f"{HOST}:{port}", pid if alive else None, self.folder, VERSION)
 
     def down(self) -> Status:
-        """Stop the broker unless it is down, and return its state. Its data stay."""
+        """Stop the broker if it runs, keep its data, and return its state."""
         if address := os.environ.get(addresses.KAFKA):
             return _yours(address, required=False)
         if self.folder.is_dir():
@@ -129,13 +129,15 @@ class KafkaService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Stop the broker in an orderly way, and return its process id and the signal.
+        """Shut the broker down cleanly by SIGTERM, and return its process id and the signal.
 
-        Raises `ServiceUnavailable` if the broker is not up, or had to be killed, as a tethered broker always is.
+        Raises `ServiceUnavailable` if it does not run, or had to be killed, as a tethered broker always is.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"labkit has no running Kafka broker to stop (state: {status.state}).")
+            raise ServiceUnavailable(
+                f"labkit has no running Kafka broker to stop (state: {status.state}); start it first."
+            )
         with durable.locked(self.folder):
             ended_by_itself = self._stop(status.pid)
         if not ended_by_itself:
@@ -145,16 +147,18 @@ class KafkaService:
     def kill(self) -> list[int]:
         """Send SIGKILL to the broker, wait until it is gone, and return its process id in a list.
 
-        Raises `ServiceUnavailable` if it is not up.
+        Raises `ServiceUnavailable` if it does not run.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"labkit has no running Kafka broker to kill (state: {status.state}).")
+            raise ServiceUnavailable(
+                f"labkit has no running Kafka broker to kill (state: {status.state}); start it first."
+            )
         _end(status.pid, GRACE, gently=False)
         return [status.pid]
 
     def _read_note(self) -> BrokerNote:
-        """Return the content of `broker.json`; empty if it is missing or damaged, so that the process is unknown."""
+        """Return the content of `broker.json`; empty if the file is missing or damaged."""
         try:
             note: BrokerNote = json.loads((self.folder / "broker.json").read_text(encoding="utf-8"))
             return note if {"pid", "started", "port"} <= note.keys() else {}
@@ -162,9 +166,9 @@ class KafkaService:
             return {}
 
     def _stop(self, pid: int | None) -> bool:
-        """End the broker's process, by force if it takes too long, and return whether it stopped on request.
+        """Stop the broker's process, by force if it takes too long, and return whether SIGTERM sufficed.
 
-        Afterwards `broker.json` records that there is no process, and keeps the ports for the next start.
+        Afterwards `broker.json` names no process, but keeps the ports for the next start.
         """
         grace = ARCHIVING if self._read_note().get("archive") else GRACE
         ended_by_itself = pid is not None and _end(pid, grace, gently=not self._tethered)
@@ -181,7 +185,7 @@ class KafkaService:
         return ended_by_itself
 
     def _publish(self, address: str) -> None:
-        """Publish the broker's address for all processes of this user, unless the broker is in a private folder."""
+        """Write the broker's address for all processes of this user, unless the broker is in a private folder."""
         place = addresses.note(self.name)
         if place is not None and self.folder == place.parent / self.name:
             durable.replace(place, address)
@@ -205,10 +209,9 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return the JVM options that use the class-data archive, or that write one when the broker stops.
+        """Return JVM options that use a class-data archive (AppCDS), or write one, and the path of the one to write.
 
-        Also return the path of the archive to write; empty if none is written. A tethered broker writes none, because
-        it is killed.
+        The path is empty if none is written, as by a tethered broker, which is killed before it could write.
         """
         if not fast_start().archive:
             return [], ""
@@ -221,11 +224,7 @@ class KafkaService:
         return [f"-XX:ArchiveClassesAtExit={part}", *USED], part
 
     def _ports(self) -> tuple[int, int]:
-        """Return a port for clients and one for the controller.
-
-        They are the broker's previous ports if these are free, so that clients find a restarted broker, otherwise any
-        free ports.
-        """
+        """Return a port for clients and one for the controller: the broker's previous ones if these are free."""
         note = self._read_note()
         with ExitStack() as stack:
             return (hold(stack, note.get("port", 0)), hold(stack, note.get("controller", 0)))
@@ -246,7 +245,7 @@ class KafkaService:
         return configuration
 
     def _format(self, command: list[str], configuration: Path) -> None:
-        """Give an empty data folder a cluster id, which every KRaft broker requires."""
+        """Format an empty data folder, which gives it the cluster id that every KRaft broker requires."""
         if (self.folder / "data" / "meta.properties").exists():
             return
         tool = [*command, "kafka.tools.StorageTool", "format", "-t", cluster_id(), "-c", str(configuration)]
@@ -284,7 +283,6 @@ class KafkaService:
             time.sleep(0.02)
 
     def _last_word(self) -> str:
-        """Return the last line of the broker's log with an error, or else its last line, cut to 200 characters."""
         try:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-200:]
         except OSError:
@@ -294,10 +292,7 @@ class KafkaService:
 
 
 def cluster_id() -> str:
-    """Return a new cluster id in Kafka's format.
-
-    It never begins with a dash, which Kafka's storage tool would take for an option.
-    """
+    """Return a new random cluster id, which never begins with a dash: Kafka's tool would take it for an option."""
     first, *rest = uuid.uuid4().bytes
     return base64.urlsafe_b64encode(bytes([first & 0x7F, *rest])).decode().rstrip("=")
 
@@ -306,7 +301,8 @@ def _own_folder() -> Path:
     cache = addresses.cache_folder()
     if cache is None:
         raise ServiceUnavailable(
-            f"Kafka needs a folder for its data, but this user has no home; set XDG_CACHE_HOME or {addresses.KAFKA}."
+            "Kafka needs a folder for its data, but this user has no home; set XDG_CACHE_HOME to a folder, or "
+            "LABKIT_KAFKA to your own broker."
         )
     return cache / "kafka"
 
@@ -314,7 +310,7 @@ def _own_folder() -> Path:
 def _yours(address: str, *, required: bool) -> Status:
     """Return the state of the user's own broker at `address`.
 
-    Raises `ServiceUnavailable` if the broker is `required` and does not answer.
+    Raises `ServiceUnavailable` if `required` and the broker does not answer.
     """
     host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
@@ -331,7 +327,7 @@ def _is_running(pid: int) -> bool:
 
 
 def _is_alive(pid: int, started: float) -> bool:
-    """Return whether a process still runs; its start time is compared because process ids are reused."""
+    """Return whether a process still runs; its start time is compared, because process ids are reused."""
     try:
         return _is_running(pid) and abs(psutil.Process(pid).create_time() - started) < 1.0
     except psutil.Error:
@@ -339,7 +335,7 @@ def _is_alive(pid: int, started: float) -> bool:
 
 
 def _keep_archive(part: Path, *, complete: bool) -> None:
-    """Keep the class-data archive that a stopped broker wrote, or remove the incomplete one of a killed broker."""
+    """Keep the class-data archive (AppCDS) that a stopped broker wrote, or delete a killed broker's incomplete one."""
     with suppress(OSError):
         if complete:
             keep(Path(str(part).rsplit(".", 2)[0]), part)
@@ -347,10 +343,7 @@ def _keep_archive(part: Path, *, complete: bool) -> None:
 
 
 def _end(pid: int, grace: float, *, gently: bool) -> bool:
-    """End a process, and return whether it stopped on request.
-
-    With `gently` it gets SIGTERM first, and SIGKILL only after `grace` seconds.
-    """
+    """Kill a process, if `gently` by SIGTERM, and after `grace` seconds by SIGKILL; return whether SIGTERM sufficed."""
     for number in (signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
         with suppress(psutil.Error):
             psutil.Process(pid).send_signal(number)

@@ -14,9 +14,9 @@ _CLIENT = b"labkit"
 
 
 def parse_address(address: str, where: str) -> tuple[str, int]:
-    """Return host and port of a text `host:port`.
+    """Return host and port from a text `host:port`.
 
-    Raises `InvalidInput` for any other text; the message names `where`, the variable or option with the address.
+    Raises `InvalidInput` for any other text; its message names `where`, the variable or option that has the text.
     """
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
@@ -25,7 +25,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Return whether a broker answers at this address and lists at least one broker of its cluster, such as itself."""
+    """Return whether a Kafka broker answers here within `seconds`, and knows at least one broker, such as itself."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(_request())

@@ -12,11 +12,10 @@ _POLL = 0.01
 
 
 class LineServer:
-    """Serves lines on a free loopback port within a `with` block.
+    """A TCP server on a free loopback port, within a `with` block, that sends every line only once.
 
-    Connection n (from 0) receives `portions[n]` in one piece, once `ready` says that the reader waits for it; further
-    connections receive nothing. A connection stays open until the block ends, because closing it would end the reader's
-    stream.
+    The n-th client (from 0) receives the lines `portions[n]` once `ready` returns True, later clients nothing.
+    Connections stay open until the block ends, because closing them would end the reader's stream.
     """
 
     def __init__(self, portions: Sequence[Sequence[str]], ready: Callable[[], bool] = lambda: True) -> None:
@@ -28,7 +27,7 @@ class LineServer:
 
     @property
     def port(self) -> int:
-        """Return the port that the server listens on."""
+        """Return the port on which the server listens."""
         port: int = self._listener.getsockname()[1]
         return port
 
@@ -64,5 +63,5 @@ class LineServer:
                     self.send(connection, self._portions[number])
 
     def send(self, connection: socket.socket, lines: bytes) -> None:
-        """Send a portion of lines to a connection."""
+        """Send a client its lines."""
         connection.sendall(lines)

@@ -25,10 +25,10 @@ _CHANCE = random.SystemRandom()
 
 
 def hold(stack: ExitStack, wanted: int = 0) -> int:
-    """Return a port that is free now: the wanted one if possible, otherwise any.
+    """Return a free port on the loopback interface: `wanted` if it is free, otherwise any.
 
-    `stack` holds the port until it is closed, so that several calls return different ports. Raises `ServiceUnavailable`
-    if there is no free port.
+    A socket in `stack` occupies the port until the stack is closed, so several calls return different ports. Raises
+    `ServiceUnavailable` if no port is free.
     """
     first = [wanted] if wanted else []
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
@@ -42,27 +42,27 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
             listener.listen()
             chosen: int = listener.getsockname()[1]
             return chosen
-    raise ServiceUnavailable(f"No port is free on {HOST}; run labkit doctor.")
+    raise ServiceUnavailable(f"No TCP port is free on {HOST}; end programs that listen there, or run labkit doctor.")
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on and that the kernel assigns to no connection.
+    """Return a port on which nobody listens and which the kernel does not use for outgoing connections.
 
-    Raises `ServiceUnavailable` if there is no such port.
+    Raises `ServiceUnavailable` if no port is free.
     """
     with ExitStack() as stack:
         return hold(stack)
 
 
 def lowest_connection_port() -> int:
-    """Return the lowest port that the kernel assigns to an outgoing connection."""
+    """Return the lowest port that the kernel uses for outgoing connections (`ip_local_port_range`)."""
     with suppress(OSError, ValueError, IndexError):
         return int(_RANGE.read_text(encoding="ascii").split()[0])
     return USUAL_START
 
 
 def _quiet_ports() -> Iterator[int]:
-    """Yield random ports below the kernel's own range, without end; none if that range begins too low."""
+    """Yield random ports below the kernel's range for outgoing connections, without end; none if there is no room."""
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

@@ -52,9 +52,9 @@ With them, shared memory is in files of the server's folder, so that none outliv
 
 
 class PostgresService:
-    """A PostgreSQL server in a folder.
+    """A PostgreSQL server whose data, socket and log are in one folder.
 
-    Without a folder, it is the server in the user's cache folder, or the one that `LABKIT_POSTGRES` names.
+    Without a folder, it is the user's own server in `LABKIT_POSTGRES`, or else labkit's server in the cache folder.
     """
 
     name: ClassVar[str] = "postgres"
@@ -66,7 +66,7 @@ class PostgresService:
         self._settings = settings
 
     def up(self) -> Status:
-        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` with a reason."""
+        """Start the server unless it runs, and return its state. Raises `ServiceUnavailable` if it does not start."""
         if self._named:
             return self._yours()
         folder = self.folder
@@ -81,7 +81,7 @@ class PostgresService:
         return self.status()
 
     def status(self) -> Status:
-        """Examine the server's process, ask the server for its version, and return its state."""
+        """Return whether the server runs, its address and version, without changing anything."""
         if self._named:
             with suppress(ServiceUnavailable):
                 return self._yours()
@@ -94,7 +94,7 @@ class PostgresService:
         return Status(self.name, "up", self.address, pid, self.folder, ask(self.address).version)
 
     def down(self) -> Status:
-        """Stop labkit's own server (by SIGINT, then SIGQUIT, then SIGKILL), and return its state."""
+        """Stop the server unless it is the user's own, keep its data, and return its state."""
         if self._named or not self.folder.exists():
             return self.status()
         with durable.explained(self.folder), durable.locked(self.folder):
@@ -103,13 +103,15 @@ class PostgresService:
         return self.status()
 
     def stop(self) -> Stopped:
-        """Stop labkit's own server in an orderly way, and return its process id and the signal.
+        """Shut labkit's own server down cleanly by SIGINT, and return its process id and the signal.
 
-        Raises `ServiceUnavailable` if it is not up, or did not stop in this way.
+        Raises `ServiceUnavailable` if it does not run, or had to be ended by force.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"labkit has no running PostgreSQL server to stop (state: {status.state}).")
+            raise ServiceUnavailable(
+                f"labkit has no running PostgreSQL server to stop (state: {status.state}); start it first."
+            )
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
             self._keep_note("")
@@ -121,13 +123,15 @@ class PostgresService:
         return Stopped([status.pid], number)
 
     def kill(self) -> list[int]:
-        """Send SIGKILL to every process of the server, as in a crash of the machine, and return their ids.
+        """Send SIGKILL to every process of labkit's own server, and return their ids.
 
-        Raises `ServiceUnavailable` if it is not up, or not labkit's own.
+        Raises `ServiceUnavailable` if the server does not run, or is the user's own.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
-            raise ServiceUnavailable(f"labkit has no running PostgreSQL server to kill (state: {status.state}).")
+            raise ServiceUnavailable(
+                f"labkit has no running PostgreSQL server to kill (state: {status.state}); start it first."
+            )
         processes = [psutil.Process(status.pid), *psutil.Process(status.pid).children(recursive=True)]
         for process in processes:
             with suppress(psutil.NoSuchProcess):
@@ -137,7 +141,7 @@ class PostgresService:
         return [process.pid for process in processes]
 
     def discard(self) -> None:
-        """Stop the server immediately and delete its folder, which must be one given at creation."""
+        """Stop the server immediately and delete its folder, which the caller must have given to the constructor."""
         assert self._wanted is not None
         with suppress(LabError):
             self._stop(signal.SIGQUIT, signal.SIGKILL)
@@ -146,7 +150,7 @@ class PostgresService:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the server, whether or not it exists."""
+        """Return the folder of the server's data, socket and log, whether or not it exists."""
         wanted = self._wanted
         if wanted is None:
             cache = addresses.cache_folder()
@@ -159,7 +163,7 @@ class PostgresService:
 
     @property
     def address(self) -> str:
-        """Return the server's connection string, without a password: whoever can enter the folder may connect."""
+        """Return the server's connection string. It has no password: whoever can reach the socket may connect."""
         return address_of(self._socket(), USER)
 
     @property
@@ -171,9 +175,9 @@ class PostgresService:
         return self.folder / "log"
 
     def _socket(self) -> Path:
-        """Return the folder of the server's socket.
+        """Return the folder of the server's socket: in the server's folder, or a private one with a shorter path.
 
-        If that path is too long for a socket address, it is a private folder elsewhere.
+        The path of a socket may have only about 100 bytes.
         """
         inside = self.folder / "socket"
         if len(str(inside).encode()) <= LONGEST_SOCKET:
@@ -185,16 +189,12 @@ class PostgresService:
         return Status(self.name, "yours", redacted(self._named), version=ask(self._named).version)
 
     def _pid(self) -> int | None:
-        """Return the process id that the server recorded at its start; None if the record is missing or incomplete."""
         try:
             return int((self._data / "postmaster.pid").read_text(encoding="utf-8").split("\n", 1)[0])
         except (OSError, ValueError):
             return None
 
     def _is_ours(self, pid: int) -> bool:
-        """Return whether a process works in the server's data folder; ids are reused, so the id alone proves
-        nothing.
-        """
         with suppress(psutil.Error, OSError):
             process = psutil.Process(pid)
             return process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == self._data.resolve()
@@ -212,26 +212,26 @@ class PostgresService:
         return False
 
     def _remove_stale(self) -> None:
-        """Remove the socket and pid file of a crashed server, whose process id may now belong to another process.
+        """Remove the socket and the pid file that a crashed server left behind.
 
         Raises `ServiceUnavailable` if the server still runs, but does not answer.
         """
         pid = self._pid()
         if pid is not None and self._is_ours(pid):
-            remedy = "labkit services down postgres, then up again"
             raise ServiceUnavailable(
-                f"PostgreSQL in {self.folder} is running (process {pid}), but does not answer: {remedy}."
+                f"PostgreSQL in {self.folder} is running (process {pid}), but does not answer: labkit services down "
+                "postgres stops it, and labkit services up postgres starts it again."
             )
         wait(lambda: not self._left(), STOP_SECONDS, f"the processes of a killed server in {self.folder} do not end")
         for note in (self._data / "postmaster.pid", *self._socket().glob(".s.PGSQL.*")):
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that works in the data folder; a killed server's processes may end with a delay."""
+        """Return every process that works in the data folder; those of a killed server may end with a delay."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
-        """Create the server's cluster under another name and rename it, so that it exists completely or not at all."""
+        """Create the data folder under another name and rename it, so that it exists completely or not at all."""
         socket = self._socket()
         for private in (self.folder, socket):
             private.mkdir(exist_ok=True)
@@ -243,9 +243,9 @@ class PostgresService:
             arguments = ["-D", str(draft), "-U", USER, "-E", "UTF8", "--locale=C", "--auth=trust"]
             done = programs.run("initdb", *arguments, *self._settings, cwd=self.folder)
             if done.returncode:
-                why = programs.reason_in(done.stdout.splitlines())
+                reason = programs.reason_in(done.stdout.splitlines())
                 raise ServiceUnavailable(
-                    f"PostgreSQL could not be set up in {self.folder} ({why}); check that there is free space."
+                    f"PostgreSQL could not be set up in {self.folder} ({reason}); check that there is free space."
                 )
             with (draft / "postgresql.conf").open("a", encoding="utf-8") as file:
                 file.write("include_if_exists 'labkit.conf'\n")
@@ -264,9 +264,11 @@ class PostgresService:
         command = ["start", "-w", "-t", str(START_SECONDS), "-D", str(self._data), "-l", str(self._log)]
         done = programs.run("pg_ctl", *command, cwd=self.folder, seconds=START_SECONDS + 10)
         if done.returncode or not self._answers():
-            why = programs.reason_in(self._log_lines()[before:] or done.stdout.splitlines())
-            remedy = f"see {self._log}; if its data is damaged, delete {self.folder} and start it again"
-            raise ServiceUnavailable(f"PostgreSQL in {self.folder} did not start ({why}); {remedy}.")
+            reason = programs.reason_in(self._log_lines()[before:] or done.stdout.splitlines())
+            raise ServiceUnavailable(
+                f"PostgreSQL in {self.folder} did not start ({reason}); see {self._log}; if its data is damaged, "
+                f"delete {self.folder} and start it again."
+            )
 
     def _log_lines(self) -> list[str]:
         with suppress(OSError):
@@ -276,8 +278,7 @@ class PostgresService:
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
         """Send these signals one after another until the server is gone, and return the last one sent.
 
-        Return None if there was no server. SIGINT ends the sessions and stops the server; SIGQUIT stops it immediately,
-        so that it must recover at the next start.
+        Return None if no server ran. SIGINT shuts the server down cleanly; after SIGQUIT it must recover.
         """
         sent = None
         for number in signals:
@@ -295,7 +296,7 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Write the server's address to the file that stores in other processes read; empty means that it is down."""
+        """Write the server's address, or "" when it is down, to the file in which other processes look for it."""
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)
@@ -310,9 +311,9 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Wait until the condition is true. Raises `ServiceUnavailable` with the text `what` after `seconds`."""
+    """Wait until `condition` returns True. After `seconds`, raise `ServiceUnavailable` with `what` in its message."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise ServiceUnavailable(f"The lab gave up after {seconds:g} s: {what}.")
+            raise ServiceUnavailable(f"labkit gave up after {seconds:g} s: {what}.")
         time.sleep(0.01)

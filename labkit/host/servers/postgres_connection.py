@@ -30,7 +30,7 @@ Connection = psycopg.Connection[Row]
 
 
 class Server(NamedTuple):
-    """The version and a limit of a PostgreSQL server, as the server reports them."""
+    """What a PostgreSQL server reports about itself: its version, and its limit on prepared transactions."""
 
     version: str
     max_prepared: int
@@ -38,9 +38,10 @@ class Server(NamedTuple):
 
 
 def connect(address: str) -> Connection:
-    """Open a connection that commits every statement.
+    """Connect to PostgreSQL in autocommit mode: each statement is a transaction unless BEGIN is sent.
 
-    Raises `ServiceUnavailable` or `InvalidInput`, whose messages never contain the password.
+    Raises `ServiceUnavailable` if no server answers, and `InvalidInput` if it refuses the connection or the
+    connection string is malformed. No message contains the password.
     """
     try:
         return psycopg.connect(
@@ -57,7 +58,7 @@ def connect(address: str) -> Connection:
 
 
 def ask(address: str) -> Server:
-    """Ask the server at this address for its version and limit, which also proves that it answers.
+    """Connect to the PostgreSQL server at this address, and return its version and its limit.
 
     Raises the same errors as `connect`.
     """
@@ -70,12 +71,12 @@ def ask(address: str) -> Server:
 
 
 def address_of(socket: Path, user: str) -> str:
-    """Return the connection string of a server that listens in this folder and trusts everybody who can enter it."""
+    """Return the connection string of a PostgreSQL server whose Unix socket is in this folder, without a password."""
     return make_conninfo(host=str(socket), user=user, dbname="postgres")
 
 
 def redacted(address: str) -> str:
-    """Return `USER@HOST:PORT/DATABASE` of a connection string for messages, without password and other options."""
+    """Return a connection string as `USER@HOST:PORT/DATABASE`, without password, for messages."""
     parts = _parts(address)
     place = f"{parts.get('host') or 'the default host'}"
     port = f":{parts['port']}" if parts.get("port") else ""
@@ -91,7 +92,7 @@ def _parts(address: str) -> dict[str, str]:
 
 
 def _unreadable() -> InvalidInput:
-    """Return the error for an invalid connection string, without psycopg's message, which may quote the password."""
+    """Return the error for a malformed connection string; psycopg's own message might quote the password."""
     example = "postgresql://user:password@host:5432/database"
     return InvalidInput(f"{POSTGRES}: not a connection string of PostgreSQL; write it like {example}.")
 
@@ -112,7 +113,7 @@ def _without_password(address: str, text: str) -> str:
 
 
 class Step(NamedTuple):
-    """An SQL statement and its parameters."""
+    """An SQL statement with its parameters."""
 
     statement: str | sql.Composed
     parameters: Sequence[object] | Mapping[str, object] = ()
@@ -123,10 +124,10 @@ BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
 
 
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
-    """Send several statements in one message, wait once, and return the rows of each.
+    """Send several SQL statements in one message, wait once, and return the rows of each; stop at the first error.
 
-    If a statement fails, those after it are not executed. This does not use psycopg's pipeline mode, because that mode
-    ends with a Flush after the last Sync, after which a server forgets its timeouts for idle sessions and transactions.
+    psycopg's pipeline mode is not used: its last message, a Flush after the Sync, makes the server forget its
+    timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor puts the values into the text, because a message with several statements cannot have
@@ -142,10 +143,9 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
 
 @contextmanager
 def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
-    """Send statements, run the `with` block while the server executes them, and then wait for their results.
+    """Send SQL statements, run the `with` block while the server executes them, and then wait for their results.
 
-    The block may wait for another connection meanwhile. The error of a statement is raised after the block, unless the
-    block itself failed.
+    The block may use other connections. A statement's error is raised after the block, unless the block failed.
     """
     query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters) for step in steps)
     # The simple protocol allows several statements in one message, and the server stops at the first that fails.
@@ -164,7 +164,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """Run a `with` block in one durable transaction: COMMIT at its end, ROLLBACK on an exception."""
+    """Run a `with` block in a transaction that is durable after COMMIT; an exception causes ROLLBACK."""
     at_once(connection, *BEGIN)
     try:
         yield
@@ -177,9 +177,9 @@ def transaction(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def explained(connection: Connection, place: str) -> Iterator[None]:
-    """Turn an error of the server in the `with` block into one sentence for the user; `place` is the server's address.
+    """Turn psycopg's error in the `with` block into labkit's error with a remedy; `place` is the server's address.
 
-    Other errors, which only a mistake in labkit's own statements can cause, are raised unchanged.
+    An error that only a mistake in labkit's SQL can cause is raised unchanged.
     """
     try:
         yield
@@ -220,7 +220,7 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return a text with possible holders of the lock; prepared transactions first, as they never end by themselves."""
+    """Return a text on transactions that may hold a lock; prepared ones first, which never end by themselves."""
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

