@@ -31,13 +31,13 @@ _SOCKETS = ("connect", "listen")
 
 
 class Ahead:
-    """A command that runs in its own session, with its output in a file; `close` kills it."""
+    """A command that runs before anyone watches its system calls, so that `watch` need not wait for its start."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
-        """Start the command as `labkit.host.syscalls.watching.watch` does, and return at once.
+        """Start the command in its own session, with its output appended to the file `output`, and return at once.
 
-        Raises `ServiceUnavailable` if this machine cannot watch system calls, `InvalidInput` for a command or folder
-        that cannot be used.
+        Raises `ServiceUnavailable` if this machine cannot watch system calls, and `InvalidInput` for a command or
+        folder that cannot be used.
         """
         if why := supported():
             raise ServiceUnavailable(why)
@@ -55,7 +55,7 @@ class Ahead:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command, which should wait for `watch`, has ended."""
+        """Whether the command has already ended, although it should wait until `watch` is called."""
         return bool(select.select([self._guard.channel], [], [], 0)[0])
 
     def watch(
@@ -68,11 +68,11 @@ class Ahead:
         contents: bool = False,
         linger: float = LINGER_SECONDS,
     ) -> WatchedRun:
-        """Call `decide` for every further system call until the command has ended, as `watch` of `watching` does.
+        """Call `decide` before each further system call of the command, as `watch` of the module `watching` does.
 
-        `begin` is called as soon as no call is allowed without `decide` any more; it tells the command to continue.
-        When `is_done` returns True, the command has done its work: it stays alive, its calls are allowed again, and
-        `watch` may be called again. Otherwise the command is closed.
+        `begin` tells the waiting command to continue; it is called once every call waits for `decide`. When
+        `is_done` returns True, the command stays alive, its calls no longer wait, and `watch` may be called again.
+        Otherwise it is killed.
         """
         goes_on = False
         try:

@@ -22,7 +22,7 @@ _VALUE = struct.Struct("<QII")  # struct xattr_args
 
 
 class Attributed(NamedTuple):
-    """The file whose attributes a system call changes."""
+    """The file whose times, mode, owner or other attributes a system call is about to change."""
 
     path: str
     """The path of the file; for a symbolic link that is not followed, that of the link."""
@@ -34,10 +34,10 @@ class Attributed(NamedTuple):
 
 
 def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
-    """Return the file that a path argument names. Raises `WillFail` if there is no such file.
+    """Return the file that a stopped system call names by path. Raises `WillFail` if there is no such file.
 
-    `folder` is the descriptor of the folder for a relative path, `place` the address of the path in memory, and `flags`
-    the call's AT_* flags.
+    `place` is the address of the path in memory, `folder` the descriptor to which a relative path refers, and
+    `flags` the call's AT_* flags.
     """
     name = tracee.text(place)
     if not name:
@@ -50,7 +50,7 @@ def at(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Attributed:
 
 
 def opened(tracee: Tracee, descriptor: int) -> Attributed:
-    """Return the file that a descriptor has open. Raises `WillFail` if the file has no name."""
+    """Return the file that a descriptor of the stopped thread has open. Raises `WillFail` if it has no name."""
     if signed(descriptor) == HERE:
         path = tracee.absolute(HERE, ".")
         return _attributed(os.path.realpath(path), path, follows=True)
@@ -71,7 +71,9 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return the effect of a call that changes times: of a path, or of the descriptor's file if `place` is 0."""
+    """Return the effect of a call such as `utimensat`; if `place`, the path's address, is 0, on the descriptor's
+    file.
+    """
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -81,7 +83,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return the effect of a new owner, which also clears set-id bits; None if the call changes nothing."""
+    """Return the effect of `chown` on a file, which also clears set-id bits; None if it changes nothing."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -89,12 +91,12 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    """Return the effect of an `ioctl` that sets flags, project or version, as `chattr` does; always an effect."""
+    """Return the effect of an `ioctl` that sets a file's flags, as `chattr` does. It always counts as a change."""
     return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return the effect of setting an attribute (`of`: name, value, size, flags), or None if nothing changes."""
+    """Return the effect of `setxattr`, whose last four arguments are `of`; None if the attribute has this value."""
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:
@@ -104,7 +106,7 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    """Return the effect of `setxattrat`, which takes the attribute's value, its size and the flags in one structure."""
+    """Return the effect of `setxattrat`, whose value, size and flags are in a C structure; None if it has none."""
     raw = tracee.memory(of[4], _VALUE.size)
     if len(raw) < _VALUE.size:
         raise WillFail
@@ -116,10 +118,9 @@ def remove_extended(tracee: Tracee, file: Attributed, name: int) -> Interpretati
 
 
 def _extended(file: Attributed, name: str) -> bytes | None:
-    """Return the value of an extended attribute, or None if the file lacks the attribute.
+    """Return the value of an extended attribute; None if the file does not have it.
 
-    Raises `WillFail` if the file system has no extended attributes. A value that the watcher may not read counts as
-    different from every value.
+    An unreadable value counts as different from every value. Raises `WillFail` if the file system has no attributes.
     """
     try:
         return os.getxattr(file.place, name, follow_symlinks=file.follows)

@@ -11,7 +11,7 @@ from labkit.host.syscalls.faults import Delivery, Fault, TimedFault
 
 
 class CallKind(StrEnum):
-    """The effect that a system call has outside of its process."""
+    """The kind of lasting effect that a system call has, such as renaming a file or sending bytes to a server."""
 
     RENAME = "rename"
     LINK = "link"
@@ -39,7 +39,7 @@ class CallKind(StrEnum):
 
 @dataclass(frozen=True)
 class Call:
-    """One system call of a watched command, before it happens."""
+    """One system call of a watched command, stopped by the kernel before it is carried out."""
 
     number: int
     """The running number of the call in its run, from 1, in the order of arrival."""
@@ -72,7 +72,7 @@ class Call:
 
 
 class Answer(Enum):
-    """The decision on a held system call, or on the whole command."""
+    """The answer of the code that watches a command: let a stopped system call happen, or kill the whole command."""
 
     GO_ON = "go on"
     KILL = "kill"
@@ -84,7 +84,7 @@ Decision = Answer | Fault | TimedFault
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """How a watched command ended, and what it did."""
+    """The result of watching a command's system calls: how it ended, and which effects remained unknown."""
 
     status: int | None
     """The exit status if the command ended by itself (negative: the signal that ended it); None if it was killed."""
@@ -113,7 +113,7 @@ HERE = -100
 
 
 class CallEffect(NamedTuple):
-    """The effect that a system call will have once the kernel lets it happen."""
+    """What a stopped system call would do if the kernel carried it out, such as which bytes it would write where."""
 
     kind: CallKind
     path: str = ""
@@ -128,7 +128,7 @@ class CallEffect(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """An action of a process whose effects this package cannot follow, such as a write through mapped memory."""
+    """An action whose effects labkit cannot follow, such as a write through mapped memory; it is only counted."""
 
     name: str
     path: str = ""

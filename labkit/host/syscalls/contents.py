@@ -28,7 +28,7 @@ _MESSAGE = struct.Struct("<QI4xQQQQI4x")
 
 
 class Source(NamedTuple):
-    """The file from which the kernel reads the bytes of a copy, and the position there."""
+    """The file from which a system call such as `sendfile` copies bytes, and the position there."""
 
     descriptor: int
     pointer: int = 0
@@ -38,10 +38,10 @@ class Source(NamedTuple):
 
 
 class Contents:
-    """Interprets writes, syncs and sends of one run; its only state is to which server each socket leads."""
+    """Finds out what a stopped system call would write, sync, copy or send; remembers only connections of sockets."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Prepare to interpret calls; writes to `output` do not count, and with `wanted` writes carry their bytes."""
+        """Begin without known sockets. Writes to `output` do not count; `wanted` includes the bytes of other writes."""
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted
@@ -88,7 +88,9 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Return the effect of a copy of up to `most` bytes within the kernel, not through the process's memory."""
+        """Return the effect of a call such as `sendfile`, which copies up to `most` bytes to `descriptor` in the
+        kernel.
+        """
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:
@@ -119,7 +121,6 @@ class Contents:
 
     @staticmethod
     def _start(tracee: Tracee, source: Source) -> int:
-        """Return the position in the source file at which a copy begins."""
         if source.start is not None:
             return source.start
         if source.pointer:
@@ -132,7 +133,7 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return the position in the file of a write's first byte, and whether the write is durable when it returns."""
+        """Return the file position at which a write begins, and whether it is durable on return (as by O_SYNC)."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset
@@ -186,7 +187,7 @@ class Contents:
 
 
 def _head(tracee: Tracee, pieces: list[tuple[int, int]]) -> bytes:
-    """Return the first `_HEAD` bytes of a message to a server, which identify its kind."""
+    """Return the first `_HEAD` bytes of a message to a server, from which its type can be recognized."""
     head = b""
     for place, size in pieces:
         if len(head) < _HEAD:
@@ -202,14 +203,14 @@ def number(tracee: Tracee, pointer: int) -> int:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Return whether the path's file system can share blocks; on others, the attempt of `cp` to do so has no effect."""
+    """Return whether the file system can share blocks between files (reflink); on others, `cp` tries that in vain."""
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """Return the `size` bytes of a regular file from `start`; None for another object or if they are unreadable."""
+    """Return `size` bytes from the position `start` of a file; None for other objects, or if they cannot be read."""
     if not origin.is_file:
         return None
     try:

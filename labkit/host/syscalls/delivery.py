@@ -55,7 +55,7 @@ _SENDS = ("write", "writev", "sendto", "sendmsg")
 
 
 def fits(fault: Fault, call: Call) -> bool:
-    """Return whether a call can suffer a fault."""
+    """Return whether this fault can be injected into this system call, such as a short write into a write."""
     match fault:
         case Fault.LOST_ANSWER:
             return call.kind is CallKind.SEND
@@ -70,7 +70,7 @@ def fits(fault: Fault, call: Call) -> bool:
 
 
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Deliver a fault to a held call, and return the evidence. A call that cannot suffer the fault happens as usual."""
+    """Inject a fault, such as EIO, into a stopped call, or else let it happen, and return the evidence."""
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
         try:
@@ -87,7 +87,7 @@ def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) ->
 
 
 def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Kill the process that makes a held call, so that the call never happens, and return the evidence."""
+    """Kill the process whose system call the kernel holds, so that the call never happens, and return the evidence."""
     fault = Fault.ONE_PROCESS
     os.kill(call.process, signal.SIGKILL)
     if _is_gone(listener, held, _DEATH_SECONDS):
@@ -96,7 +96,7 @@ def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
 
 
 def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
-    """Send SIGTERM to a process group, then let the held call happen if its process lives; return the evidence."""
+    """Send SIGTERM to a process group, then let its stopped call happen if its process lives; return the evidence."""
     try:
         os.killpg(group, signal.SIGTERM)
     except OSError as error:
@@ -108,7 +108,7 @@ def terminate(listener: Listener, held: Notification, call: Call, group: int) ->
 
 
 def _is_gone(listener: Listener, held: Notification, seconds: float) -> bool:
-    """Wait until a held call is held no more because its process died; return whether that happened in time."""
+    """Wait until the kernel no longer holds the call, because its process died; return whether it died in time."""
     end = time.monotonic() + seconds
     while listener.alive(held):
         if time.monotonic() > end:
@@ -128,7 +128,10 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 
 
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
-    """Send the message, wait for the first byte of the answer, and cut the connection before the process reads it."""
+    """Send the held message, and cut the connection when the answer arrives, so that the process never reads it.
+
+    Return the number of bytes sent, and the reason why the answer was not lost, or "".
+    """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"
     content, until = memoryview(_content(held)), time.monotonic() + ANSWER_SECONDS
@@ -160,7 +163,7 @@ def _is_ready(connection: socket.socket, event: int, seconds: float) -> bool:
 
 
 def _drain(connection: socket.socket) -> int:
-    """Read and drop what has arrived, and return the number of its bytes."""
+    """Read and discard the bytes that have arrived, and return their number."""
     count = 0
     while _is_ready(connection, select.POLLIN, _QUIET):
         try:
@@ -175,7 +178,7 @@ def _drain(connection: socket.socket) -> int:
 
 @contextlib.contextmanager
 def _duplicate(held: Notification, call: Call) -> Iterator[int]:
-    """Provide a duplicate of the descriptor to which the held call writes. Raises `OSError` if that is impossible."""
+    """Yield a duplicate of the descriptor to which the held call writes. Raises `OSError` if that is impossible."""
     number = signed(held.arguments[0])
     process = os.pidfd_open(call.process)
     try:
@@ -195,7 +198,7 @@ def _duplicate(held: Notification, call: Call) -> Iterator[int]:
 
 
 def _content(held: Notification) -> bytes:
-    """Return the bytes of a write or send. Raises `OSError`, `Unreadable` or `WillFail` if they cannot be read."""
+    """Return the bytes that the call would write or send. Raises `OSError`, `Unreadable` or `WillFail`."""
     tracee, of = Tracee(held.thread), held.arguments
     pieces: Sequence[tuple[int, int]] = [(of[1], of[2])]
     if held.name in ("writev", "pwritev", "pwritev2"):

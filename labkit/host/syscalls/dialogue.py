@@ -4,11 +4,11 @@ from msgspec import Struct
 
 
 class Message(Struct, frozen=True, tag_field="says", forbid_unknown_fields=True):
-    """A message between watcher and guard, sent as one line of JSON."""
+    """A line of JSON between the watcher, which decides on a command's system calls, and the guard, which kills it."""
 
 
 class Launch(Message, frozen=True, tag="launch"):
-    """The watcher's first message: the command to start, and the kinds of system calls to hold."""
+    """The watcher's first message to the guard: the command to start, and the kinds of system calls to stop."""
 
     command: list[str]
     folder: str
@@ -18,17 +18,17 @@ class Launch(Message, frozen=True, tag="launch"):
 
 
 class Kill(Message, frozen=True, tag="kill"):
-    """The watcher asks the guard to kill the command and confirm it. Closing the socket kills unconfirmed."""
+    """The watcher asks the guard to kill the command's processes and to report when they are dead."""
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The guard is about to start the command; the message carries the descriptor of the listener for held calls."""
+    """The guard is about to start the command, and sends the descriptor that will report its system calls."""
 
     root: int
 
 
 class Refused(Message, frozen=True, tag="refused"):
-    """The guard reports that the command could not be started."""
+    """The guard reports that it could not start the command."""
 
     because: str
     number: int
@@ -44,7 +44,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard reports that it is finished, with the ids of killed processes, and of those that survived."""
+    """The guard's last message: no process of the command is left, except for those listed as still alive."""
 
     killed: list[int]
     left: list[int]

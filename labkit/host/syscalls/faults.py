@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Fault(StrEnum):
-    """A fault of one system call, named as a user types it."""
+    """A fault that labkit injects into one system call, by the name that a user types."""
 
     EIO = "eio"
     """The call is not carried out and returns EIO, as on a broken disk."""
@@ -31,14 +31,14 @@ class Fault(StrEnum):
 
 
 class TimedFault(NamedTuple):
-    """A fault that takes some seconds: the grace period of a SIGTERM, or the time for which a call is delayed."""
+    """A fault with a duration: how long a call is delayed, or after how long SIGKILL follows a SIGTERM."""
 
     fault: Fault
     seconds: float
 
 
 class Delivery(NamedTuple):
-    """The evidence of a fault: which call suffered it, and what the call returned."""
+    """The evidence that a fault was injected: into which system call, and what the call returned."""
 
     fault: Fault
     call: int

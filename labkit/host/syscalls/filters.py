@@ -34,7 +34,7 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF; a jump skips `holds` instructions if its condition is true, else `fails`."""
+    """One instruction of classic BPF; it skips the next `holds` instructions if its condition is true, else `fails`."""
 
     code: int
     holds: int
@@ -43,13 +43,13 @@ class Instruction(NamedTuple):
 
 
 class Program(ctypes.Structure):
-    """The C structure `struct sock_fprog`, which passes a filter to the kernel."""
+    """The C structure `struct sock_fprog`, which passes a seccomp filter to the kernel."""
 
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
 class Notification(NamedTuple):
-    """A system call that the kernel holds, as the kernel reports it."""
+    """A system call that the kernel has stopped, as it reports it (`struct seccomp_notif`)."""
 
     cookie: int
     thread: int
@@ -58,7 +58,7 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return the filter, which takes `action` for the listed and for foreign (32-bit) calls, and allows all others."""
+    """Return a seccomp filter that takes `action` for these and for all 32-bit system calls, and allows the rest."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -75,7 +75,7 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield a call's instructions, which take `action` if all its conditions are true; otherwise the filter goes on."""
+    """Yield the instructions for one system call: apply `action` if all its conditions are true, else go on."""
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -89,9 +89,9 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
 
 
 def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
-    """Install the filter on this thread, and return the descriptor of the listener (0 without a listener).
+    """Install a seccomp filter on this thread; return the descriptor on which the kernel reports stopped calls.
 
-    The kernel reports held calls at the listener. Raises `OSError` if the kernel or the container refuses the filter.
+    Without `listen`, return 0. Raises `OSError` if the kernel or the container refuses the filter.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
@@ -113,7 +113,7 @@ def install(machine: Architecture, instructions: list[Instruction], *, listen: b
 
 
 def offered(machine: Architecture) -> int:
-    """Return 0 if the kernel can report held system calls, otherwise the errno of its refusal."""
+    """Return 0 if the kernel can stop and report system calls (SECCOMP_RET_USER_NOTIF), otherwise its errno."""
     libc = ctypes.CDLL(None, use_errno=True)
     action = ctypes.c_uint32(RET_USER_NOTIF)
     number = machine.numbers["seccomp"]
@@ -122,7 +122,7 @@ def offered(machine: Architecture) -> int:
 
 
 class Listener:
-    """Receives the system calls that the kernel holds, and lets them happen."""
+    """Receives the system calls that a seccomp filter stops, and lets them happen or return a value."""
 
     def __init__(self, descriptor: int, machine: Architecture, questions: Iterable[Question]) -> None:
         self.descriptor = descriptor
@@ -132,7 +132,7 @@ class Listener:
         self._names = {machine.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
-        """Return the next held call, or None if its thread has died. Call this only when the descriptor is ready."""
+        """Return the next stopped call, or None if its thread has died. The descriptor must be ready for reading."""
         buffer = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(self.descriptor, _RECEIVE, buffer)
@@ -144,7 +144,7 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the call is still held, so that data just read from its thread belongs to this call."""
+        """Return whether the call is still stopped, so that data just read from its thread belongs to this call."""
         try:
             fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
         except OSError:
@@ -152,11 +152,11 @@ class Listener:
         return True
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the call happen. Return False if it was interrupted, so that the kernel may report it again."""
+        """Let the call happen. Return False if a signal interrupted it, so that the kernel may report it again."""
         return self._respond(_RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Let the call return a value, or a negative errno, without happening. Return False if it was interrupted."""
+        """Make the call return a value, or a negative errno, without happening; False if a signal interrupted it."""
         error = min(returned, 0)
         return self._respond(_RESPONSE.pack(notification.cookie, returned - error, error, 0))
 

@@ -34,20 +34,20 @@ _NOT_STARTED = 127
 
 
 class Guard:
-    """Guards one command, from its start until none of its processes is left."""
+    """Starts one command and kills all its processes in the end, even if the process that asked for it dies."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._root = 0
 
     def begin(self, launch: Launch) -> None:
-        """Start the command's process, which itself sends the watcher the listener for its system calls."""
+        """Fork the command's process, which sends the watcher the descriptor for its calls, and then starts."""
         self._root = os.fork()
         if not self._root:
             become(launch, self._channel)
 
     def serve(self) -> None:
-        """Wait until the command ends or the watcher asks for its end, kill what is left, and report to the watcher."""
+        """Wait until the command ends or the watcher asks for its end; kill the remaining processes and report."""
         awake, wake = socket.socketpair()
         wake.settimeout(0)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
@@ -63,7 +63,6 @@ class Guard:
         self._say(AllEnded(emptied.killed, emptied.left, emptied.begun))
 
     def _reap(self) -> bool:
-        """Collect the exit status of every process that has ended; return False if no process is left."""
         try:
             while True:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -75,7 +74,7 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """Return the ids of the remaining processes; empty only if none is left, not while one changes its parent."""
+        """Return the ids of the remaining processes, waiting while one changes its parent; empty if none is left."""
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:
@@ -100,8 +99,8 @@ def _is_zombie(process: psutil.Process) -> bool:
 def become(launch: Launch, channel: socket.socket) -> Never:
     """Turn this newly forked process into the command.
 
-    The filter is installed on a second thread, which then becomes the command. The first thread has no filter, so it
-    can send the listener to the watcher although the filter would hold exactly that call.
+    A second thread installs the seccomp filter and becomes the command. This thread has no filter, so it can send
+    the listener to the watcher, by a call that the filter would stop.
     """
     try:
         os.setsid()
@@ -121,7 +120,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
 
 
 class CommandStart:
-    """Performs the steps between the fork and the start of the command's own program."""
+    """The steps between the fork and the start of the command: install the filter, send its descriptor, exec."""
 
     def __init__(self, launch: Launch, channel: socket.socket) -> None:
         self._launch = launch
@@ -131,7 +130,7 @@ class CommandStart:
         self._installed, self._sent = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        """Start the command's program. This returns only if that failed, after reporting the reason to the watcher."""
+        """Start the command's program. Return only if that fails, after reporting the reason to the watcher."""
         thread = threading.Thread(target=self._execute)
         thread.start()
         self._installed.wait()
@@ -169,7 +168,7 @@ class CommandStart:
 
 
 def main() -> None:
-    """Run the guard; only `labkit.host.syscalls.watching` starts it."""
+    """Run this process as the guard of one command; `labkit.host.syscalls.watching` starts it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a Ctrl-C is meant for the watcher
     channel = socket.socket(fileno=os.dup(0))

@@ -22,11 +22,11 @@ GUARD_SECONDS = 40.0
 
 
 class GuardLate(ServiceUnavailable):
-    """The error that the guard has not started the command in time, because the machine is busy."""
+    """Raised when the guard, the process that starts a watched command, is too slow because the machine is busy."""
 
 
 class Guarded:
-    """A running guard process as its watcher sees it: the socket to it, the command's process id, and the listener."""
+    """A running guard, the process that started the watched command: its socket, and the command's stopped calls."""
 
     def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
         self.channel = channel
@@ -35,7 +35,7 @@ class Guarded:
         self.lines = wire.Lines()
 
     def receive(self) -> list[GuardMessage] | None:
-        """Wait for messages of the guard and return them; return None if it has closed the socket."""
+        """Wait for messages of the guard and return them; None if it has closed the socket."""
         piece = self.channel.recv(65536)
         if not piece:
             return None
@@ -49,9 +49,9 @@ def _decoded(line: bytes) -> GuardMessage:
 
 @contextmanager
 def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
-    """Start a guard with the command, and provide the guard within a `with` block.
+    """Start a command under a guard, a process that kills all of its processes after the `with` block.
 
-    Afterwards no process of the command is left. `output` is the file for the guard's own output.
+    `output` is the file for the guard's own output. Raises an error of labkit if the command does not start.
     """
     parent_end, child_end = socket.socketpair()
     home = Path(labkit.__file__).parent.parent
@@ -77,7 +77,7 @@ def guarded(launch: Launch, output: Path) -> Iterator[Guarded]:
 
 @contextmanager
 def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Iterator[None]:
-    """Close the socket to the guard after the `with` block, so that it kills what is left, and wait for its end."""
+    """After the `with` block, close the socket, so that the guard kills the command, and wait for the guard's end."""
     try:
         yield
     finally:
@@ -90,17 +90,17 @@ def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Ite
 
 
 def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """Wait for the guard's listener and return the guard; if the guard refused, raise its reason as an error."""
+    """Wait until the guard has started the command. If it could not, raise its reason as an error."""
     channel.settimeout(GUARD_SECONDS)
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
     except TimeoutError:
         raise GuardLate(
-            f"The guard process did not start the command within {GUARD_SECONDS:.0f} s: this machine is too busy. "
+            f"The guard process did not start the command within {GUARD_SECONDS:.0f} s, as this machine is too busy. "
             "Repeat the test when it has time."
         ) from None
     if not line:
-        raise JobFailed(f"The guard process of the command died at once; see {launch.output}.")
+        raise JobFailed(f"The guard process, which starts the command, died at once; see {launch.output}.")
     lines = wire.Lines()
     message = _decoded(lines.feed(line)[0])
     if isinstance(message, Refused):

@@ -15,24 +15,24 @@ _OBJECTS = Path("/proc/sysvipc")
 
 
 def attach(identifier: int, flags: int) -> Interpretation:
-    """Interpret the attachment of shared memory, through which a program can write."""
+    """Return the effect of `shmat`, which attaches SysV shared memory; None if a program can only read it."""
     if flags & _READ_ONLY or _is_private("shm", identifier):
         return None
     return Unseen("SysV shared memory")
 
 
 def operate(identifier: int) -> Interpretation:
-    """Interpret an operation on semaphores."""
+    """Return the effect of `semop`, an operation on SysV semaphores; None if they are private to the program."""
     return None if _is_private("sem", identifier) else Unseen("SysV semaphores")
 
 
 def control(identifier: int, command: int) -> Interpretation:
-    """Interpret a command for semaphores, which may set their values."""
+    """Return the effect of `semctl`, a command for SysV semaphores; None unless it sets their values."""
     return operate(identifier) if command & ~_IPC_64 in _SETS else None
 
 
 def message(identifier: int) -> Interpretation:
-    """Interpret a message that a program sends to a queue or takes from it."""
+    """Return the effect of sending to or taking from a SysV message queue; None if it is private to the program."""
     return None if _is_private("msg", identifier) else Unseen("a SysV message queue")
 
 

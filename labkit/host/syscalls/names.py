@@ -61,7 +61,6 @@ def _is_folder(path: str) -> bool:
 
 
 def _has_folder(path: str) -> bool:
-    """Return whether the parent folder of a path exists; Java's `mkdirs`, for example, tries paths without one."""
     return Path(path).parent.is_dir()
 
 

@@ -22,7 +22,7 @@ _NAME_SERVICE = 53
 
 
 class Address(NamedTuple):
-    """The address of a server: the family (`inet` or `unix`), the host or path, and the port (0 for `unix`)."""
+    """The address of a server: family (`inet` or `unix`), host or path, and port (0 for `unix`)."""
 
     family: str
     host: str
@@ -30,7 +30,7 @@ class Address(NamedTuple):
 
     @property
     def is_name_service(self) -> bool:
-        """Return whether this is the address of a name service (DNS), whose lookups have no lasting effect."""
+        """Return whether this is a DNS server, to which requests have no lasting effect."""
         return self.family == "inet" and self.port == _NAME_SERVICE
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Address(NamedTuple):
 
 
 def address(tracee: Tracee, raw: bytes) -> Address | None:
-    """Return the address in a `struct sockaddr`; None for an address family without servers."""
+    """Return the address in the bytes of a `struct sockaddr`; None for a family that is neither IP nor Unix."""
     if len(raw) < _FAMILY.size:
         return None
     family = _FAMILY.unpack_from(raw)[0]
@@ -65,7 +65,7 @@ def _unix(tracee: Tracee, raw: bytes) -> Address | None:
 
 
 class Peers:
-    """Records for each connected socket of the watched processes the external server to which it leads."""
+    """Remembers which sockets of the watched command are connected to a server outside of it, and to which one."""
 
     def __init__(self) -> None:
         self._own: set[int] = set()
@@ -73,7 +73,7 @@ class Peers:
         self._servers: dict[int, Address] = {}
 
     def listens(self, tracee: Tracee, inode: int) -> None:
-        """Record that a watched process listens on this socket, so that connections to it are internal."""
+        """Record that a process of the command listens on this socket, so that connections to it are internal."""
         self._own.add(inode)
         for name in _unix_names(tracee.thread, inode):
             raw = b"\0" + name[1:].encode() if name[0] == "@" else name.encode()
@@ -81,13 +81,13 @@ class Peers:
                 self._own_names.add(str(own))
 
     def connects(self, tracee: Tracee, inode: int, peer: Address | None) -> None:
-        """Record that a watched process connects this socket to an address."""
+        """Record that a process of the command connects this socket to an address."""
         self._servers.pop(inode, None)
         if peer is not None and not self._is_own(tracee, peer):
             self._servers[inode] = peer
 
     def of(self, inode: int) -> Address | None:
-        """Return the external server to which a socket is connected, or None."""
+        """Return the server outside of the command to which a socket is connected; None if there is none."""
         return self._servers.get(inode)
 
     def _is_own(self, tracee: Tracee, peer: Address) -> bool:
@@ -107,7 +107,6 @@ def _is_local(host: str) -> bool:
 
 
 def _listeners(thread: int, port: int) -> set[int]:
-    """Return the inodes of the sockets that listen on a port in the thread's network namespace."""
     inodes = set()
     for table in ("tcp", "tcp6"):
         for fields in _rows(thread, table):
@@ -117,7 +116,7 @@ def _listeners(thread: int, port: int) -> set[int]:
 
 
 def _unix_names(thread: int, inode: int) -> list[str]:
-    """Return a Unix socket's path, or its abstract name (`@name`), in a list that is empty if it has neither."""
+    """Return a list with the path of a Unix socket, or its abstract name (`@name`); empty if it has neither."""
     return [" ".join(fields[7:]) for fields in _rows(thread, "unix") if fields[6] == str(inode) and len(fields) > 7]
 
 

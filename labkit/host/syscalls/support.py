@@ -17,7 +17,7 @@ OLDEST_KERNEL = (5, 5)
 
 
 def supported() -> str:
-    """Return an empty text if this machine can watch system calls, else a sentence with reason and remedy."""
+    """Return "" if this machine can watch system calls, otherwise a sentence with the reason and the remedy."""
     if sys.platform != "linux":
         return f"System calls can be watched on Linux only, not on {platform.system()}; use a Linux machine."
     machine = architecture()
@@ -35,13 +35,13 @@ def supported() -> str:
 
 
 def kernel_of(release: str) -> tuple[int, int]:
-    """Return the first two numbers of a kernel's release, such as (6, 8) for `6.8.0-45`; (0, 0) if it has none."""
+    """Return the first two numbers of a Linux release, such as (6, 8) for `6.8.0-45`; (0, 0) if it has none."""
     match = re.match(r"(\d+)\.(\d+)", release)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def refusal(number: int) -> str:
-    """Return a sentence for the user that explains an errno of the seccomp call; empty for 0."""
+    """Return a sentence for the user on why the kernel refused seccomp with this errno; "" for 0."""
     if number == 0:
         return ""
     if number == errno.EBUSY:

@@ -24,7 +24,7 @@ SET_MODE_FILTER, NEW_LISTENER = 1, 8
 
 
 class Condition(NamedTuple):
-    """A condition on the low 32 bits of a call's argument; if it is false, the call happens without being held."""
+    """A condition on the low 32 bits of an argument of a system call. The kernel stops the call only if it is true."""
 
     argument: int
     relation: str
@@ -32,7 +32,7 @@ class Condition(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A system call that the kernel is asked to hold."""
+    """A system call that the kernel shall stop and report, and the conditions for that."""
 
     name: str
     kinds: frozenset[CallKind]
@@ -42,7 +42,7 @@ class Question(NamedTuple):
 
 
 class Architecture(NamedTuple):
-    """The numbers of a processor architecture that a filter of system calls needs."""
+    """The numbers of the system calls on one processor architecture, such as x86_64."""
 
     audit: int
     """The kernel's AUDIT_ARCH_* value, which distinguishes the architecture's own calls from 32-bit ones."""
@@ -142,15 +142,14 @@ ARCHITECTURES = {
 
 
 def architecture() -> Architecture | None:
-    """Return the architecture of this processor; None if it is not in the table, or for a 32-bit Python."""
+    """Return the architecture of this processor; None if labkit does not support it, or for a 32-bit Python."""
     return ARCHITECTURES.get(platform.machine()) if sys.maxsize > 2**32 else None
 
 
 def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Question]:
-    """Return the calls to hold in a run that watches these kinds of effects.
+    """Return the system calls to stop in order to see effects of these kinds, among the calls in `numbers`.
 
-    Calls whose effects cannot be followed are always included, so that they can be counted. `numbers` has the calls of
-    the architecture, by name.
+    Calls whose effects cannot be followed are always included, so that they can be counted.
     """
     return [
         question

@@ -32,15 +32,15 @@ _ITSELF = {
 
 
 class Unreadable(Exception):
-    """Raised because a process forbids reading its memory (not dumpable), so the effect of its call is unknown."""
+    """Raised if a process forbids reading its memory (not dumpable), so that the effect of its call is unknown."""
 
 
 class WillFail(Exception):
-    """Raised because the call cannot have an effect: thread dead, descriptor closed, or address wrong."""
+    """Raised if a stopped call can have no effect: thread dead, descriptor closed, or address wrong."""
 
 
 class Opened(NamedTuple):
-    """The file, folder, socket or other object that a descriptor has open."""
+    """The file, folder, socket or other object that a descriptor of a watched process refers to."""
 
     mode: int
     inode: int
@@ -51,17 +51,16 @@ class Opened(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Return whether this is a regular file that still has a name; without one, no later process can open it."""
+        """Return whether this is a regular file with a name; one without a name is lost when its process ends."""
         return stat.S_ISREG(self.mode) and bool(self.path)
 
     @property
     def is_socket(self) -> bool:
-        """Return whether this is a socket."""
         return stat.S_ISSOCK(self.mode)
 
 
 class Cursor(NamedTuple):
-    """The position in the file at which a descriptor reads or writes next, and the flags with which it was opened."""
+    """The position at which a descriptor reads or writes next, and whether it has O_APPEND and O_DSYNC."""
 
     position: int
     appends: bool
@@ -69,7 +68,7 @@ class Cursor(NamedTuple):
 
 
 class Tracee:
-    """A thread whose system call the kernel holds."""
+    """A thread that the kernel has stopped in a system call; reads its memory and open files."""
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
@@ -87,7 +86,7 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """Return `size` bytes of memory, fewer where the mapped memory ends. Raises `Unreadable` or `WillFail`."""
+        """Return `size` bytes of the thread's memory, or fewer where it ends. Raises `Unreadable` or `WillFail`."""
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -114,13 +113,13 @@ class Tracee:
         raise WillFail
 
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
-        """Return address and size of each piece of a `struct iovec`. Raises `Unreadable` or `WillFail`."""
+        """Return address and size of each buffer in an array of `struct iovec`. Raises `Unreadable` or `WillFail`."""
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
         complete = len(raw) - len(raw) % _VECTOR.size
         return list(_VECTOR.iter_unpack(raw[:complete]))
 
     def gather(self, pieces: list[tuple[int, int]]) -> bytes | None:
-        """Return the bytes of all pieces, given by address and size, joined; None unless all of them can be read."""
+        """Return the joined bytes of buffers, given as (address, size); None unless all of them can be read."""
         try:
             content = b"".join(self.memory(*piece) for piece in pieces)
         except WillFail:
@@ -128,7 +127,7 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """Return the file or other object that a descriptor has open. Raises `Unreadable` or `WillFail`."""
+        """Return the file or other object that a descriptor refers to. Raises `Unreadable` or `WillFail`."""
         place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -141,7 +140,7 @@ class Tracee:
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
-        """Return the position and flags of a descriptor. Raises `Unreadable` or `WillFail`."""
+        """Return a descriptor's position in its file, and its flags. Raises `Unreadable` or `WillFail`."""
         place = f"/proc/{self.thread}/fdinfo/{signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
@@ -152,13 +151,15 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
-        """Return the absolute path for the name at `address`. Raises `Unreadable` or `WillFail`."""
+        """Return the absolute path for the path at `address`, relative to `folder`. Raises `Unreadable` or
+        `WillFail`.
+        """
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:
-        """Return the absolute path of a name that may be relative to the folder with this descriptor.
+        """Return the absolute path for `name`, which may be relative to the folder with the descriptor `folder`.
 
-        All symbolic links of its folders are resolved; the last component stays as it is.
+        All symbolic links in it are resolved, except for one that is its last component.
         """
         if not name:
             return self.opened(folder).path
@@ -190,6 +191,6 @@ def _failure_of(error: OSError) -> Exception:
 
 
 def signed(value: int) -> int:
-    """Return a 64-bit register's value as a signed C int."""
+    """Return the low 32 bits of a 64-bit register as a signed C int."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value

@@ -39,7 +39,7 @@ _FORBIDDEN = "a file in a folder that the watcher may not read"
 
 
 def go_on() -> Answer:
-    """Return the answer that lets the command continue; the default for `tick`."""
+    """Return the answer that lets the command continue."""
     return Answer.GO_ON
 
 
@@ -55,17 +55,17 @@ def watch(
     contents: bool = False,
     linger: float = LINGER_SECONDS,
 ) -> WatchedRun:
-    """Run a command, and call `decide` for each of its system calls of these kinds while the kernel holds the call.
+    """Run a command, and call `decide` before each of its system calls of these kinds; the kernel holds the call.
 
     The command runs in `folder`, in its own session, with exactly this environment and without input; its output is
-    appended to the file `output`, and writing it does not count as a call. `tick` is asked about every 50 ms. After the
-    answer KILL, everything that the command ever started is killed, and a held call never happens. After a `Fault`, the
-    call suffers it and the command goes on; `WatchedRun.faults` has the evidence. `contents` adds the bytes of writes
-    to their calls. `linger` is how many seconds processes may run after the command has ended before they are killed.
+    appended to the file `output`, and writing it does not count as a call. `tick` is asked about every 50 ms. The
+    answer KILL kills everything that the command ever started, and the held call never happens. The answer `Fault`
+    injects that fault into the call; `WatchedRun.faults` has the evidence. With `contents`, calls that write include
+    their bytes. `linger` is how many seconds processes may outlive the command.
 
     Exceptions of `decide` and `tick` are raised once everything is dead. Raises `ServiceUnavailable` if this machine
-    cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the guard
-    died.
+    cannot watch system calls, `InvalidInput` for a command or folder that cannot be used, and `JobFailed` if the
+    guard, the process that starts and kills the command, died.
     """
     if why := supported():
         raise ServiceUnavailable(why)
@@ -75,7 +75,7 @@ def watch(
 
 
 class Watch:
-    """Watches one command: receives its held calls, and lets them happen or kills everything."""
+    """Watches the system calls of one command: lets each happen, injects a fault, or kills all its processes."""
 
     def __init__(
         self,
@@ -108,9 +108,10 @@ class Watch:
         self._ended: AllEnded | None = None
 
     def run(self, linger: float, is_done: Callable[[], bool] = lambda: False) -> WatchedRun:
-        """Decide on the command's calls until its processes have ended or were killed; return how the command ended.
+        """Decide on the command's system calls until all its processes have ended; return how the command ended.
 
-        If `is_done` returns True before that, the command has done its work with status 0 and stays alive.
+        `linger`: seconds that processes may outlive it. If `is_done` returns True, stop watching and leave the
+        command alive.
         """
         try:
             held = self._serve(linger, is_done)
@@ -133,11 +134,11 @@ class Watch:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the command was left alive after its work."""
+        """Whether the command was left alive, because it had done its work."""
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Decide on calls until no process is left or `is_done`; return the call held during a kill, if any."""
+        """Decide on calls until no process is left or `is_done`; return the call that was stopped during a kill."""
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -163,7 +164,7 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen, and kill a command whose grace period is over, when it is time."""
+        """Let a delayed call happen, and kill a command whose grace period after SIGTERM is over, when it is time."""
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
             self._delayed = None
@@ -174,7 +175,7 @@ class Watch:
             self._kill()
 
     def _answer(self) -> Call | None:
-        """Allow one held call and return None, or return the call, still held, if `decide` answered KILL."""
+        """Receive and answer one stopped call. Return it, without an answer, if `decide` says KILL; otherwise None."""
         notification = self._guard.listener.receive()
         if notification is None:
             return None
@@ -191,7 +192,6 @@ class Watch:
         return None
 
     def _strike(self, decision: Fault | TimedFault, held: Notification, call: Call) -> Delivery:
-        """Let a held call or its process suffer a fault, and return the evidence."""
         fault, seconds = decision if isinstance(decision, TimedFault) else (decision, 0.0)
         listener = self._guard.listener
         if fault is Fault.ONE_PROCESS:
@@ -207,7 +207,7 @@ class Watch:
         return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the held call if it has a wanted effect, else None; count it if its effect cannot be followed."""
+        """Return the stopped call if its effect is wanted, otherwise None; count an effect that nobody can follow."""
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)
@@ -256,7 +256,6 @@ class Watch:
                 paths.add(unseen.path)
 
     def _receive(self, linger: float) -> None:
-        """Process the guard's messages, which say that the command has ended, or that no process is left."""
         messages = self._guard.receive()
         if messages is None:
             raise JobFailed(
@@ -274,7 +273,6 @@ class Watch:
                 raise error_of(message)
 
     def _kill(self) -> None:
-        """Make the guard kill everything, and wait until it confirms that nothing is left."""
         channel = self._guard.channel
         try:
             channel.sendall(wire.encode(Kill()))
@@ -288,7 +286,6 @@ class Watch:
             self._kill_without_guard()
 
     def _kill_without_guard(self) -> None:
-        """Kill the command's session, and known processes outside of it, because the guard is gone."""
         root, began = self._guard.root, self._created
 
         def living() -> list[int]:
@@ -311,7 +308,7 @@ def _created(pid: int) -> float:
 
 
 def _is_alive_since(pid: int, began: float) -> bool:
-    """Return whether this process lives and started at `began` or later; an older process has the id only by chance."""
+    """Return whether a process lives and started at `began` or later; an older one has the same id by chance."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         alive = process.status() != psutil.STATUS_ZOMBIE
