@@ -34,10 +34,10 @@ SPOKEN = {
 
 
 def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[ParamsT, ReturnT]]:
-    """Return a decorator that checks the arguments of a public function against its annotations.
+    """Return a decorator that checks a function's arguments against its annotations at every call.
 
-    `example` is a call to show in error messages, such as `lab.show("pipeline.jump_back")`. A call whose arguments do
-    not fit raises `InvalidInput`. Annotations written as strings are not checked.
+    `example` is a call to show in error messages, such as `lab.show("pipeline.jump_back")`. Raises `InvalidInput`
+    for an argument of the wrong type. Annotations written as strings are not checked.
     """
     place = f"{example.partition('(')[0]}()"
 
@@ -68,7 +68,6 @@ def takes(example: str) -> Callable[[Callable[ParamsT, ReturnT]], Callable[Param
 
 
 def _each(signature: inspect.Signature, arguments: Mapping[str, Any]) -> Iterable[tuple[str, object, object]]:
-    """Yield name, value and annotation of every argument of a call."""
     for name, value in arguments.items():
         parameter = signature.parameters[name]
         if parameter.kind is Parameter.VAR_POSITIONAL:
@@ -80,7 +79,7 @@ def _each(signature: inspect.Signature, arguments: Mapping[str, Any]) -> Iterabl
 
 
 def fits(value: object, annotation: object) -> bool:
-    """Return whether a value has the annotated type. An annotation that cannot be checked accepts everything."""
+    """Return whether a value has the annotated type. An annotation that cannot be checked accepts every value."""
     origin, inside = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return any(fits(value, each) for each in inside)
@@ -107,7 +106,7 @@ def _inside_fits(value: object, inside: Sequence[object]) -> bool:
 
 
 def _wanted(annotation: object) -> str:
-    """Return an annotation's types as a message names them (`a number or a path,`); `it` if more than `MOST_KINDS`."""
+    """Return an annotation's types for an error message, such as `a number or a path,`; `it` for too many types."""
     kinds = list(dict.fromkeys(_spoken(annotation)))
     return f"{' or '.join(kinds)}," if len(kinds) <= MOST_KINDS else "it"
 
@@ -125,7 +124,7 @@ def _spoken(annotation: object) -> Iterable[str]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as the user typed it, in at most 40 characters; without a readable form, its class name."""
+    """Return a value as the user typed it, cut to 40 characters; without a readable form, its class name."""
     if type(value).__repr__ is object.__repr__:
         return f"{type(value).__name__}()"
     text = repr(value)

@@ -5,60 +5,60 @@ A message is one sentence that says what is wrong and what to do. The command li
 
 
 class LabError(Exception):
-    """Base class of all errors that a user may meet. The command line exits with `exit_code`."""
+    """Base class of the errors that labkit raises on purpose. The command line exits with `exit_code`."""
 
     exit_code = 70
 
     def _render_traceback_(self) -> list[str]:
-        """Return the lines that a notebook shows: the sentence alone, without a traceback (IPython's protocol)."""
+        """Return the lines that IPython shows for this error: the message alone, without a traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class InvalidAction(LabError):
-    """The caller asked a simulator for an action that its state does not enable."""
+    """Raised if a caller asks a simulator for an action that is impossible in its present state."""
 
     exit_code = 64
 
 
 class InvalidInput(LabError):
-    """A file, an option or a combination of options is unusable; the message names it and says what to do."""
+    """Raised for a file, an option or a combination of options that cannot be used; the message says what to do."""
 
     exit_code = 64
 
 
 class ServiceUnavailable(LabError):
-    """Something outside of labkit is missing or broken: Java, a browser, a Kafka broker, a database, a package."""
+    """Raised if something outside of labkit is missing or broken, such as Java, a Kafka broker or a database."""
 
     exit_code = 69
 
 
 class MissingExtra(ServiceUnavailable):
-    """An optional package is not installed; the message names the extra of labkit that installs it."""
+    """Raised if an optional package is not installed; the message names the extra, as in labkit[spark], that has it."""
 
 
 class NeedsInstallation(ServiceUnavailable):
-    """A labkit that runs inside a browser lacks this feature; the message says how to install labkit on a computer."""
+    """Raised if labkit, running in a browser's Python, lacks a feature; the message says how to install labkit."""
 
 
 class JobFailed(LabError):
-    """A streaming job did not do what the scenario asked for: it never reached a failpoint, or its query failed."""
+    """Raised if a streaming job did not run as planned: it never reached its crash point, or its query failed."""
 
     exit_code = 1
 
 
 class Cancelled(LabError):
-    """Somebody stopped a run on purpose before it ended."""
+    """Raised if somebody stopped a run on purpose before it ended."""
 
     exit_code = 130
 
 
 class MissingSolution(LabError):
-    """A learner asked for a check of an exercise, but has not written an answer yet."""
+    """Raised if a learner asks for a check of an exercise, but has not written an answer yet."""
 
     exit_code = 1
 
 
 class GradingError(LabError):
-    """Grading itself failed. This error never says anything about a learner's answer."""
+    """Raised if grading itself failed, for example on a full disk. It says nothing about a learner's answer."""
 
     exit_code = 70

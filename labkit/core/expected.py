@@ -25,14 +25,14 @@ NOWHERE = (0, -1, -1, False)
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """Return the error for expected record `number` (from 1), whose offset does not come after `before`."""
+    """Return the error for expected record `number` (from 1), whose offset is not above that of the one before it."""
     return InvalidInput(
         f"Expected record {number}: its offset {offset} does not come after {before}; sort the records by offset."
     )
 
 
 def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
-    """Raise `InvalidInput` if a planned batch ends before it starts, or starts before the previous one ends."""
+    """Raise `InvalidInput` if a planned micro-batch ends before it starts, or starts before the previous one ends."""
     for number, plan in enumerate(planned_batches):
         overlaps = number > 0 and plan.start < planned_batches[number - 1].end
         if plan.end < plan.start or overlaps:
@@ -43,10 +43,7 @@ def check_planned(planned_batches: Sequence[PlannedBatch]) -> None:
 
 
 class ExpectedRecords:
-    """The expected records as packed bytes.
-
-    Keys are replaced by numbers, because a dict of millions of keys takes too much memory.
-    """
+    """The records that a job should write, packed into bytes, so that millions of them fit into memory."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         number_of: dict[str, int] = defaultdict(count().__next__)
@@ -63,7 +60,7 @@ class ExpectedRecords:
         self._place(offsets)
 
     def _place(self, offsets: "array[int]") -> None:
-        """Index the records by offset, in an array over the range of offsets, or in a dict if that would be sparse."""
+        """Index the records by offset, in an array over the range of offsets, or if that is sparse in a dict."""
         self.offsets: Sequence[int] = offsets
         self.first = offsets[0] if offsets else 0
         self.span = offsets[-1] - self.first + 1 if offsets else 0
@@ -79,12 +76,12 @@ class ExpectedRecords:
             self.span, self.sparse = 0, dict(zip(offsets, count(), strict=False))
 
     def place(self, offset: int) -> int:
-        """Return the index of the record with this offset, or -1 if no record has it."""
+        """Return the index of the record with this offset; -1 if there is none."""
         position = offset - self.first
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, the numbers of its key and planned batch, and whether it has had an effect."""
+        """Return a record's value, the numbers of its key and planned batch, and whether a reader saw its row."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

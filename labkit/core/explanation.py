@@ -52,7 +52,7 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """The result of comparing a history with all failure-free runs."""
+    """Whether a run without failures could show a reader the same rows, and if not, at which row they differ."""
 
     exists: Outcome
     """Whether a failure-free run produces these observations; unknown if the history has no reading and no row."""
@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return whether a failure-free run looks like this history, and why, as one sentence without its full stop."""
+        """Return a sentence, without full stop, on whether a run without failures could have looked the same."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -93,7 +93,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether the explanation says more than the verdict: false for a plain exactly-once run."""
+        """Return whether the explanation says more than the verdict does: false for a plain exactly-once run."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -102,7 +102,7 @@ class Explanation:
         return ", ".join(some) + (f" and {more} more" if more > 0 else "")
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data for `--json`, without fields that are unknown."""
+        """Return the explanation as plain data for `--json`, without fields that are unknown."""
         plain: dict[str, object] = {
             "failure_free_run": self.exists.value,
             "because": self.because,
@@ -122,7 +122,10 @@ class Explanation:
 
 
 def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | None = None) -> Explanation:
-    """Return how a history compares with all failure-free runs. Raises `InvalidInput` like `core.judge.judge`."""
+    """Return whether a run without failures could have shown a reader these rows, and if not, why.
+
+    `outcomes` are the allowed values, by offset, of records with a random value. Raises `InvalidInput` like `judge`.
+    """
     with _refused():
         watch = _watch(ExpectedRecords(expected), history, outcomes)
         for _ in chain(watch.events(), watch.hidden()):
@@ -133,9 +136,9 @@ def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | N
 def judge_and_explain(
     expected: Iterable[Record], history: History, outcomes: Outcomes | None = None
 ) -> tuple[Verdict, Explanation]:
-    """Return the judge's verdict and the explanation from one pass over the events and one table of records.
+    """Return the results of `judge` and `explain` after reading the history only once.
 
-    The verdict compares with expected values only, so it calls a randomly drawn value unexpected. Raises
+    The verdict knows expected values only, so it calls other values that `outcomes` allows unexpected. Raises
     `InvalidInput` like `judge`.
     """
     expected = iter(expected)
@@ -154,9 +157,9 @@ def judge_and_explain(
 
 
 def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
-    """Return the expected records, each with the allowed value that it showed last.
+    """Return the expected records; a random value is replaced by the allowed value that a reader saw last.
 
-    A record that never appeared keeps its expected value.
+    `outcomes` are the allowed values by offset. A record that never appeared keeps its expected value.
     """
     last = {
         event.offset: event.value
@@ -168,7 +171,6 @@ def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outc
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Turn an error for a number beyond 64 bits, raised in the `with` block, into the judge's `InvalidInput`."""
     try:
         yield
     except (OverflowError, struct.error) as error:
@@ -176,7 +178,7 @@ def _refused() -> Iterator[None]:
 
 
 class _Watch(ABC):
-    """Base class: pass a history's events on, and remember the first after which no failure-free run is possible."""
+    """Passes a history's events on, and notes the first event after which no run without failures is possible."""
 
     may_skip: ClassVar[bool]
     """Whether a key may jump to any later record, as with upserts, or must continue with its next one, as with rows."""
@@ -205,24 +207,24 @@ class _Watch(ABC):
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Return the reason why no failure-free run shows record `index` now, although its key and value are right."""
+        """Return why no run without failures shows record `index` at this point, although its value is right."""
 
     @abstractmethod
     def _first_missing(self) -> int:
-        """Return the index of the first record that is missing at the end of the history, or -1 if none is."""
+        """Return the index of the first record that is missing at the end of the history; -1 if none is."""
 
     def watched(self) -> History:
         """Return the history with its events wrapped, so that this object sees each event that the judge reads."""
         return replace(self._history, events=self.events(), hidden=self.hidden())
 
     def events(self) -> Iterator[Observation | Reading]:
-        """Yield the events unchanged. Once no failure-free run is possible, pass the rest on unexamined."""
+        """Yield the history's events unchanged, and examine them until no run without failures is possible."""
         stream = iter(self._history.events)
         yield from self._follow(stream)
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of undecided transactions and remember them; read this after all events."""
+        """Yield the rows of transactions that are still open, and examine them; read this after all events."""
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._result and row.visibility != Visibility.ABORTED:
@@ -232,12 +234,12 @@ class _Watch(ABC):
         self._result = self._result or self._end()
 
     def explanation(self) -> Explanation:
-        """Return the result after the whole history has passed."""
+        """Return the result; call this after all events and hidden rows have been read."""
         assert self._result is not None, "hidden rows come after the events"
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield events up to and including the first that rules out every failure-free run, or all events."""
+        """Yield events up to and including the first that no run without failures can have shown, or all events."""
         # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
@@ -285,7 +287,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether a row's value is allowed for its record (`right` is expected) and equals its earlier one."""
+        """Return whether a row's value is allowed for its record, and is the same as in the record's earlier rows."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -294,7 +296,7 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether a reading finds all or nothing of each planned batch; if not, record the first violation."""
+        """Return whether a reading saw each planned batch wholly or not at all; if not, store that as the result."""
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
@@ -320,7 +322,6 @@ class _Watch(ABC):
         )
 
     def _refute_row(self, row: Observation, index: int, events: int) -> None:
-        """Store the result that this row rules out every failure-free run, with the reason."""
         record = self._record(index) if index >= 0 else None
         if row.visibility == Visibility.ABORTED:
             why = "is read although its transaction was aborted"
@@ -341,9 +342,9 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Store the result that no failure-free run is possible, with the reason.
+        """Store the result that no run without failures is possible, because of the last of `events` events.
 
-        The refuting event is the last of the first `events` events or, if these are all events, the end of the history.
+        If these are all events of the history, the reason is that a record is missing at its end.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
@@ -351,7 +352,7 @@ class _Watch(ABC):
         self._result = Explanation(Outcome.VIOLATED, events, before, row, record, after, because)
 
     def _hide(self, row: Observation) -> None:
-        """Rule out every failure-free run if an open transaction holds the row of a record that never appeared."""
+        """Store that no run without failures is possible if an open transaction holds a record that never appeared."""
         index = self._table.place(row.offset)
         if index < 0 or self._appeared[index]:
             return
@@ -383,7 +384,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """The check of append-only rows: each row must belong to the next record of its key."""
+    """The check of appended rows: each row must belong to the next record of its key."""
 
     may_skip = False
 
@@ -433,7 +434,6 @@ def _watch(table: ExpectedRecords, history: History, outcomes: Outcomes | None) 
 
 
 def _numbers(table: ExpectedRecords) -> Iterator[int]:
-    """Yield for each expected record the number of its key."""
     return chain.from_iterable(NUMBER.iter_unpack(table.rows))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """A point in time, or a duration, given by a lower and an upper bound."""
+    """A time or a duration that is known only to lie between two bounds."""
 
     least: float
     most: float
@@ -40,17 +40,15 @@ class Span(NamedTuple):
         return cls(moment, moment)
 
     def since(self, earlier: "Span") -> "Span":
-        """Return the duration from an earlier time to this one."""
         least = max(0, self.least - earlier.most)
         return Span(least, max(least, self.most - earlier.least))
 
     def plus(self, other: "Span") -> "Span":
-        """Return the sum of two durations."""
         return Span(self.least + other.least, self.most + other.most)
 
 
 class Sight(NamedTuple):
-    """The event that a row becomes visible, or stops being visible, at time `at`; None is an unknown time."""
+    """The event that a row becomes visible to readers, or with `goes` disappears, at the time `at`; None is unknown."""
 
     row: Observation
     at: Span | None
@@ -63,9 +61,9 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long readers could see a wrong value of one key (`wrong`), and how long its right value was hidden (`held`).
+    """How long readers could see a wrong value of one key, and how long its right value was `held` back from them.
 
-    None means that the duration is unknown.
+    None is an unknown duration.
     """
 
     wrong: Span | None
@@ -83,25 +81,25 @@ MOST_KEYS = 1_000
 
 @dataclass(frozen=True)
 class Exposure:
-    """For each key, how long readers could see a wrong value, and how long right values were held back."""
+    """How long readers of each key could see a wrong value, and how long they had to wait for right ones."""
 
     keys: Mapping[str, KeyExposure]
     unit: str = "s"
     """The unit of all durations: `s` or `steps`."""
 
     def worst(self) -> tuple[str, KeyExposure] | None:
-        """Return the key whose readers could see a wrong value for longest, with its times.
+        """Return the key whose readers could see a wrong value for longest, with its times; None if there is no key.
 
-        An unknown time counts as longest; None if there is no key.
+        An unknown time counts as the longest.
         """
         if not self.keys:
             return None
         return max(self.keys.items(), key=lambda each: _rank(each[1]))
 
     def sentence(self) -> str:
-        """Return a sentence, without its full stop, on the key whose readers saw a wrong value for longest.
+        """Return a sentence, without its full stop, on the key whose readers could see a wrong value for longest.
 
-        If none was wrong, it is on the key whose right values were held back for longest.
+        If no value was wrong, the sentence is on the key whose readers had to wait longest for a right one.
         """
         worst = self.worst()
         if worst is None:
@@ -117,7 +115,7 @@ class Exposure:
         return f"{text}; right values of it were held back for {held}"
 
     def in_words(self, span: Span | None) -> str:
-        """Return a duration in words."""
+        """Return a duration as text, such as `0.120 to 0.250 s`."""
         if span is None:
             return "an unknown time"
         least, most = (self._number(each) for each in span)
@@ -128,7 +126,7 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Return the times of the worst `MOST_KEYS` keys as plain data; null means unknown."""
+        """Return the times of the worst `MOST_KEYS` keys as plain data for JSON; null means unknown."""
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
@@ -165,10 +163,11 @@ def exposure(
     held: Iterable[Observation] = (),
     unit: str = "s",
 ) -> Exposure:
-    """Compute for how long each key was wrong or held back up to `end`, the time of the last reading.
+    """Return how long readers of each key could see a wrong value, and how long right values were kept from them.
 
-    `sights` are sorted by time. `ready` gives, by offset, when a row of that record was first complete in the store,
-    even if that row was dropped later; `held` are rows that nobody could read up to the end.
+    `sights` are the changes that readers could see, sorted by time, and `end` is the time of the last reading.
+    `ready` says, by offset, when a record's row was first complete in the store; `held` are rows still invisible at
+    the end.
     """
     earliest = ready or {}
     keys: dict[str, _Key] = {}
@@ -192,11 +191,10 @@ def exposure(
 
 
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
-    """Return the sentences that accompany a verdict, as (name, sentence without full stop).
+    """Return the sentences to print below a verdict, each as (name, sentence without full stop).
 
-    `breaks` says where the history stops to look like a failure-free run, unless the verdict says so already; `drawn`
-    says which value each record showed if several were allowed; `wrong` says for how long readers could have read
-    something wrong.
+    `breaks`: the first row that no run without failures can have shown. `drawn`: the values that records with random
+    values showed. `wrong`: how long readers could have read a wrong value.
     """
     lines = []
     if explanation is not None and explanation.adds:
@@ -215,7 +213,7 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Key(ABC):
-    """The view of one key's reader: which records have appeared, and for how long the view was wrong."""
+    """What a reader of one key sees: which records have appeared, and for how long the values were wrong."""
 
     due: int = 0
     appeared: set[int] = field(default_factory=set)
@@ -226,16 +224,15 @@ class _Key(ABC):
     """When each held-back row was complete in the store, and when readers could see it."""
 
     def place(self, record: Record) -> _Place:
-        """Register the next record of the key and return its position."""
+        """Register the next record of the key and return its position among the key's records, from 0."""
         self.due += 1
         return _Place(record, self.due - 1)
 
     def has(self, place: int) -> bool:
-        """Return whether the record at this position has appeared."""
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Record for how long the first row of a record was held back."""
+        """Note how long the first row of a record was complete in the store before readers could see it."""
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
             return
@@ -244,25 +241,25 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a row that appears or disappears, and record the time if this makes the view wrong or right."""
+        """Apply a row that appears or disappears, and note the time if what readers see becomes wrong or right."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
 
     @abstractmethod
     def change(self, sight: Sight, place: int) -> None:
-        """Add a row to the view, or remove it if `sight.goes`.
+        """Add a row to what readers see, or remove it if `sight.goes`.
 
-        `place` is the position of the row's record among those of its key, or -1 if no input record explains the row.
+        `place` is the position of the row's record among those of its key, or -1 if no input explains the row.
         """
 
     @abstractmethod
     def is_wrong_now(self) -> bool:
-        """Return whether the reader's present view is wrong: no failure-free run shows it."""
+        """Return whether readers now see what no run without failures shows."""
 
     @abstractmethod
     def missing(self) -> int:
-        """Return the number of records that never appeared."""
+        pass
 
     def _turn(self, at: Span | None) -> None:
         if self.is_wrong:
@@ -276,7 +273,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """Return for how long the key was wrong or held back, and its missing records, after all events up to `end`."""
+        """Return for how long the key's values were wrong or kept from readers, and how many records never appeared."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())
@@ -329,7 +326,7 @@ class _Upserted(_Key):
 
 
 def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
-    """Return how long at least one row was held back: overlapping intervals count once. None means unknown."""
+    """Return the length of the union of these intervals; None if an end of one is unknown."""
     spans = []
     for begin, end in holding:
         if begin is None or end is None:
@@ -344,7 +341,7 @@ def _union(stretches: Iterable[tuple[float, float]]) -> float:
 
 
 def _apart(stretches: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield the lengths of sorted intervals, leaving out of each the part that earlier ones cover."""
+    """Yield the length of each of these sorted intervals without the part that earlier ones cover."""
     reached = float("-inf")
     for begin, end in stretches:
         if end > reached:

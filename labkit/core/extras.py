@@ -37,19 +37,19 @@ pyproject.toml.
 
 
 def is_installed(package: str) -> bool:
-    """Return whether a top-level package could be imported; the package itself is not loaded."""
+    """Return whether a top-level package is installed, without importing it."""
     return find_spec(package) is not None
 
 
 def extra_of(package: str) -> str | None:
-    """Return the extra of labkit (such as `spark`) that installs an imported package; None if no extra installs it."""
+    """Return the extra of labkit, such as `spark`, that installs this package; None if no extra does."""
     return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
 
 
 def missing_extra(error: ImportError) -> MissingExtra | None:
-    """Return an error that names the extra to install, if the import failed for lack of it; None for any other failure.
+    """Return an error that names the extra of labkit to install if an import failed because its package is missing.
 
-    A package that is installed but broken also gives None, because the traceback has to show that defect.
+    Return None for any other failure, such as a broken package, which the traceback should show.
     """
     package = (error.name or "").partition(".")[0]
     extra = extra_of(package)
@@ -59,6 +59,6 @@ def missing_extra(error: ImportError) -> MissingExtra | None:
 
 
 def require(package: str) -> None:
-    """Raise `MissingExtra` unless an optional package is installed; call it before any work that needs the package."""
+    """Raise `MissingExtra` unless an optional package is installed; call this before any work that needs it."""
     if not is_installed(package) and (missing := missing_extra(ModuleNotFoundError(name=package))):
         raise missing

@@ -14,7 +14,7 @@ from labkit.core.words import nearest
 
 
 class Order(StrEnum):
-    """The commit order: whether the sink commits before or after `commits/N`, which records the batch as decided."""
+    """Whether a sink commits a micro-batch before or after Spark's `commits/N` file records the batch as finished."""
 
     ENGINE = "engine"
     """Spark's own order: the sink commits, then Spark writes `commits/N`."""
@@ -30,7 +30,7 @@ class Order(StrEnum):
 
 
 class FailPoint(StrEnum):
-    """A point in the life of a batch, or in a recovery, at which a run can wait in order to be killed there."""
+    """A point in the processing of a micro-batch, or in a recovery, at which labkit can kill a run."""
 
     AFTER_OFFSET_LOG = "source.after_offset_log"
     MID_WRITE = "sink.mid_write"
@@ -47,17 +47,17 @@ class FailPoint(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """Return one sentence for a learner on the state of the batch at this point."""
+        """Return one sentence for a learner on the state of the micro-batch at this point."""
         return SENTENCES[self]
 
     @property
     def in_recovery(self) -> bool:
-        """Return whether the point is in the recovery of a restarted driver, before its query starts."""
+        """Return whether the point is in the recovery of a restarted Spark driver, before its query starts."""
         return self.value.startswith("recovery.")
 
     @property
     def in_task(self) -> bool:
-        """Return whether the point lies inside a Spark task, where the progress of other tasks matters too."""
+        """Return whether the point is inside a Spark task, so that the progress of other tasks may vary."""
         return self in IN_TASK
 
 
@@ -87,7 +87,7 @@ RECOVERY_POINTS = (FailPoint.BEFORE_RESOLVE, FailPoint.MID_RESOLVE, FailPoint.AF
 
 
 class Extent(StrEnum):
-    """How much of a step, such as writing, is done for a batch: nothing, a part, or all of it."""
+    """How much of a step of a micro-batch, such as writing, is done: nothing, a part, or all of it."""
 
     NOT = "not at all"
     PART = "in part"
@@ -95,10 +95,7 @@ class Extent(StrEnum):
 
 
 class BatchProgress(NamedTuple):
-    """How much of a batch is written, and how much pre-committed, at a failpoint.
-
-    Its plan (`offsets/N`) is durable at every failpoint.
-    """
+    """How much of a micro-batch is written, and how much of it pre-committed, at a failpoint (crash point)."""
 
     written: Extent
     pre_committed: Extent
@@ -113,12 +110,12 @@ UNFINISHED = {
 
 
 def progress_at(point: FailPoint) -> BatchProgress:
-    """Return how much of the batch is written, and how much pre-committed, at this point."""
+    """Return how much of a micro-batch is written, and how much pre-committed, at this failpoint (crash point)."""
     return UNFINISHED.get(point, BatchProgress(Extent.WHOLE, Extent.WHOLE))
 
 
 class EngineLogs(NamedTuple):
-    """Whether Spark's logs contain `offsets/N` (a batch is planned) and `commits/N` (it is finished) for one batch."""
+    """Whether Spark's checkpoint has the files `offsets/N` (batch N is planned) and `commits/N` (finished)."""
 
     planned: bool
     finished: bool
@@ -129,9 +126,9 @@ _AFTER_THE_DECISION = (FailPoint.MID_COMMIT, FailPoint.BEFORE_CONFIRM, FailPoint
 
 
 def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
-    """Return which of `offsets/N` and `commits/N` must exist for the batch at this point, given the commit order.
+    """Return which of Spark's files `offsets/N` and `commits/N` must exist when a run is killed at this failpoint.
 
-    None for a recovery point: it belongs to no batch, and recovery must leave both logs unchanged.
+    Return None for a failpoint in a recovery, which belongs to no batch and leaves these files unchanged.
     """
     if point.in_recovery:
         return None
@@ -140,7 +137,7 @@ def engine_logs(point: FailPoint, order: Order) -> EngineLogs | None:
 
 
 class Crash(NamedTuple):
-    """One planned kill: at `point`, while the driver works on `batch` (recovery points have no batch: 0)."""
+    """A planned kill of a run at a failpoint (crash point) of a micro-batch; in a recovery, `batch` is 0."""
 
     point: FailPoint
     batch: int = 0
@@ -154,11 +151,11 @@ Reach = Callable[[FailPoint, int], None]
 
 
 def pass_by(point: FailPoint, batch: int) -> None:
-    """Do nothing: the callback at failpoints (`Reach`) for a run in which no crash is planned."""
+    """Do nothing: the function to call at failpoints (crash points) of a run that is not to be killed."""
 
 
 def parse_crash(text: str) -> Crash:
-    """Return the crash that a user typed as `POINT` or `POINT@BATCH`. Raises `InvalidInput` for any other text."""
+    """Return the planned kill that a user typed as `POINT` or `POINT@BATCH`. Raises `InvalidInput` for other texts."""
     name, at, number = text.partition("@")
     names = [point.value for point in FailPoint]
     if name not in names:

@@ -42,10 +42,10 @@ _INTEGERS = struct.Struct("=qq")
 
 
 def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -> Verdict:
-    """Return the verdict on a history.
+    """Compare the expected records with the rows that a reader saw, and return which were lost, duplicated or early.
 
-    From `large` expected records or events on, `judge_large` judges, with the same verdict. Raises
-    `InvalidInput` if expected records or planned batches are out of order, or if a number exceeds 64 bits.
+    From `large` expected records or events on, `judge_large` does this, with the same result. Raises `InvalidInput`
+    if expected records or planned batches are not sorted, or if a number exceeds 64 bits.
     """
     try:
         expected, events = iter(expected), iter(history.events)
@@ -79,7 +79,7 @@ def _judge_small(expected: Sequence[Record], history: History) -> Verdict:
 
 
 class _Tally:
-    """The state of the judge while it reads a history. Offsets identify records."""
+    """What the judge has seen of a history so far: the rows of each record, and the anomalies."""
 
     def __init__(self, expected: Sequence[Record], history: History) -> None:
         for number, (before, after) in enumerate(pairwise(expected), start=2):
@@ -147,9 +147,9 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Record the planned batches that are incomplete at a reading, which is named `moment`.
+        """Note which planned batches were only partly visible when a reader looked, at the time named `moment`.
 
-        Only batches with new rows need a check: all that an earlier reading saw was complete, or is listed already.
+        Only batches with new rows need a check: others were complete at an earlier reading, or are noted already.
         """
         planned = [offset for offset in self.fresh if offset in self.plan]
         self.fresh.clear()
@@ -161,7 +161,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is undecided at the end; call this after all events."""
+        """Process a row whose transaction is still open at the end; call this after all events."""
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return
@@ -169,7 +169,7 @@ class _Tally:
             self._note("unseen", _case(row))
 
     def lose(self) -> None:
-        """List the lost records; call this after all hidden rows."""
+        """Note the lost records; call this after all hidden rows."""
         for record in self.record.values():
             # A record with a hidden row is not lost, because its transaction is not decided yet.
             if record.offset in self.cases["unseen"] or not self._is_missing(record):
@@ -204,7 +204,6 @@ class _Tally:
         return record if record == row[:3] else None
 
     def _shown(self, key: str) -> Record | None:
-        """Return the record that explains the last effect of a key, or None if there is no such record."""
         return self._explanation(self.last[key]) if key in self.last else None
 
     def _is_missing(self, record: Record) -> bool:

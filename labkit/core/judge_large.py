@@ -30,10 +30,10 @@ COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
 def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) -> Verdict:
-    """Judge a history in one pass. A table passed as `expected` is consumed: it is empty afterwards.
+    """Judge a long history in one pass, with the result of `judge`. A table in `expected` is empty afterwards.
 
-    Raises `InvalidInput` for expected records or planned batches out of order, and `OverflowError` or
-    `struct.error` for numbers beyond 64 bits, which `labkit.core.judge.judge` turns into one sentence.
+    Raises `InvalidInput` for unsorted expected records or planned batches, and `OverflowError` or `struct.error` for
+    numbers beyond 64 bits.
     """
     table = expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
     tally = _Tally(table, history)
@@ -46,7 +46,7 @@ def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) 
 
 
 class _PlannedBatches:
-    """Track which records appeared before their planned batch was complete, without ever scanning all records."""
+    """Finds records that became visible before the rest of their planned batch, without scanning all records."""
 
     def __init__(self, planned_batches: Sequence[PlannedBatch], expected: ExpectedRecords) -> None:
         self.planned_batches, self.absent = planned_batches, array("q")
@@ -75,7 +75,7 @@ class _PlannedBatches:
 
 
 class _Cases:
-    """The list of offsets that show one anomaly, each once: one bit per expected record, and a few witnesses."""
+    """The offsets that show one anomaly, each once, as one bit for each expected record; and ten examples."""
 
     room = 1 << 23
     """How many offsets that belong to no record are collected before duplicates among them are removed."""
@@ -87,9 +87,9 @@ class _Cases:
         self.ranked: list[tuple[int, Witness]] = []
 
     def add(self, index: int, offset: int) -> bool:
-        """Add an offset to the list unless it is in it, and return whether its witness should be kept.
+        """Add an offset, and return whether the caller should store details of it as one of the ten examples.
 
-        `index` is the record's, or -1 if the offset belongs to no record. Witnesses are kept for the first ten entries.
+        `index` is the index of the expected record, or -1 if none has this offset.
         """
         if index < 0:
             return self._add_other(offset)
@@ -130,7 +130,7 @@ class _Cases:
 
 
 class _Tally:
-    """The judge's state while it reads a history: facts by record and by key, anomalies by offset, a few witnesses."""
+    """What the judge has seen of a long history so far: facts by record and by key, and the anomalies."""
 
     def __init__(self, expected: ExpectedRecords, history: History) -> None:
         self.expected, self.keyed, self.looked, self.rows = (expected, history.keyed, False, 0)
@@ -144,7 +144,7 @@ class _Tally:
         }
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
-        """Process all events in one loop, with few function calls because there may be millions of events."""
+        """Process all events in one loop, with few function calls, because there may be millions of events."""
         # Local names, because each row would otherwise pay for attribute look-ups.
         expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
         rows, keys, first, span, table = (expected.rows, expected.keys, expected.first, expected.span, expected.table)
@@ -191,7 +191,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Record a row that was read before its transaction committed; return whether the transaction was aborted."""
+        """Note a row that was read before its transaction committed; return whether the transaction was aborted."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 
@@ -202,13 +202,13 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """Mark, after all events, each key whose last effect is unexplained as a key that shows no record."""
+        """After all events, forget the last record of each key whose last row no expected record explains."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is undecided at the end; call this after all events."""
+        """Process a row whose transaction is still open at the end; call this after all events."""
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return
@@ -217,7 +217,7 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """List the lost records, after all hidden rows. Without any reading or row, no record is known to be lost."""
+        """Note the lost records after all hidden rows. Without any reading or row, no record is known to be lost."""
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))
@@ -229,7 +229,7 @@ class _Tally:
                 lost.keep(self._lost(index))
 
     def last(self) -> ByKey:
-        """Return the value of each key's last effect, and free the memory of everything else."""
+        """Return the last value of each key, and free the memory of everything else."""
         expected, shown, odd = self.expected, self.latest[1::2], self.odd
         keys = list(compress(expected.keys, map((-1).__ne__, shown)))
         last = [FACTS.unpack_from(expected.rows, index * SIZE)[0] for index in shown if index >= 0]

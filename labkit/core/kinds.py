@@ -25,9 +25,9 @@ NameT = TypeVar("NameT", bound=StrEnum)
 
 
 class Unfit(Exception):
-    """The error for a typed value that an option does not accept. The message says what to write instead.
+    """Raised for a value that an option does not accept; the message says what to write instead.
 
-    `word` is the wrong part of the typed value; None if all of it is wrong.
+    `word` is the wrong part of the value; None if all of it is wrong.
     """
 
     def __init__(self, remedy: str, word: object = None) -> None:
@@ -36,7 +36,7 @@ class Unfit(Exception):
 
 
 class Kind(ABC, Generic[ValueT]):
-    """Base class of the kinds of option values: a kind parses and formats the values of one option."""
+    """Base class of the types of option values: each parses, checks and formats the values of an option."""
 
     annotation: Any = str
     """The type to which the command line converts a typed value."""
@@ -49,14 +49,14 @@ class Kind(ABC, Generic[ValueT]):
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the value for `word`, what a user typed (`Strategy.WAL` for `"wal"`). Raises `Unfit`."""
+        """Return the checked value for what a user typed: `Strategy.WAL` for `"wal"`. Raises `Unfit`."""
 
     def of_text(self, text: str) -> object:
-        """Convert a text of the command line to the type that `read` expects."""
+        """Convert a text from the command line to the type that `read` expects."""
         return text
 
     def word(self, value: ValueT) -> Word:
-        """Return a value as a user types it (`"wal"` for `Strategy.WAL`); None if no user can type it."""
+        """Return a value as a user types it: `"wal"` for `Strategy.WAL`; None if no user can type it."""
         return value
 
     def plain(self, value: ValueT) -> Plain:
@@ -65,12 +65,12 @@ class Kind(ABC, Generic[ValueT]):
         return word
 
     def word_of(self, plain: object) -> object:
-        """Return a value from JSON as a user types it; `read` still has to check it."""
+        """Return a value from JSON as a user would type it. It is not checked; `read` does that."""
         return plain
 
 
 class Text(Kind[str]):
-    """The type of an option whose value is any text, or a text that matches a pattern (`form`)."""
+    """The type of an option whose value is any text, or a text that matches the regular expression `form`."""
 
     def __init__(self, form: str = "(?s).*", complaint: str = "write a text.", metavar: str | None = None) -> None:
         self._form, self.unmatched, self.metavar = re.compile(form), complaint, metavar
@@ -82,7 +82,7 @@ class Text(Kind[str]):
 
 
 class Checked(Kind[str]):
-    """The type of an option whose text a function checks: it returns the text to store, or raises `Unfit`."""
+    """The type of an option whose text is checked by a function, which returns the value to store or raises `Unfit`."""
 
     def __init__(self, check: Callable[[str], str], metavar: str | None = None) -> None:
         self._check, self.metavar = check, metavar
@@ -94,7 +94,7 @@ class Checked(Kind[str]):
 
 
 class Key(Kind[str]):
-    """A kind whose values are names from a fixed set, such as the keys of a registry."""
+    """The type of an option whose value is one of a fixed set of names."""
 
     def __init__(self, registry: Mapping[str, object] | Sequence[str], metavar: str | None = None) -> None:
         self.names, self.metavar = list(registry), metavar
@@ -104,7 +104,7 @@ class Key(Kind[str]):
 
 
 class Name(Kind[NameT]):
-    """A kind for the members of an enumeration, which users type by their values."""
+    """The type of an option whose value is a member of an enumeration, which users type by its value."""
 
     def __init__(self, members: type[NameT], unsaid: NameT | None = None, metavar: str | None = None) -> None:
         self._members, self._unsaid, self.metavar = members, unsaid, metavar
@@ -114,20 +114,20 @@ class Name(Kind[NameT]):
         return self._members(one_of(word, self.names))
 
     def word(self, value: NameT) -> Word:
-        """Return the member's value; None for a member that users cannot type."""
+        """Return the text by which users type the member; None for a member that users cannot type."""
         return None if value is self._unsaid else value.value
 
     def plain(self, value: NameT) -> Plain:
-        """Return the member's value, also for a member that users cannot type."""
+        """Return the member's value for JSON, also for a member that users cannot type."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return the member's value from JSON if users can type it, otherwise None."""
+        """Return the text from JSON if users can type it, otherwise None."""
         return None if plain == self._unsaid else plain
 
 
 class Number(Kind[int]):
-    """The kind of a value that is a whole number within bounds."""
+    """The type of an option whose value is a whole number within bounds."""
 
     annotation = int
 
@@ -151,7 +151,7 @@ class Number(Kind[int]):
 
 
 class Amount(Kind[float]):
-    """A kind for numbers within bounds, for example of seconds."""
+    """The type of an option whose value is a number within bounds, for example of seconds."""
 
     annotation = float
     unmatched = "write a number."
@@ -169,7 +169,7 @@ class Amount(Kind[float]):
 
 
 class Switch(Kind[bool]):
-    """A kind for booleans: an option without a value on the command line."""
+    """The type of an option that is true or false, as a flag without a value on the command line."""
 
     annotation = bool
     unmatched = "choose true or false."
@@ -185,7 +185,7 @@ class Switch(Kind[bool]):
 
 
 class NamedSwitch(Kind[NameT]):
-    """A kind for booleans whose two states have names, which JSON uses instead of true and false."""
+    """The type of an option that is a flag on the command line, but one of two names in settings and JSON."""
 
     annotation = bool
 
@@ -196,25 +196,25 @@ class NamedSwitch(Kind[NameT]):
         return self._on if Switch().read(word) else self._off
 
     def word(self, value: NameT) -> Word:
-        """Return whether the value is the one that the flag on the command line selects."""
+        """Return whether this is the value that the flag on the command line selects."""
         return value is self._on
 
     def plain(self, value: NameT) -> Plain:
-        """Return the name of the state, for JSON."""
+        """Return the name of the value, for JSON."""
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether the name from JSON is the one that the flag on the command line selects."""
+        """Return whether the name from JSON is that of the value that the flag on the command line selects."""
         return plain == self._on
 
 
 class Many(Kind[tuple[ValueT, ...]]):
-    """A kind for lists of values: a repeatable option on the command line, a list in Python, JSON and TOML."""
+    """The type of an option with several values: repeated on the command line, a list in Python, JSON and TOML."""
 
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the items' kind. With a separator, one text may contain several values; repeated values count once."""
+        """Store the type of the items. With a separator, one text may contain several; repeated items count once."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 

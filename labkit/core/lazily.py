@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Lazily(MutableMapping[str, T], Generic[T]):
-    """A mapping from names to objects that live in modules; a look-up imports the module and returns its `attribute`.
+    """A mapping from names to objects in modules: a look-up imports the name's module and returns its `attribute`.
 
-    The names themselves are known without any import, in the given order.
+    Listing the names imports nothing.
     """
 
     def __init__(self, attribute: str, modules: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One of the nine failpoints of a batch: its name, and what has happened there in words."""
+    """One of the nine failpoints (crash points) of a micro-batch: its short name, and what has happened by then."""
 
     name: str
     point: FailPoint
@@ -38,7 +38,7 @@ NAMES = {
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint's name after its short name, as in `ready (sink.after_pre_commit)`; other text unchanged."""
+    """Return a failpoint's name with its short name, as in `ready (sink.after_pre_commit)`; other text unchanged."""
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 
@@ -58,9 +58,10 @@ _ANY = {step.point: step for step in _OF_ANY}
 
 
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
-    """Return the nine moments of a batch, in the order of `NAMES` or in which a strategy's sink passes them.
+    """Return the nine failpoints (crash points) of a micro-batch in the order in which a sink passes them.
 
-    A moment that the sink does not have comes directly after the last earlier one that it has.
+    Without a strategy, the order is that of `NAMES`. A failpoint that the sink does not pass comes directly after
+    the last earlier one that it passes.
     """
     if strategy is None:
         return [_moment(_ANY[point]) for point in NAMES]
@@ -78,9 +79,9 @@ def _moment(step: Step, *, is_passed: bool = True) -> Moment:
 
 
 def _place(point: FailPoint, passed: Sequence[FailPoint]) -> tuple[int, int]:
-    """Return a sort key for a failpoint: its position among those that the sink passes.
+    """Return a sort key for a failpoint: its position among those that the sink passes, which are `passed`.
 
-    A point that the sink does not pass is sorted directly after the last earlier point that it passes.
+    A failpoint that the sink does not pass is sorted directly after the last earlier one that it passes.
     """
     names = list(NAMES)
     number = names.index(point)

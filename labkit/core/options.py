@@ -25,10 +25,9 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Need:
-    """A condition that settings must meet in order to use an option; otherwise they are refused.
+    """A condition for the use of an option, such as another option's value, and the error message otherwise.
 
-    `otherwise` is the error message, in which `{option}` is the option's name, `{written}` the option as typed, and
-    `{chosen}` all settings.
+    In the message, `{option}` is the option's name, `{written}` the option as typed, and `{chosen}` all settings.
     """
 
     met: Callable[[Any], bool]
@@ -75,49 +74,48 @@ class Option(Generic[ValueT]):
 
     @property
     def parameter(self) -> str:
-        """Return the name of the command line's parameter, with underscores."""
+        """Return the option's name as a parameter of the command line, with underscores."""
         return self.flag_name or self.keyword
 
     @property
     def flag(self) -> str:
-        """Return the flag as a user types it, without a value."""
+        """Return the option as a user types it, such as `--keep-store`, without a value."""
         return self.argument or f"--{self.parameter.replace('_', '-')}"
 
     @property
     def json_name(self) -> str:
-        """Return the option's name in JSON and in a project's file."""
+        """Return the option's name in JSON and in a project's configuration file."""
         return self.json or self.keyword
 
     @property
     def default_word(self) -> Word:
-        """Return the default as a user types it; None if there is none or it depends on other options."""
+        """Return the default as a user types it; None if there is none, or if it depends on other options."""
         return None if self.usual else self.to_word(self.default)
 
     def value_in(self, settings: object) -> ValueT | None:
-        """Return the value of this option in the settings."""
         return cast("ValueT | None", getattr(settings, self.attribute))
 
     def read(self, word: object, place: str = "") -> ValueT | None:
-        """Return the option's value for `word`, what a user typed, or the default if `word` is None.
+        """Return the option's checked value for what a user typed (`word`), or the default if that is None.
 
-        Raises `InvalidInput`; its message begins with `place`, or with the flag.
+        Raises `InvalidInput` for a wrong value; the message begins with `place`, or with the option's flag.
         """
         if word is None:
             return self.default
         try:
             return self.kind.read(word)
-        except Unfit as refused:
-            shown = str(word if refused.word is None else refused.word)[:_SHOWN]
-            if refused.word is None and isinstance(word, str) and self.kind.annotation is not str:
-                shown = f'"{shown}"'  # a text instead of another type
-            raise InvalidInput(f"{place or self.flag} {shown}: {refused}") from None
+        except Unfit as remedy:
+            value = str(word if remedy.word is None else remedy.word)[:_SHOWN]
+            if remedy.word is None and isinstance(word, str) and self.kind.annotation is not str:
+                value = f'"{value}"'  # a text instead of another type
+            raise InvalidInput(f"{place or self.flag} {value}: {remedy}") from None
 
     def to_word(self, value: ValueT | None) -> Word:
-        """Return a value as a user types it; None if no user can type it."""
+        """Return a value of this option as a user types it; None if no user can type it."""
         return None if value is None else self.kind.word(value)
 
     def to_plain(self, settings: object) -> Plain:
-        """Return this option's value from the settings, in the form for JSON."""
+        """Return this option's value in the settings, in the form for JSON."""
         value = self.value_in(settings)
         return None if value is None else self.kind.plain(value)
 
@@ -127,7 +125,7 @@ class Option(Generic[ValueT]):
         return self.value_in(settings) == usual
 
     def refuse_misuse(self, settings: object) -> None:
-        """Raise `InvalidInput` if the option does not apply to these settings, or contradicts other options."""
+        """Raise `InvalidInput` if the option may not be used with these settings, or contradicts other options."""
         if not self.is_usual(settings):
             written = " ".join(self.typed(settings, quoted=False)) or self.flag
             for need in self.needs:
@@ -137,7 +135,7 @@ class Option(Generic[ValueT]):
             self.check(settings)
 
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
-        """Return the words of a command line that set this option to its present value."""
+        """Return the words of a command line that give this option its value in these settings."""
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
             return []
@@ -159,14 +157,14 @@ def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> Def
 
 
 def options_of(settings: type) -> tuple[Option[Any], ...]:
-    """Return the options of a settings class in the order of its fields."""
+    """Return the options that a settings class declares, in the order of its fields."""
     named = ((each.name, each.metadata[_KEY]) for each in fields(settings) if _KEY in each.metadata)
     return tuple(replace(each, attribute=name, keyword=each.keyword or name) for name, each in named)
 
 
 @dataclass(frozen=True)
 class Options:
-    """Base class of settings: a dataclass whose fields are options. A field that is no option needs a default."""
+    """Base class of a command's settings: a dataclass whose fields are options. Other fields need a default."""
 
     VERB: ClassVar[str] = ""
     """The beginning of the printed command, before its options."""
@@ -178,12 +176,14 @@ class Options:
         return " ".join([self.VERB, *(word for words in parts for word in words)])
 
     def to_json(self) -> dict[str, Plain]:
-        """Return the settings as plain data."""
+        """Return the settings as plain data for JSON."""
         return {each.json_name: each.to_plain(self) for each in options_of(type(self))}
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Return checked settings from the data of `to_json`. Raises `InvalidInput`, or `KeyError` for damaged data."""
+        """Return settings from the data of `to_json`. Raises `InvalidInput` for bad values, `KeyError` for missing
+        ones.
+        """
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:
@@ -193,7 +193,7 @@ class Options:
 
     @classmethod
     def plan(cls, words: Mapping[str, object], **others: Any) -> Self:
-        """Return settings from what a user typed for each keyword; None, or a missing keyword, means the default.
+        """Return settings from what a user typed for each option, by keyword; None or nothing means the default.
 
         `others` sets the fields that are not options. Raises `InvalidInput` for an invalid value or combination, and
         `TypeError` for an unknown option.
@@ -214,14 +214,14 @@ class Options:
 
 
 def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
-    """Raise `TypeError` if a key of `words` is not the name of an option, as Python does for an unknown argument."""
+    """Raise `TypeError` if a key of `words` is not one of the options' names, and suggest a name."""
     for word in words:
         if word not in names:
             raise TypeError(f"there is no option {word!r}; {nearest(word, names)}")
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Replace `**words` in the visible signature of a function by these parameters, and return the function."""
+    """Replace `**words` in the signature that `inspect` shows for a function by these parameters; return it."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One record that the job should write: the word count writes one for every input record.
+    """One record that a job should write; the word count writes the new count of a word for every input record.
 
     `offset` is the position of the input record, `value` the count of `key` up to and including it.
     """
@@ -22,7 +22,7 @@ class Record(NamedTuple):
 
 
 class Visibility(StrEnum):
-    """How a reader came to see a row, known once the row's transaction has ended."""
+    """Whether the transaction of a row that a reader saw had committed, was still open, or was aborted later."""
 
     COMMITTED = "committed"
     """Read after its transaction committed, or written outside of any transaction."""
@@ -33,10 +33,9 @@ class Visibility(StrEnum):
 
 
 class Observation(NamedTuple):
-    """One row that an outside reader could have seen, with the batch and the incarnation that wrote it.
+    """One row that an outside reader could have seen, with the micro-batch and the driver that wrote it.
 
-    `incarnation` numbers the drivers of the query: 1 before the first crash, 2 after it. Stores write and return rows
-    in this form.
+    `incarnation` numbers the drivers of the query: 1 before the first crash, 2 after it.
     """
 
     offset: int
@@ -53,7 +52,7 @@ class Observation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """An event in a history: an outside reader looked while nothing ran, such as after `crash 1` or at the `end`."""
+    """The event that a reader looked at the whole store while nothing ran, after `crash 1` or at the `end`."""
 
     moment: str
 
@@ -70,10 +69,9 @@ class PlannedBatch(NamedTuple):
 class History:
     """Everything that an outside reader could have seen, in the order in which it became visible.
 
-    `events` holds observations and, between them, readings; it may be a generator and is consumed once. `keyed`
-    means that a row replaces the earlier row of its key (an upsert), so a repeated row is no duplicate.
-    `planned_batches` are the planned micro-batches. `hidden` are rows whose transactions are neither committed
-    nor aborted at the end.
+    `events` holds the rows and, between them, readings; it may be a generator and is consumed once. `keyed` means
+    that a row replaces the earlier row of its key (an upsert), so a repeated row is no duplicate. `hidden` are rows
+    whose transactions are still open at the end.
     """
 
     events: Iterable[Observation | Reading]

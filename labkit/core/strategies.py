@@ -15,7 +15,7 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 
 
 class Step(NamedTuple):
-    """A failpoint that a batch passes, what has happened there in words, and whether a crash leaves it on disk."""
+    """A failpoint that a micro-batch passes, what has happened by then, and whether that survives a crash."""
 
     point: FailPoint
     words: str
@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 
 class Op(StrEnum):
-    """One indivisible operation of a task or driver: one step of the simulator (`TASKS` of its `effects.py`)."""
+    """One indivisible operation of a sink's task or driver; the simulator can crash between any two of them."""
 
     __hash__ = str.__hash__  # fast, because a search hashes every state that it reaches
 
@@ -71,7 +71,7 @@ Ability = Literal["Appendable", "Keyed", "Atomic", "Transactional"]
 
 
 class Pending(Enum):
-    """Where the rows of a batch wait until readers may see them."""
+    """Where the rows of a micro-batch wait until readers may see them."""
 
     NOWHERE = auto()
     """Tasks write rows that readers see at once."""
@@ -85,7 +85,7 @@ class Pending(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyFacts:
-    """What other code may know about one sink strategy; every field without a default must be filled in."""
+    """The facts about one way of writing (`Strategy`), such as its failpoints and its steps of recovery."""
 
     needs: Ability
     """The capability (a protocol of `labkit.stores.contract`) that a store must have to support the strategy."""
@@ -114,18 +114,18 @@ class StrategyFacts:
         return (Order.DECISION, Order.ENGINE) if self.defers else (Order.NONE,)
 
     def steps(self, order: Order) -> tuple[Step, ...]:
-        """Return the failpoints of a batch in this commit order, with their descriptions, in sequence."""
+        """Return the failpoints that a micro-batch passes in this commit order, in sequence, with descriptions."""
         if order is Order.DECISION:
             return (*self.write, VOTES, NOTED, *self.commit)
         return (*self.write, *self.commit, NOTED)
 
     def step(self, point: FailPoint) -> Step | None:
-        """Return the strategy's description of a failpoint; None if its batches never pass the point."""
+        """Return the strategy's description of a failpoint; None if its micro-batches never pass the point."""
         return next((step for order in self.orders for step in self.steps(order) if step.point is point), None)
 
 
 class Strategy(StrEnum):
-    """How a sink makes the rows of a micro-batch readable for others."""
+    """How a sink writes a micro-batch and makes its rows visible, such as by append, upsert or two-phase commit."""
 
     APPEND = "append"
     """Rows are written at once and stay."""
@@ -140,10 +140,7 @@ class Strategy(StrEnum):
 
     @property
     def facts(self) -> StrategyFacts:
-        """Return the facts of this strategy.
-
-        For a new member without a branch here, the type checker reports an error.
-        """
+        """Return the facts of this strategy, such as its failpoints and its operations."""
         match self:
             case Strategy.APPEND:
                 return _APPEND
@@ -250,10 +247,10 @@ def orders(strategy: Strategy) -> tuple[Order, ...]:
 
 
 def check_crash(crash: Crash, strategy: Strategy, order: Order) -> None:
-    """Raise `InvalidInput`, with a list of the strategy's failpoints, if its batches never pass the crash's point."""
+    """Raise `InvalidInput`, with a list of possible failpoints, if this strategy never passes the crash's failpoint."""
     points = POINTS[strategy, order]
     if crash.point in points or crash.point.in_recovery:
         return
-    where = f"{strategy.value} {order.spoken}".rstrip()
+    sink = f"{strategy.value} {order.spoken}".rstrip()
     names = ", ".join(point.value for point in points)
-    raise InvalidInput(f"{where} has no failpoint {crash.point.value}; it has {names}.")
+    raise InvalidInput(f"{sink} has no failpoint {crash.point.value}; it has {names}.")

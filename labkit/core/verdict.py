@@ -23,7 +23,7 @@ LISTS = (*ANOMALY.values(), "unseen")
 
 
 class Outcome(StrEnum):
-    """Whether a history satisfies a property; unknown if nothing was read, or if open transactions hide rows."""
+    """Whether a run has a property, such as no loss; unknown if nothing was read, or if open transactions hide rows."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -43,7 +43,7 @@ class Guarantee(StrEnum):
 def satisfies(guarantee: Guarantee, required: Guarantee) -> bool:
     """Return whether a run with `guarantee` is good enough where `required` is demanded.
 
-    Unknown satisfies only unknown.
+    An unknown guarantee satisfies only the requirement `unknown`.
     """
     if guarantee == Guarantee.EXACTLY_ONCE:
         return required != Guarantee.UNKNOWN
@@ -55,12 +55,12 @@ _IN_FILES = {"incarnation": "attempt"}
 
 
 class Witness(NamedTuple):
-    """One example of an anomaly: the record or row that shows it.
+    """One example of an anomaly in a run, such as a lost record or a row that appeared twice.
 
-    A lost record has its planned batch, and an incarnation only if an older value overwrote it. `earlier` is the first
-    occurrence of a duplicate; `overwritten_by` the older value that replaced a lost upsert; `from_value` the value of
-    the largest offset before a regression to `to_value`; `moment` the name of the reading that saw an incomplete batch
-    (fractured read).
+    A lost record has its planned batch, and an incarnation only if an older value overwrote it. `earlier` is the
+    first occurrence of a duplicate; `overwritten_by` the older value that replaced a lost upsert; `from_value` the
+    newest value before a jump back to `to_value`; `moment` the reading that saw an incomplete batch (fractured
+    read).
     """
 
     offset: int
@@ -75,7 +75,7 @@ class Witness(NamedTuple):
     moment: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data, without fields that are unknown or unused."""
+        """Return the example as plain data for JSON, without fields that are unknown or unused."""
         parts = {_IN_FILES.get(name, name): part for name, part in self._asdict().items() if part is not None}
         return {name: part.to_json() if isinstance(part, Witness) else part for name, part in parts.items()}
 
@@ -92,10 +92,9 @@ class Witness(NamedTuple):
 
 
 class ByKey(Mapping[str, int]):
-    """The last value of each key, sorted by key, in two columns because there may be millions of keys.
+    """A mapping from each key to its last value, sorted by key, in two columns to save memory.
 
-    The columns are sorted on first access: sorting takes more than linear time, and most uses of a verdict do
-    not need it.
+    The columns are sorted only when they are needed, because there may be millions of keys.
     """
 
     def __init__(self, keys: Sequence[str], values: Sequence[int]) -> None:
@@ -152,10 +151,9 @@ class _Items(ItemsView[str, int]):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judge's result.
+    """The result of comparing a job's expected output with what a reader saw: a guarantee, and the anomalies.
 
-    Each list of offsets is complete, sorted and without duplicates; `regression` keeps the order in which the
-    regressions happened.
+    Each anomaly's offsets are complete, sorted and without duplicates; only `regression` is in order of occurrence.
     """
 
     guarantee: Guarantee
@@ -174,7 +172,7 @@ class Verdict:
     witnesses: Mapping[str, tuple[Witness, ...]]
 
     def to_json(self) -> dict[str, object]:
-        """Return plain data for `--json` and `verdict.json`."""
+        """Return the verdict as plain data for `--json` and the file `verdict.json`."""
         return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()} | {
             "guarantee": self.guarantee.value,
             "final": dict(self.final.items()),
@@ -194,7 +192,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Findings:
-    """The anomalies and final values that a judge found in a history, from which `conclude` makes a verdict."""
+    """The anomalies and final values that the judge found in a run, from which `conclude` makes a verdict."""
 
     offsets: Mapping[str, tuple[int, ...]]
     """The offsets of each list in `LISTS`, in the order that `Verdict` describes."""
@@ -212,7 +210,7 @@ class Findings:
 
 
 def conclude(findings: Findings) -> Verdict:
-    """Return the verdict that follows from a judge's findings: which properties hold, the guarantee, and the reason."""
+    """Return the verdict on a run from its anomalies: which properties hold, the guarantee, and the reason."""
     offsets = findings.offsets
     properties = {name: Outcome.VIOLATED if offsets[anomaly] else Outcome.HOLDS for name, anomaly in ANOMALY.items()}
     if not findings.looked:
@@ -232,7 +230,7 @@ def conclude(findings: Findings) -> Verdict:
 
 
 def guarantee(properties: Mapping[str, Outcome]) -> Guarantee:
-    """Return the guarantee that follows from the properties on lost, duplicate and unexpected effects."""
+    """Return the guarantee, such as at-least-once, that follows from `no_loss`, `no_duplicate` and `no_unexpected`."""
     extra = Outcome.VIOLATED in (properties["no_duplicate"], properties["no_unexpected"])
     if properties["no_loss"] == Outcome.VIOLATED:
         return Guarantee.NONE if extra else Guarantee.AT_MOST_ONCE
@@ -254,7 +252,6 @@ _PHRASES = {
 
 
 def _because(verdict: Verdict, findings: Findings) -> str:
-    """Return the sentence that gives the reason for a verdict's guarantee."""
     records = findings.records
     if not findings.looked:
         return "unknown, because there is neither a reading nor an observation"

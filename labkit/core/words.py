@@ -15,14 +15,14 @@ def nearest(text: str, names: list[str]) -> str:
 
 
 def name_in(value: object, example: str) -> str:
-    """Return `value`, a name that a user typed. Raises `InvalidInput`, which shows the example, if it is not text."""
+    """Return `value` if it is text. Raises `InvalidInput` otherwise, with `example` in the message."""
     if not isinstance(value, str):
         raise InvalidInput(f"a name is text: write it in quotation marks, as in {example}.")
     return value
 
 
 def sentence(text: str) -> str:
-    """Return a reason as a sentence: capitalized, with one full stop."""
+    """Return a text as a sentence: capitalized, with one full stop."""
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
@@ -33,7 +33,7 @@ def printable(text: str) -> str:
 
 
 def ordinal(number: int) -> str:
-    """Return the ordinal of a number: as a word up to ten, in digits beyond."""
+    """Return the ordinal of a number: as a word up to ten (`third`), in digits beyond."""
     words = (*("first", "second", "third", "fourth", "fifth"), *("sixth", "seventh", "eighth", "ninth", "tenth"))
     if number <= len(words):
         return words[number - 1]
@@ -57,8 +57,8 @@ _WARNING = re.compile(r"(^|\s)(WARN|WARNING|Warning)[:\s]")
 def telling_line(text: str) -> str:
     """Return the line of a program's output that best explains its failure; empty if there is no output.
 
-    It is the first unindented line that mentions an error (source lines in a traceback are indented), or else the last
-    line that is no warning, or else the last line.
+    It is the first unindented line that mentions an error (source lines in a traceback are indented), or else the
+    last line that is no warning, or else the last line.
     """
     every = [line.rstrip() for line in text.splitlines() if line.strip()]
     lines = [line for line in every if not _WARNING.search(line)]
