@@ -26,7 +26,7 @@ GO_ON = {"run": "; it goes on with --resume FOLDER", "grade": "; it goes on with
 
 
 class Stopped(BaseException):
-    """The exception raised on SIGTERM, SIGHUP or Ctrl-C, so that every open `with` block ends its driver processes."""
+    """Raised on SIGTERM, SIGHUP or Ctrl-C, so that every open `with` block kills the processes that it started."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -34,7 +34,7 @@ class Stopped(BaseException):
 
 
 def main() -> NoReturn:
-    """Run the command `labkit`."""
+    """Run the command `labkit` with the arguments of this process, and exit."""
     if os.environ.pop(ENDS_WITH_PARENT, None):
         from labkit.host.processes.tether import end_with_parent
 
@@ -46,7 +46,7 @@ def main() -> NoReturn:
 
 
 def execute(words: Sequence[str]) -> int:
-    """Execute a command line and return its exit code. Every error becomes one sentence on standard error."""
+    """Run `labkit` with these arguments and return its exit code. Errors become one sentence on standard error."""
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
@@ -66,7 +66,6 @@ def execute(words: Sequence[str]) -> int:
 
 
 def _verb(words: Sequence[str]) -> str:
-    """Return the verb of a command line; empty if it begins with an option."""
     return words[0] if words and words[0].isidentifier() else ""
 
 
@@ -87,7 +86,7 @@ def _say(sentence: str, code: int, *, debug: bool) -> int:
 
 
 def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
-    """Report an error of the option parser (it has a `format_message`), or a fault of labkit's own; return its code."""
+    """Print an error of the option parser (it has a `format_message`), or a bug in labkit; return the exit code."""
     if isinstance(error, ImportError) and (missing := missing_extra(error)):
         return _say(str(missing), missing.exit_code, debug=debug)
     word = getattr(error, "format_message", None)
@@ -102,7 +101,7 @@ def _unforeseen(error: Exception, *, debug: bool, verb: str = "") -> int:
 
 
 def _outside(error: OSError, *, debug: bool) -> int:
-    """Report a failed system call; return 64 for a full or forbidden disk, which the user can fix, otherwise 70."""
+    """Print a failed system call; return 64 for a full or forbidden disk, which the user can fix, otherwise 70."""
     if error.errno not in _DISK:
         return _unforeseen(error, debug=debug)
     place = error.filename or "the output folder"

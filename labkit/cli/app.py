@@ -36,10 +36,10 @@ VERBS = {
 
 
 class Verb(TyperCommand):
-    """A verb whose module is not imported until it is called; until then only name and short help are known."""
+    """A subcommand of `labkit` whose module is not imported until it runs, so that `labkit --help` is fast."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Return typer's context for the verb, after importing its module."""
+        """Import the subcommand's module, and return typer's context for it."""
         assert self.name is not None
         return command(self.name).make_context(*arguments, **options)
 
@@ -49,16 +49,16 @@ MOVED = {"bench": 'measurements are `make bench` in a checkout, for example: mak
 
 
 class Moved(TyperCommand):
-    """A removed verb, which only tells the user what to type instead, whatever options follow it."""
+    """A former subcommand, which with any options only tells the user what to type instead."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Raise `InvalidInput` with the sentence in `MOVED`."""
+        """Raise `InvalidInput` with the subcommand's sentence from `MOVED`."""
         assert self.name is not None
         raise InvalidInput(MOVED[self.name])
 
 
 def command(name: str) -> Any:
-    """Return a verb's command, built from the function with the verb's name."""
+    """Return the subcommand of this name, built from the function of this name in its module."""
     verb = typer.Typer(add_completion=False, rich_markup_mode=None)
     verb.command(name)(resolve_name(f"labkit.cli.{name}:{name}"))
     return get_command(verb)
@@ -79,7 +79,7 @@ def root(
 
 
 def command_line() -> TyperGroup:
-    """Return the command group of `labkit` with all verbs."""
+    """Return the command `labkit` with all its subcommands."""
     top = typer.Typer(
         name="labkit",
         add_completion=False,

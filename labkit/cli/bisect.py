@@ -44,7 +44,7 @@ _END_SECONDS = 60.0
 
 
 def _package(text: str) -> str:
-    """Return the name of a package unchanged, perhaps with extras. Raises `Unfit` for a version or a marker."""
+    """Return the name of a package, perhaps with extras, unchanged. Raises `Unfit` for anything else."""
     try:
         named = Requirement(text)
     except InvalidRequirement:
@@ -55,7 +55,7 @@ def _package(text: str) -> str:
 
 
 def _requirement(text: str) -> str:
-    """Return a requirement unchanged, after a check of its form. Raises `Unfit` for another form."""
+    """Return a pip requirement unchanged. Raises `Unfit` for another text."""
     try:
         Requirement(text)
     except InvalidRequirement:
@@ -64,14 +64,14 @@ def _requirement(text: str) -> str:
 
 
 def _range(text: str) -> str:
-    """Return a range of versions unchanged, after a check of its form. Raises `Unfit` for another form."""
+    """Return a range of versions such as `1.0..1.4` unchanged. Raises `Unfit` for another text."""
     bounds(text)
     return text
 
 
 @dataclass(frozen=True)
 class Question(Options):
-    """The options of `labkit bisect` that say which versions of what are tried."""
+    """The options of `labkit bisect` that select the package and the versions to test."""
 
     VERB = "labkit bisect"
 
@@ -98,13 +98,13 @@ class Question(Options):
 def bisect(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Crash-test a pipeline with several versions of a package, and say at which its guarantee changed.
 
-    Each version is installed into an environment of its own in the cache, by uv or pip, and tested there; {python} in
-    the commands is that environment's Python. Tries both ends, then halves the range. Every option of a pipeline in
-    labkit crashtest is allowed. With --expect the question is at which version the pipeline became as expected, or
-    weaker.
+    Each version is installed into its own environment in the cache, by uv or pip; {python} in the commands stands
+    for that environment's Python. The oldest and the newest version are tested first, then the range is halved.
+    Every option of a pipeline in labkit crashtest is allowed. With --expect the command finds the version at which
+    the pipeline became as expected, or weaker.
 
-    Exit 0 a definite answer, 1 the newest version is weaker than expected, 2 unknown, or a range, 64 bad input, 69 no
-    index, or system calls cannot be watched here.
+    Exit 0 a definite answer, 1 the newest version is weaker than expected, 2 unknown, or a range, 64 bad input, 69
+    no package index can be reached, or system calls cannot be watched here.
     """
     question = Question.plan(typed_options(context, options_of(Question), words))
     settings = PipelineSettings.plan(typed_options(context, options_of(PipelineSettings), words))
@@ -144,7 +144,7 @@ bisect = with_arguments(
 
 
 def _next(question: Question, range_: Range, trials: dict[int, Trial]) -> int | None:
-    """Return the position of the version to try next; None if there is none left."""
+    """Return the index of the version to test next; None if there is none left."""
     count = len(range_.versions)
     if question.every:
         return next((each for each in range(count) if each not in trials), None)
@@ -152,28 +152,29 @@ def _next(question: Question, range_: Range, trials: dict[int, Trial]) -> int | 
 
 
 def _refuse_both_ends(trials: dict[int, Trial], count: int) -> None:
-    """Raise `InvalidInput` if the crash test refused the pipeline with the oldest and with the newest version."""
+    """Raise `InvalidInput` if the pipeline could be tested neither with the oldest nor with the newest version."""
     ends = [trials[each] for each in {0, count - 1} if each in trials]
     if len(trials) == len(ends) == len({0, count - 1}) and all(each.refused for each in ends):
-        raise InvalidInput(f"the pipeline can be tested with neither end of the range: {ends[-1].not_tried}")
+        reason = ends[-1].not_tried
+        raise InvalidInput(f"--versions: neither the oldest nor the newest version could be tested: {reason}")
 
 
 def _line(trial: Trial) -> str:
-    """Return the line of a version: number, day, guarantee or the reason why there is none, and the weakest point."""
+    """Return a line on a version: number, date, guarantee or the reason for none, and the weakest crash point."""
     words = f"not tried: {trial.not_tried}" if trial.not_tried else trial.words
     return f"{trial.version:<10} {trial.day or '-':<10}  {words}{f'  [{trial.point}]' if trial.point else ''}"
 
 
 @dataclass(frozen=True)
 class _Running:
-    """Installs versions and crash-tests the pipeline with them."""
+    """Installs versions of a package, and crash-tests the pipeline with each."""
 
     question: Question
     settings: PipelineSettings
     demand: Demand
 
     def try_version(self, version: str, day: str) -> Trial:
-        """Return the outcome of one version. Raises `ServiceUnavailable` if nothing can be tested on this machine."""
+        """Crash-test the pipeline with one version. Raises `ServiceUnavailable` if this machine cannot do that."""
         print(f"{self.question.package} {version}", file=sys.stderr)
         requirements = [f"{self.question.package}=={version}", *self.question.requirements]
         try:
@@ -192,18 +193,19 @@ class _Running:
         try:
             report: dict[str, Any] = json.loads(output)
         except ValueError:
-            raise JobFailed(f"The crash test of {version} printed no report; run labkit {shlex.join(words)}.") from None
+            command = f"labkit {shlex.join(words)}"
+            raise JobFailed(f"The crash test of {version} printed no report; to see why, run {command}.") from None
         return replace(trial_of(version, day, report, code, self.demand.expect or ""), packages=tuple(packages))
 
     def _crashtest(self, python: Path) -> str:
-        """Return the command line of the crash test with an environment's Python."""
+        """Return the command line of the crash test with this Python."""
         word = shlex.quote(str(python))
         filled = {name: getattr(self.settings, name).replace(PYTHON, word) for name in _COMMANDS}
         return f"{replace(self.settings, **filled).command()} {self.demand.command()} --json"
 
 
 def _run(words: list[str]) -> tuple[int, str, str]:
-    """Run a labkit command and repeat its progress; return its exit code, its output, and its sentence if it failed."""
+    """Run a labkit command and print its progress; return its exit code, its output, and its error message."""
     complaint = ""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         # In its own session: a Ctrl-C reaches it once, through this process.

@@ -19,7 +19,7 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Check saved notebooks without opening them: every answer alone, as it is graded, by the public variants.
+    """Check the exercises in saved notebooks: each answer alone, as it is graded, on the exercise's public variants.
 
     Exit 0 when every exercise passes, 1 when one fails or is not attempted, 64 when a notebook cannot be read; the
     others are checked all the same. The notebooks' code runs with your rights.
@@ -59,7 +59,7 @@ def check(
 
 
 def _files(paths: list[Path]) -> list[Path]:
-    """Return the named notebooks, and those with exercises in the named folders. Raises `InvalidInput`."""
+    """Return the named notebooks, and those in the named folders. Raises `InvalidInput` for a folder without any."""
     from labkit.teach.exercises.registry import assignments
 
     asking = {exercise.notebook for exercise in assignments().values()}

@@ -14,7 +14,7 @@ Out = Annotated[Path | None, typer.Option("--out", help="The folder to write to;
 
 
 def need_grader(command: str) -> None:
-    """Raise `MissingExtra` unless the grader is installed, a separate distribution that learners do not get."""
+    """Raise `MissingExtra` unless the grader is installed, the separate package with which instructors grade."""
     if importlib.util.find_spec("labkit.grading") is None:
         raise MissingExtra(
             f"{command} needs the grader, which is not installed: pip install labkit-grading=={__version__}."

@@ -10,9 +10,9 @@ def compare(
     report: Annotated[Path, typer.Argument(help="A report of `labkit crashtest --json`, or report.json of --out.")],
     later: Annotated[Path | None, typer.Argument(help="A later report on the same sink or pipeline.")] = None,
 ) -> int:
-    """Say in Markdown how two reports of a crash test differ, or what one says, as for a comment on a pull request.
+    """Say in Markdown, for a comment on a pull request, how two reports of a crash test differ, or what one says.
 
-    Exit 0 not weaker than before, 1 weaker, 2 unknown where it was not, 64 a file is no report.
+    Exit 0 not weaker than before, 1 weaker, 2 now unknown but not before, 64 a file is no report.
     """
     from labkit.crashtest.comparison import Comparison, read_report
 

@@ -22,8 +22,7 @@ def course(
         bool, typer.Option("--list", help="Only list the notebooks, each with its question and what to read before.")
     ] = False,
 ) -> int:
-    """Write the course into a folder: notebooks, inputs, a page for learners, and files for Binder, devcontainers,
-    GitHub.
+    """Write the course into a folder: notebooks, inputs, a page for learners, files for Binder and devcontainers.
 
     This needs no checkout. The folder contains no solution; `labkit lab FOLDER` opens it.
     """

@@ -45,16 +45,16 @@ def crashtest(
     as_json: Json = False,
     **words: object,
 ) -> int:
-    """Kill a real job at every durable effect of your own sink or pipeline, and say what it really guarantees.
+    """Kill a real job before each of its durable effects, such as a write, and say what it really guarantees.
 
-    FILE:NAME is a sink, run in the lab's Spark. --command is a whole pipeline of any language and engine, killed at its
-    system calls (Linux). The guarantee is unknown where something writes that the test does not see, and where a run
-    proves nothing.
+    FILE:NAME is a sink, run in labkit's own Spark. --command is a whole pipeline in any language, killed at its
+    system calls (Linux). The guarantee is unknown if something is written where the test cannot see it, or if a
+    killed run proves nothing.
 
-    The report says exactly-once without a restriction only if every point was tried; after a sample, such as --quick,
-    it says not refuted, with the share of points tried. Exit 0 done (and as expected), 1 weaker than expected, 2
-    unknown, 64 the sink or pipeline, its reader or store cannot be tested, 69 this machine cannot watch a pipeline's
-    system calls.
+    The report says exactly-once without a restriction only if every crash point was tried; after a sample, such as
+    --quick, it says not refuted, with the share of points tried. Exit 0 done (and as expected), 1 weaker than
+    expected, 2 unknown, 64 the sink or pipeline, its reader or store cannot be tested, 69 system calls cannot be
+    watched.
     """
     typed = typed_options(context, OPTIONS.values(), words)
     configuration = {} if names_subject(typed) else configured(Path("pyproject.toml"))
@@ -97,15 +97,14 @@ def crashtest(
 
 
 def _lines(points: Sequence[Mapping[str, str]]) -> str:
-    """Return a line for each crash point and other run: the id that --only takes, and the line of Python or a title."""
     wide = max(len(each["id"]) for each in points)
     return "\n".join(f"{each['id']:<{wide}}  {each['line']}".rstrip() for each in points)
 
 
 def _check_dry(given: Sequence[str]) -> None:
-    """Raise `InvalidInput` if an option (`given` has their keywords) has no effect together with --dry."""
+    """Raise `InvalidInput` if one of the options in `given`, by their names, has no effect together with --dry."""
     if useless := [each for each in ("out", "junit", "only", "expect", "also") if each in given]:
-        raise InvalidInput(f"--dry only lists the points, so --{useless[0]} has no effect; leave one of the two out.")
+        raise InvalidInput(f"--dry only lists crash points, so --{useless[0]} has no effect; leave one of them out.")
 
 
 def _check_files(junit: Path | None, out: Path | None) -> None:

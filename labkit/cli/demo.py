@@ -20,9 +20,7 @@ def _between(sink: str, store: str) -> Scenario:
 
 
 def acts() -> list[tuple[str, list[Scenario]]]:
-    """Return the scenarios of the demo with a title for each group: every sink killed at the same moment, then three
-    sinks killed at others.
-    """
+    """Return the runs of the demo in groups, each with a title: all sinks killed at one crash point, some at others."""
     same_moment = [
         _between("append", "files"),
         _between("idempotent", "sqlite"),
@@ -42,7 +40,7 @@ def acts() -> list[tuple[str, list[Scenario]]]:
 
 
 def demo(out: Out = None, as_json: Json = False) -> int:
-    """Crash hello, world, hello between pre-commit and commit with every sink, then show the honest limits."""
+    """Run a word count with every sink, kill it between pre-commit and commit, and show what was lost or doubled."""
     base = fresh_folder("demo") if out is None else out.absolute()
     acted = acts()
     runs = prepare_all({base / each.name: each for _, scenarios in acted for each in scenarios})

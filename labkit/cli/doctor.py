@@ -19,7 +19,7 @@ def doctor(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Report what this machine has and lacks; exit 69 if something that the lab needs is missing."""
+    """Report what this machine has and lacks; exit 69 if something that labkit needs is missing."""
     if prepare:
         from labkit.spark.fast.archive import make_archive
 

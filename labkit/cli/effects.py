@@ -31,7 +31,7 @@ _NO_PLACE = (errno.ENOENT, errno.ENAMETOOLONG)
 
 @dataclass(frozen=True)
 class Watched(Options):
-    """The options of `labkit effects`."""
+    """The options of `labkit effects`, which shows what a pipeline writes in which order."""
 
     VERB = "labkit effects"
 
@@ -55,7 +55,7 @@ class Watched(Options):
     limit: float = option(Amount(0, above=True), 30.0, "Kill a command that has done nothing for this many seconds.")
 
     def check_beside(self) -> None:
-        """Raise `InvalidInput` unless there is either a command or records to compare."""
+        """Raise `InvalidInput` unless either --command or --beside (records to compare) is given."""
         if self.beside and (self.pipeline is not None or self.watch or self.lane):
             raise InvalidInput(
                 "--beside only compares records and runs no command; leave --command, --watch and --lane out."
@@ -65,10 +65,10 @@ class Watched(Options):
 
 
 def effects(context: typer.Context, *, as_json: Json = False, out: Out = None, **words: object) -> int:
-    """Run a pipeline once, and show its durable effects in order: plan, data, decision, and what a power cut may take.
+    """Run a pipeline once, and show in which order it writes what, and what of it a power cut may take.
 
-    Nothing is killed. Works for whatever runs on Linux: Spark, Flink, shell, C. Exit 0 done, 1 the command failed,
-    2 no durable effect was seen, 64 bad input, 69 system calls cannot be watched here.
+    Nothing is killed. Works for whatever runs on Linux: Spark, Flink, shell, C. Exit 0 done, 1 the command failed, 2
+    no lasting effect was seen, 64 bad input, 69 system calls cannot be watched here.
     """
     from labkit.crashtest.blackbox.lanes import Lanes
     from labkit.crashtest.blackbox.xray import xray
@@ -104,7 +104,7 @@ def _check_new(out: Path | None) -> None:
 
 @contextmanager
 def _new(out: Path) -> Iterator[Path]:
-    """Create the folder for a `with` block, and remove it after an error, so that the user can repeat the command."""
+    """Create the folder for a `with` block; delete it after an error, so that the user can repeat the command."""
     with _writing(out):
         out.mkdir(parents=True)
     try:
@@ -118,7 +118,7 @@ def _new(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Turn an `OSError` about the path of --out in the `with` block into one sentence."""
+    """Turn an `OSError` about the path of --out in the `with` block into an error with a remedy."""
     try:
         with durable.explained(out):
             yield
@@ -132,7 +132,7 @@ def _writing(out: Path) -> Iterator[None]:
 
 
 def _compare_records(records: Sequence[Path], out: Path | None, *, as_json: bool) -> int:
-    """Print several records side by side, write them to `out` if it is given, and return 0."""
+    """Print several recorded runs side by side, also into the folder `out` if it is given, and return 0."""
     from labkit.crashtest.blackbox.beside import Beside, read_record
 
     result = Beside([read_record(each) for each in records])
@@ -153,7 +153,7 @@ def _keep(out: Path, text: str, plain: dict[str, Any], picture: str, name: str =
 
 
 def _code(record: "XRay", log: Path) -> int:
-    """Return the exit code, and print the last lines of a failed command to standard error."""
+    """Return the exit code for a recorded run, and print the last lines of a failed command to standard error."""
     if record.watched.status:
         words = log.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in words[-_TAIL:]:

@@ -37,7 +37,7 @@ _MEGABYTE = 1_000_000
 
 @dataclass(frozen=True)
 class Search(Options):
-    """The options of a search, or of random walks."""
+    """The options of `labkit explore`: the simulator, and the limits of the search or of random runs."""
 
     VERB = "labkit explore"
 
@@ -86,7 +86,7 @@ class Search(Options):
     )
 
     def made(self) -> Model[Any]:
-        """Return the model with its parameters. Raises `InvalidInput`."""
+        """Return the simulator to search, with its parameters. Raises `InvalidInput` if one of them is wrong."""
         if not self.model:
             raise InvalidInput(f"no simulator is named; choose one of {', '.join(MODELS)}.")
         return make(self.model, parse_settings(self.settings))
@@ -95,7 +95,7 @@ class Search(Options):
 def explore(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
     """Visit every schedule of a simulator and report the claims that do not hold, each with a shortest trace.
 
-    Exit 0 all claims hold, 1 one does not, 2 nothing is wrong but not everything was visited.
+    Exit 0 all claims hold, 1 one does not, 2 no claim failed, but not everything was visited.
     """
     search = Search.plan(typed_options(context, options_of(Search), words))
     return run_walks(search, as_json=as_json) if search.walks else run_explore(search, as_json=as_json)
@@ -105,7 +105,7 @@ explore = with_arguments(explore, [parameter(each) for each in options_of(Search
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Parse repeated `name=value` options. Raises `InvalidInput` for another form and for a repeated name."""
+    """Return the values of repeated `name=value` texts by name. Raises `InvalidInput` for other or repeated ones."""
     parameters: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -118,7 +118,7 @@ def parse_settings(texts: Sequence[str]) -> dict[str, str]:
 
 
 def run_explore(options: Search, *, as_json: bool) -> int:
-    """Explore one configuration and return 0 if all claims hold, 1 if one does not, 2 if the search was incomplete."""
+    """Search a simulator's states; return 0 if all claims hold, 1 if one does not, 2 if the search is incomplete."""
     full_model = options.made()
     model = Quotient(full_model) if options.symmetry else full_model
     begun = time.perf_counter()
@@ -153,14 +153,14 @@ def _code(exploration: Exploration) -> int:
 
 
 class _Limit:
-    """The limits on time and memory of one search; `reason` tells which of them ended it, as a clause."""
+    """The limits on time and memory of a search; `reason` says in words which limit ended it, or is empty."""
 
     def __init__(self, end: float, memory: int) -> None:
         self._end, self._memory, self._process = end, memory, psutil.Process()
         self.reason = ""
 
     def allows(self) -> bool:
-        """Return whether neither limit is reached."""
+        """Return whether the search may go on, because neither limit is reached."""
         if time.perf_counter() > self._end:
             self.reason = "the time was up (--seconds)"
         elif self._used() > self._memory:
@@ -168,7 +168,7 @@ class _Limit:
         return not self.reason
 
     def _used(self) -> int:
-        """Return the memory of this process and its descendants in bytes, without those that have just ended."""
+        """Return the memory that this process and its descendants use, in bytes."""
         used = 0
         for process in (self._process, *self._process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -178,9 +178,9 @@ class _Limit:
 
 @contextmanager
 def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Callable[..., Exploration]]:
-    """Provide a function that searches a model, in one process, in several, or on Spark.
+    """Yield a function that searches a model in one process, in several, or on Spark (`master`).
 
-    Its arguments are `max_states` and `keep_going`. Raises `InvalidInput`.
+    The function takes `max_states` and `keep_going`. Raises `InvalidInput` for values that cannot be used.
     """
     if master is not None:
         from labkit.search.on_spark import explore_on_spark
@@ -196,7 +196,7 @@ def _searching(model: Model[Any], cores: int, master: str | None) -> Iterator[Ca
 
 @contextmanager
 def _shown(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Show the progress of a search on standard error if that is a terminal."""
+    """Yield a function that shows the progress of a search on standard error, if that is a terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield lambda _progress: None
@@ -228,7 +228,7 @@ def _print_result(exploration: Exploration, stopped: str, took: float, states: s
 
 
 def print_violations(violations: Sequence[Violation]) -> None:
-    """Print each claim that does not hold, with the command that replays its trace."""
+    """Print each claim that does not hold, with the command that replays a run that violates it."""
     for violation in violations:
         steps = len(violation.trace.actions)
         print(f"\nVIOLATED {violation.property}, {steps} steps: {violation.because}")
@@ -236,7 +236,7 @@ def print_violations(violations: Sequence[Violation]) -> None:
 
 
 def run_walks(options: Search, *, as_json: bool) -> int:
-    """Run seeded random schedules of a model, and print violations. Return 1 for a violation, 2 if none was seen."""
+    """Run random schedules of a simulator, and print violated claims. Return 1 if there are any, otherwise 2."""
     model, walks, steps, seed = options.made(), options.walks, options.steps, options.seed
     first: dict[str, Violation] = {}
     for number in range(walks):

@@ -30,10 +30,10 @@ MOST_LISTED = 10
 
 
 def grade(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Grade submissions: run each in a sandbox, judge its answers outside of that, and write grades, records and pages.
+    """Grade submitted notebooks: run each in a sandbox, judge its answers outside, and write grades and pages.
 
-    The folder remembers --deadline, --roster, --marks and --rules until you give others; the value none removes one.
-    Exit 0 when everything was graded, whatever the grades; 70 when grading itself failed for a submission.
+    The output folder remembers --deadline, --roster, --marks and --rules; the value none removes one. Exit 0 when
+    everything was graded, whatever the grades; 70 when grading itself failed for a submission.
     """
     need_grader("labkit grade")
     check_python_path()
@@ -79,7 +79,7 @@ def _tell_all(graded: "Graded", out: Path, *, as_json: bool) -> None:
 
 
 def _tell_shard(done: Any, part: str, out: Path, *, as_json: bool) -> int:
-    """Print the result of a shard, which writes no table and no page because it knows only its own submissions."""
+    """Print the result of grading one shard of the submissions, for which no table of the class is written."""
     if as_json:
         counts = {"graded": done.graded, "kept": done.kept, "taken_over": done.taken}
         counts |= {"not_graded": done.failed + done.unread, "failed": done.failed, "unread": done.unread}
@@ -122,7 +122,7 @@ def _tell_class(book: Any, out: Path) -> None:
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar on standard error, or one line per submission if that is no terminal."""
+    """Yield a function that shows progress on standard error: as a bar, or without a terminal as lines."""
     from rich.console import Console
 
     console = Console(stderr=True)

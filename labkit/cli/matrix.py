@@ -45,7 +45,7 @@ def matrix(
     out: Out = None,
     as_json: Json = False,
 ) -> int:
-    """Run every sink at every failpoint, simulated and on real Spark, and compare the results with the predictions.
+    """Kill every sink at every crash point, simulated and on real Spark, and compare with the predictions.
 
     Exit 1 if they differ.
     """
@@ -60,9 +60,9 @@ def matrix(
 def select(
     engine: str, stores: Sequence[str] | None, sinks: Sequence[str] | None, points: Sequence[str] | None
 ) -> dict[Cell, Expected]:
-    """Return the requested cells (combinations of sink, order, store and failpoint) with their predictions.
+    """Return the requested combinations of sink, commit order, store and failpoint, each with the predicted result.
 
-    Raises `InvalidInput` for unknown names, or if no cell remains.
+    Raises `InvalidInput` for an unknown name, or if no combination matches.
     """
     _check_each("--engine", [engine], ["sim", "spark", "both"])
     _check_each("--store", stores or [], list(STORES))
@@ -77,7 +77,7 @@ def select(
     }
     if not chosen:
         raise InvalidInput(
-            "no cell of the grid matches all of these stores, sinks and points; leave one of these options out."
+            "no combination matches --store, --sink and --point together; leave one of these options out."
         )
     return chosen
 
@@ -89,14 +89,14 @@ def _check_each(option: str, values: Sequence[str], names: list[str]) -> None:
 
 
 def scenario(cell: Cell) -> Scenario:
-    """Return the scenario of a run with a cell's sink, order of commits, store and failpoint."""
+    """Return the run to execute for one combination of sink, commit order, store and failpoint."""
     order = None if cell.order is Order.NONE else cell.order.value
     crash = str(Crash(cell.point))
     return plan(sink=cell.strategy.value, store=cell.store, order=order, crashes=[crash])
 
 
 def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """Print the predictions, each with its reason."""
+    """Print the predicted result of every combination of sink, commit order, store and failpoint, with its reason."""
     if as_json:
         print(json.dumps({"cells": [_entry(cell, expected) for cell, expected in cells.items()]}))
         return 0
@@ -114,16 +114,14 @@ def show_expected(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def simulated(cell: Cell) -> dict[str, Any] | None:
-    """Return the simulator's result for a cell; None if its store is not modelled."""
+    """Return the simulated result of this sink, order, store and failpoint; None if the store is not modelled."""
     if not is_modelled(cell.store):
         return None
     return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
 
 
 def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
-    """Simulate every cell (sink, order, store, failpoint), and print the results; return 1 if one is not as
-    predicted.
-    """
+    """Simulate every combination of sink, order, store and failpoint; return 1 if a result is not as predicted."""
     entries = [_entry(cell, expected, sim=True) for cell, expected in cells.items()]
     if as_json:
         print(json.dumps({"cells": entries, "not_modelled": _unmodelled(entries)}))
@@ -133,13 +131,12 @@ def simulate_matrix(cells: dict[Cell, Expected], as_json: bool) -> int:
 
 
 def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_json: bool, *, both: bool) -> int:
-    """Run every cell (sink, order, store, failpoint) `repeat` times on real Spark; return 1 if a result is not as
-    predicted.
+    """Run every combination of sink, order, store and failpoint `repeat` times on real Spark, and print the results.
 
-    With `both`, every cell is simulated too.
+    With `both`, simulate each as well. Return 1 if a result is not as predicted.
     """
     if repeat < 1:
-        raise InvalidInput(f"--repeat {repeat}: each cell runs at least once; choose 1 or more.")
+        raise InvalidInput(f"--repeat {repeat}: each combination runs at least once; choose 1 or more.")
     java_for_spark()
     base = fresh_folder("matrix") if out is None else out.absolute()
     _check_servers(cells, base)
@@ -165,13 +162,13 @@ def run_matrix(cells: dict[Cell, Expected], repeat: int, out: Path | None, as_js
 
 
 def _check_servers(cells: Iterable[Cell], base: Path) -> None:
-    """Raise `ServiceUnavailable` if a cell needs a server that is missing or unsuitable, before folders are created."""
+    """Raise `ServiceUnavailable` if a run needs a server that is missing or unsuitable, before folders are created."""
     for cell in cells:
         try:
             check_services(Run(scenario(cell), RunFolder(base)))
-        except ServiceUnavailable as missing:
+        except ServiceUnavailable as error:
             others = " ".join(f"--store {store}" for store in STORES if store != cell.store)
-            raise ServiceUnavailable(f"{missing} Or leave its cells out: {others}.") from None
+            raise ServiceUnavailable(f"{error} Or run only the other stores: {others}.") from None
 
 
 def _code(entries: list[dict[str, Any]]) -> int:
@@ -186,7 +183,7 @@ def _entry(
     outcome: Outcome | LabError | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return one cell with its results, as printed with --json; `agrees` is None until all requested results exist."""
+    """Return one combination of sink, order, store and failpoint with its results, as plain data for --json."""
     simulation = simulated(cell) if sim else None
     entry: dict[str, Any] = {
         "store": cell.store,
@@ -212,7 +209,7 @@ def _entry(
 
 
 def agreement(expected: dict[str, Any], results: Sequence[dict[str, Any] | None]) -> bool | None:
-    """Return whether every result equals the prediction; None if one is missing."""
+    """Return whether every result equals the prediction; None if a result is missing."""
     if any(result is not None and result != expected for result in results):
         return False
     return True if results and None not in results else None

@@ -24,11 +24,11 @@ def parameter(option: Option[Any], help: str = "") -> Parameter:
 def typed_options(
     context: typer.Context, options: Iterable[Option[Any]], words: Mapping[str, object]
 ) -> dict[str, Any]:
-    """Return the typed values by keyword, without defaults."""
+    """Return the values that the user typed, by the options' names in Python, without defaults."""
     return {each.keyword: words[each.parameter] for each in options if is_typed(context, each.parameter)}
 
 
 def is_typed(context: typer.Context, parameter: str) -> bool:
-    """Return whether the user typed this parameter, so that it does not have its default."""
+    """Return whether the user typed this parameter, rather than leaving it at its default."""
     source = context.get_parameter_source(parameter)
     return source is not None and source.name == "COMMANDLINE"

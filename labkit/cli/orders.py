@@ -25,7 +25,7 @@ _UNKNOWN = 2
 
 @dataclass(frozen=True)
 class Question(Options):
-    """The options of `labkit orders`."""
+    """The options of `labkit orders`, which shows what the order of a pipeline's writes guarantees."""
 
     VERB = "labkit orders"
 
@@ -70,11 +70,11 @@ class Question(Options):
 
 
 def orders(context: typer.Context, *, as_json: Json = False, **words: object) -> int:
-    """Show what each order of plan, state, output, marker and decision guarantees, and the crash that kills it.
+    """Show what each order of plan, state, output, marker and decision guarantees, and a crash that breaks it.
 
     Everything here is simulated: every schedule with at most two crashes, and with --fault one other fault. With
-    --design exit 0: exactly-once whatever
-    rows a repeated step gets, 1: it is not. With --of exit 0: the order is known, 2: some effect is not.
+    --design, exit 0 if the result is exactly-once whatever rows a repeated step gets, otherwise 1. With --of, exit 0
+    if the order in the record is known, 2 if the meaning of an effect is unknown.
     """
     from labkit.sim.orders.named import fault_of, named
     from labkit.teach.orders import Order
@@ -82,10 +82,12 @@ def orders(context: typer.Context, *, as_json: Json = False, **words: object) ->
     question = Question.plan(typed_options(context, options_of(Question), words))
     if question.of is not None:
         if question.design or question.cheapest or question.fault:
-            raise InvalidInput("--of takes the design from a record; leave --design, --cheapest and --fault out.")
+            raise InvalidInput(
+                "--of takes the design from a record of labkit effects; leave --design, --cheapest and --fault out."
+            )
         return _of(question.of, question.write, question.ends, as_json=as_json)
     if question.write or question.ends:
-        raise InvalidInput("--write and --ends describe a record, but none is given; name one with --of.")
+        raise InvalidInput("--write and --ends describe a record of labkit effects; name it with --of.")
     if question.fault and (question.cheapest or not question.design):
         raise InvalidInput("--fault searches one design; name it, as in --design spark-marker --fault lag.")
     if not question.design:
@@ -109,7 +111,7 @@ orders = with_arguments(orders, [parameter(each) for each in options_of(Question
 
 
 def _of(record: Path, rows: Sequence[str], ends: str, *, as_json: bool) -> int:
-    """Print the designs that match the recorded pipeline, and return the exit code."""
+    """Print which of the known designs, such as a batch marker, the recorded pipeline matches; return the exit code."""
     from labkit.crashtest.blackbox.standing import read_names, standing, user_row
 
     meanings = [user_row(each) for each in rows]

@@ -8,7 +8,7 @@ from labkit.core.strategies import POINTS
 
 
 def points(as_json: Json = False) -> int:
-    """List every failpoint with the state of the batch there, and the sinks that pass it."""
+    """List every failpoint (crash point) with the state of the micro-batch there, and the sinks that pass it."""
     passed: dict[FailPoint, list[str]] = {point: [] for point in FailPoint}
     for (strategy, order), names in POINTS.items():
         for point in names:

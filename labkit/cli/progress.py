@@ -12,9 +12,9 @@ from labkit.runs.progress import Tell, silent, words
 
 @contextmanager
 def progress(quiet: bool, steps: int) -> Iterator[Tell]:
-    """Provide a function that shows each event: in a progress bar of `steps` steps, or as a line without a terminal.
+    """Yield a function that shows each event of a run: in a progress bar, or without a terminal as a line.
 
-    A step is a query that has stopped, for whatever reason. With `quiet`, the function does nothing.
+    The bar has `steps` steps, one for each query that stops, for whatever reason. With `quiet`, nothing is shown.
     """
     console = Console(stderr=True)
     if quiet:

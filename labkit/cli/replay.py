@@ -26,7 +26,7 @@ def replay(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Step through one run of a simulator, one line per step. Exit 1 if it violates a claim."""
+    """Print one run of a simulator, one line per step. Exit 1 if it violates a claim."""
     if trace is None:
         return _list_scenarios(as_json)
     walked = walk(read(trace))
@@ -40,7 +40,7 @@ def replay(
 
 
 def read(text: str) -> Trace:
-    """Return the trace that `text` is, or that a file or scenario of this name contains. Raises `InvalidInput`."""
+    """Return the trace that `text` is, or that the file or scenario of this name has. Raises `InvalidInput`."""
     if "~" in text:
         return parse(text)
     if _is_file(text):
@@ -53,12 +53,12 @@ def _is_file(text: str) -> bool:
 
 
 def _outcome(walked: Replay) -> dict[str, Any]:
-    """Return the model's verdict on the whole run as plain data."""
+    """Return the simulator's result for the whole run as plain data."""
     return {name: fact.to_json() if isinstance(fact, Verdict) else fact for name, fact in facts(walked).items()}
 
 
 def _account(walked: Replay) -> dict[str, object]:
-    """Return what the run's outside reader was exposed to, such as duplicates; empty for a model without one."""
+    """Return which anomalies, such as duplicates, the run's reader saw; empty for a simulator without a reader."""
     account = reader_account(blueprint(walked.model.name), walked)
     return {} if account is None else account.to_json()
 

@@ -36,7 +36,7 @@ Patience = Annotated[float, typer.Option(help="Give the run up after this many s
 
 
 def run_of(scenario: type[Scenario]) -> Callable[..., int]:
-    """Return the function of the verb, with an option for every field of this class of scenarios."""
+    """Return the function of `labkit run`, with an option for every field of this class of scenarios."""
     options = {each.parameter: each for each in options_of(scenario)}
 
     def run(

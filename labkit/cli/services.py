@@ -58,7 +58,7 @@ def _ask(verb: str, one: Service) -> Status:
 
 
 def sentence(status: Status) -> str:
-    """Return the status of one service as a sentence."""
+    """Return one sentence on whether a server runs, where, and how to start it."""
     about = f"{status.name} {status.version}".strip()
     if status.state == "up":
         return f"{about} is up: {status.address} (process {status.pid}, folder {status.folder})"
@@ -82,7 +82,7 @@ def _plain(status: Status) -> dict[str, Any]:
 
 
 def _open(status: Status) -> "list[TransactionDescription]":
-    """Return the open transactions that keep readers of a broker waiting."""
+    """Return the open transactions of a Kafka broker, for whose end readers at read_committed wait."""
     if status.name != "kafka" or status.state not in READY:
         return []
     from labkit.stores.kafka.transaction import open_transactions
@@ -91,7 +91,7 @@ def _open(status: Status) -> "list[TransactionDescription]":
 
 
 def waiting(transaction: "TransactionDescription") -> str:
-    """Return a sentence about an open transaction; readers at read_committed get nothing after its first record."""
+    """Return a sentence about an open Kafka transaction; readers at read_committed stop at its first record."""
     age = (
         f"{max(time.time() - transaction.started, 0):.0f} s of {transaction.timeout:g} s"
         if transaction.started

@@ -25,10 +25,10 @@ def timeouts(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> int:
-    """Say whether a job that commits Kafka transactions with its checkpoints can lose data.
+    """Say whether a job that commits Kafka transactions with its checkpoints can lose data by a timeout.
 
-    The defaults are those of one connector, which a broker with its default maximum refuses. Exit 0 safe, 1 it can lose
-    data or is refused. With --run the command waits for the real interval, or for the pause if that is longer.
+    The default timeouts are those of one connector, which a broker with its default maximum refuses. Exit 0 safe, 1
+    it can lose data or is refused. With --run the command waits for the real interval or pause.
     """
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 

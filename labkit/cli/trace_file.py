@@ -9,7 +9,7 @@ from labkit.sim.trace import MAX_TEXT, Trace, parse, trace_from_json
 
 
 class TraceFile(msgspec.Struct, forbid_unknown_fields=True):
-    """A trace in the format of `Trace.to_json`."""
+    """The content of a JSON file with a trace (the actions of one simulated run), as `Trace.to_json` returns it."""
 
     model: str
     version: int
@@ -21,7 +21,7 @@ _trace_decoder = msgspec.json.Decoder(TraceFile)
 
 
 def read_trace(path: Path) -> Trace:
-    """Return the trace in a file, which has JSON or the trace's text. Raises `InvalidInput`."""
+    """Return the trace (the actions of one simulated run) in a file, as JSON or text. Raises `InvalidInput`."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_TEXT + 1)

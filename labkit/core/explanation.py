@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return a sentence, without full stop, on whether a run without failures could have looked the same."""
+        """Return a sentence, without full stop, on whether a run without failures could have shown the same rows."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -93,7 +93,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether the explanation says more than the verdict does: false for a plain exactly-once run."""
+        """Return whether the explanation says more than the verdict does; not so for a plain exactly-once run."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -136,7 +136,7 @@ def explain(expected: Iterable[Record], history: History, outcomes: Outcomes | N
 def judge_and_explain(
     expected: Iterable[Record], history: History, outcomes: Outcomes | None = None
 ) -> tuple[Verdict, Explanation]:
-    """Return the results of `judge` and `explain` after reading the history only once.
+    """Return the verdict of `judge` and the result of `explain` on one history, which is read only once.
 
     The verdict knows expected values only, so it calls other values that `outcomes` allows unexpected. Raises
     `InvalidInput` like `judge`.
@@ -178,7 +178,7 @@ def _refused() -> Iterator[None]:
 
 
 class _Watch(ABC):
-    """Passes a history's events on, and notes the first event after which no run without failures is possible."""
+    """Passes on a history's rows and readings, and finds the first that cannot come from a run without failures."""
 
     may_skip: ClassVar[bool]
     """Whether a key may jump to any later record, as with upserts, or must continue with its next one, as with rows."""
@@ -207,18 +207,16 @@ class _Watch(ABC):
 
     @abstractmethod
     def _why_not(self, index: int) -> str:
-        """Return why no run without failures shows record `index` at this point, although its value is right."""
+        """Return why a run without failures cannot show record `index` at this point, although its value is right."""
 
     @abstractmethod
     def _first_missing(self) -> int:
         """Return the index of the first record that is missing at the end of the history; -1 if none is."""
 
     def watched(self) -> History:
-        """Return the history with its events wrapped, so that this object sees each event that the judge reads."""
         return replace(self._history, events=self.events(), hidden=self.hidden())
 
     def events(self) -> Iterator[Observation | Reading]:
-        """Yield the history's events unchanged, and examine them until no run without failures is possible."""
         stream = iter(self._history.events)
         yield from self._follow(stream)
         yield from stream
@@ -234,12 +232,11 @@ class _Watch(ABC):
         self._result = self._result or self._end()
 
     def explanation(self) -> Explanation:
-        """Return the result; call this after all events and hidden rows have been read."""
         assert self._result is not None, "hidden rows come after the events"
         return self._result
 
     def _follow(self, stream: Iterator[Observation | Reading]) -> Iterator[Observation | Reading]:
-        """Yield events up to and including the first that no run without failures can have shown, or all events."""
+        """Yield rows and readings up to the first that cannot come from a run without failures, or all of them."""
         # Local names, because each event would otherwise pay for attribute look-ups.
         table, outcomes, fresh = self._table, self._outcomes, self._fresh
         rows, keys, first, span = table.rows, table.keys, table.first, table.span
@@ -296,7 +293,7 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether a reading saw each planned batch wholly or not at all; if not, store that as the result."""
+        """Return whether the reader saw each planned batch wholly or not at all; if not, store that as the result."""
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
@@ -342,9 +339,9 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Store the result that no run without failures is possible, because of the last of `events` events.
+        """Store that this history cannot come from a run without failures, because of event number `events`.
 
-        If these are all events of the history, the reason is that a record is missing at its end.
+        If that is the last event of the history, the reason is what is missing at its end.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
@@ -352,7 +349,6 @@ class _Watch(ABC):
         self._result = Explanation(Outcome.VIOLATED, events, before, row, record, after, because)
 
     def _hide(self, row: Observation) -> None:
-        """Store that no run without failures is possible if an open transaction holds a record that never appeared."""
         index = self._table.place(row.offset)
         if index < 0 or self._appeared[index]:
             return
@@ -384,7 +380,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """The check of appended rows: each row must belong to the next record of its key."""
+    """Finds the first appended row that cannot come from a run without failures: not the next record of its key."""
 
     may_skip = False
 
@@ -411,7 +407,7 @@ class _Rows(_Watch):
 
 
 class _Upserts(_Watch):
-    """The check of upserts: no row may be older than the newest row of its key."""
+    """Finds the first upsert that cannot come from a run without failures: older than the newest one of its key."""
 
     may_skip = True
 

@@ -48,7 +48,7 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """The event that a row becomes visible to readers, or with `goes` disappears, at the time `at`; None is unknown."""
+    """The event that a row becomes visible to readers at the time `at`, or disappears if `goes`; None is unknown."""
 
     row: Observation
     at: Span | None
@@ -126,7 +126,7 @@ class Exposure:
         return f"{duration:.3f}" if self.unit == "s" else f"{duration:g}"
 
     def to_json(self) -> dict[str, object]:
-        """Return the times of the worst `MOST_KEYS` keys as plain data for JSON; null means unknown."""
+        """Return the `MOST_KEYS` keys with the longest wrong values, and their times, for JSON; null is unknown."""
         worst = sorted(self.keys.items(), key=lambda each: _rank(each[1]), reverse=True)
         return {
             "unit": self.unit,
@@ -193,8 +193,8 @@ def exposure(
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
     """Return the sentences to print below a verdict, each as (name, sentence without full stop).
 
-    `breaks`: the first row that no run without failures can have shown. `drawn`: the values that records with random
-    values showed. `wrong`: how long readers could have read a wrong value.
+    `breaks`: the first row that cannot come from a run without failures. `drawn`: the values that records with
+    random values showed. `wrong`: how long readers could have read a wrong value.
     """
     lines = []
     if explanation is not None and explanation.adds:
@@ -255,7 +255,7 @@ class _Key(ABC):
 
     @abstractmethod
     def is_wrong_now(self) -> bool:
-        """Return whether readers now see what no run without failures shows."""
+        """Return whether readers now see something that no run without failures could show."""
 
     @abstractmethod
     def missing(self) -> int:

@@ -161,7 +161,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is still open at the end; call this after all events."""
+        """Process a row whose transaction is still open at the end; call this after all committed rows and readings."""
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return
@@ -169,7 +169,7 @@ class _Tally:
             self._note("unseen", _case(row))
 
     def lose(self) -> None:
-        """Note the lost records; call this after all hidden rows."""
+        """Note the lost records; call this after all other rows and readings."""
         for record in self.record.values():
             # A record with a hidden row is not lost, because its transaction is not decided yet.
             if record.offset in self.cases["unseen"] or not self._is_missing(record):

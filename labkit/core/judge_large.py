@@ -144,7 +144,7 @@ class _Tally:
         }
 
     def observe(self, events: Iterable[Observation | Reading]) -> None:
-        """Process all events in one loop, with few function calls, because there may be millions of events."""
+        """Process all rows and readings in one loop, with few function calls, as there may be millions of them."""
         # Local names, because each row would otherwise pay for attribute look-ups.
         expected, latest, odd, regression = (self.expected, self.latest, self.odd, self.cases["regression"])
         rows, keys, first, span, table = (expected.rows, expected.keys, expected.first, expected.span, expected.table)
@@ -202,13 +202,13 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """After all events, forget the last record of each key whose last row no expected record explains."""
+        """After all events, note which keys end with a row that no expected record explains."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is still open at the end; call this after all events."""
+        """Process a row whose transaction is still open at the end; call this after all committed rows and readings."""
         index = self.expected.place(row.offset)
         if index < 0 or row.visibility == ABORTED:
             return
@@ -217,7 +217,7 @@ class _Tally:
             self._note("unseen", index, row)
 
     def lose(self) -> None:
-        """Note the lost records after all hidden rows. Without any reading or row, no record is known to be lost."""
+        """Note the lost records; call this last. Without any reading or row, no record is known to be lost."""
         lost, unseen, rows = (self.cases["lost"], self.cases["unseen"].bit, self.expected.rows)
         if self.keyed:
             numbers = chain.from_iterable(NUMBER.iter_unpack(rows))

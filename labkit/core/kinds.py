@@ -49,7 +49,7 @@ class Kind(ABC, Generic[ValueT]):
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the checked value for what a user typed: `Strategy.WAL` for `"wal"`. Raises `Unfit`."""
+        """Return the checked value for what a user typed (`Strategy.WAL` for `"wal"`). Raises `Unfit` otherwise."""
 
     def of_text(self, text: str) -> object:
         """Convert a text from the command line to the type that `read` expects."""

@@ -130,7 +130,8 @@ class Option(Generic[ValueT]):
             written = " ".join(self.typed(settings, quoted=False)) or self.flag
             for need in self.needs:
                 if not need.met(settings):
-                    raise InvalidInput(need.otherwise.format(option=self.flag, written=written, chosen=settings))
+                    message = need.otherwise.format(option=self.flag, written=written, chosen=settings)
+                    raise InvalidInput(message)
         if self.check is not None:
             self.check(settings)
 
@@ -181,9 +182,7 @@ class Options:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Return settings from the data of `to_json`. Raises `InvalidInput` for bad values, `KeyError` for missing
-        ones.
-        """
+        """Return settings from the data of `to_json`. Raises `InvalidInput` or, if an option is missing, `KeyError`."""
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:

@@ -136,7 +136,7 @@ class ByKey(Mapping[str, int]):
         return _Items(self)
 
     def pairs(self) -> Iterator[tuple[str, int]]:
-        """Yield the same pairs as `items`, but faster, without looking up each key."""
+        """Yield each key with its last value, sorted by key, without looking up each key."""
         return zip(*self._columns, strict=True)
 
 

@@ -14,5 +14,5 @@ INSTALL = "pip install 'labkit[lab]', then open this notebook with labkit lab"
 
 
 def needs_installation(what: str) -> NeedsInstallation:
-    """Return an error for a feature (`what`) that is missing in a browser's Python; it says how to install labkit."""
+    """Return an error that says that a browser's Python lacks a feature (`what`), and how to install labkit."""
     return NeedsInstallation(f"{what} needs real processes, which a browser does not have: {INSTALL}.")

@@ -100,7 +100,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _digest(java: Java, jars: Path) -> str:
-    """Return a digest of everything for which an archive is made: the JVM, PySpark's version and every jar."""
+    """Return a digest of all that a class-data archive depends on: the JVM, PySpark's version and every jar."""
     parts = [str(java.path.resolve()), java.release, str(java.path.stat().st_mtime_ns), version("pyspark"), str(jars)]
     for jar in sorted(os.scandir(jars), key=lambda entry: entry.name):
         status = jar.stat()

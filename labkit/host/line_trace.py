@@ -57,8 +57,7 @@ class Connection:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def ask(self, event: Literal["line", "return", "exit"], frame: FrameType | None = None) -> None:
-        """Tell the watcher (the process that traces this program) what this thread is about to do; wait until it
-        may.
+        """Tell the watching process what this thread is about to do, and wait until it allows that.
 
         A forked child, which shares the socket, does not wait.
         """
@@ -75,12 +74,12 @@ class Connection:
             self._answers.acquire()
 
     def trace(self, counts: Callable[[str], bool]) -> None:
-        """From now on, ask the watcher before each line of functions in files with true `counts`, and before the
-        exit.
+        """From now on, ask the watching process before each line of functions in files that `counts` accepts.
 
         This applies to functions that this thread calls, and to threads that start later. The return from the
-        outermost such function counts as a line, because only then its last line has been executed. Code at the top
-        level of a module or class is not traced, and a comprehension counts as part of its line.
+        outermost such function counts as a line, because only then its last line has been executed, and the
+        program's exit is asked for, too. Code at the top level of a module or class is not traced, and a
+        comprehension counts as part of its line.
         """
         known = functools.cache(counts)
 

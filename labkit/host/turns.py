@@ -38,7 +38,7 @@ class Rank(StrEnum):
 
 @dataclass(frozen=True)
 class Turns:
-    """The limit of LABKIT_TURNS on simultaneous runs: how many there may be, and the folder of the queue's files."""
+    """The limit on simultaneous runs from LABKIT_TURNS: their number, and the folder in which they queue."""
 
     most: int
     folder: Path = FOLDER
@@ -54,8 +54,8 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
         return None
     if not (form := _FORM.fullmatch(text)):
         raise InvalidInput(
-            f"{VARIABLE}={text[:60]}: write how many runs may be under way at a time, from 1 to 999, and a folder for "
-            f"their tickets if you like, as in {VARIABLE}=2:/srv/turns."
+            f"{VARIABLE}={text[:60]}: write how many runs may be under way at a time, from 1 to 999, or add a folder "
+            f"for their queue, as in {VARIABLE}=2:/srv/turns."
         )
     return Turns(int(form[1]), Path(form[2]) if form[2] else FOLDER)
 
@@ -134,7 +134,7 @@ class _Ticket:
             fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def _is_alive(self, name: str) -> bool:
-        """Return whether the process of this file lives; delete the file of a dead process if this user may."""
+        """Return whether the process that queues under this file name lives; delete a dead process's file."""
         if name[:1] not in {*Rank}:
             return False
         with suppress(OSError):

@@ -161,7 +161,7 @@ def test_the_matrix_refuses_unknown_names(tmp_path: Path):
     )
     assert "did you mean 'sink.mid_write'?" in refusal("matrix", "--point", "sink.mid_writ", cwd=tmp_path)
     sentence = refusal("matrix", "--sink", "append", "--point", "sink.mid_commit", cwd=tmp_path)
-    assert sentence.startswith("no cell of the grid")
+    assert sentence.startswith("no combination matches")
     assert "at least once" in refusal("matrix", "--repeat", "0", cwd=tmp_path)
 
 

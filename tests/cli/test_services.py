@@ -112,7 +112,7 @@ def test_a_matrix_without_a_server_says_how_to_leave_it_out(labkit: Labkit, java
     code, out, words = labkit("matrix", "--engine", "spark", "--out", str(tmp_path / "matrix"))
     assert (code, out) == (69, "")
     rest = "--store files --store sqlite --store kafka"
-    assert words.endswith(f"or name yours in LABKIT_POSTGRES. Or leave its cells out: {rest}.\n")
+    assert words.endswith(f"or name yours in LABKIT_POSTGRES. Or run only the other stores: {rest}.\n")
     assert not (tmp_path / "matrix").exists()
 
 

@@ -180,7 +180,7 @@ def test_a_list_of_the_points_takes_no_option_of_a_whole_test(
     given = {"--out": "kept", "--junit": "junit.xml", "--only": "exit", "--expect": "not-refuted", "--also": "lost"}
     for option, word in given.items():
         assert execute([*words, option, word]) == 64
-        assert f"--dry only lists the points, so {option} has no effect" in capsys.readouterr().err
+        assert f"--dry only lists crash points, so {option} has no effect" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

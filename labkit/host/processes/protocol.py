@@ -131,7 +131,7 @@ class Conversation:
         self._lines = wire.Lines()
 
     def take(self, event: AnyEvent) -> None:
-        """Go to the state that follows the event. Raises `ProtocolError`, without a change, if it is out of order."""
+        """Go to the state that follows the event. Raises `ProtocolError`, without a change, if the state forbids it."""
         after = DRIVER[self.state].get(type(event))
         if after is None:
             raise _refused(event, f"the driver is {self.state}")

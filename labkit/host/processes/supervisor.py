@@ -109,7 +109,7 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward events that the protocol allows to the runner. Return how the driver ends, or None if it goes on."""
+        """Forward the driver's events to the runner. Return how the driver ends or ended; None if it goes on."""
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:
@@ -127,7 +127,7 @@ class Supervisor:
         return None
 
     def _act(self, event: AnyEvent) -> None:
-        """Remember the application of a driver on a cluster; kill the executor of a task that waits for its kill."""
+        """Remember a driver's Spark application; kill the executor of a task that has reached its failpoint."""
         if isinstance(event, Application):
             self._executors = Executors(event.id)
         elif isinstance(event, Struck):

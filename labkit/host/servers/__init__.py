@@ -29,7 +29,7 @@ SERVICES: dict[str, Callable[[], Service]] = {"postgres": _postgres, "kafka": _k
 
 
 def service(name: str) -> Service:
-    """Return the manager of a server, `postgres` or `kafka`. Raises `InvalidInput` for another name."""
+    """Return the object that controls `postgres` or `kafka`. Raises `InvalidInput` for another name."""
     if name not in SERVICES:
         raise InvalidInput(f"services {name}: there is no such server; {nearest(name, list(SERVICES))}")
     return SERVICES[name]()

@@ -54,7 +54,7 @@ class Stopped(NamedTuple):
 
 @runtime_checkable
 class Endable(Protocol):
-    """A server started by labkit, which a trial can kill, as in a crash, or stop, as for an upgrade."""
+    """A server started by labkit, which labkit can kill, as in a crash, or shut down, as for an upgrade."""
 
     def stop(self) -> Stopped:
         """Make the server shut down cleanly, as for an upgrade, and wait for its end.

@@ -80,8 +80,8 @@ class KafkaService:
     ) -> None:
         """Prepare the broker without starting it.
 
-        The default folder is the one that all processes of this user share. A `tethered` broker ends with this
-        process. `settings` are broker settings in addition to `SETTINGS`.
+        The default folder is the one that all processes of this user share. A `tethered` broker is killed when this
+        process ends. `settings` are broker settings in addition to `SETTINGS`.
         """
         self.folder = _own_folder() if folder is None else folder
         self._tethered, self._settings = tethered, {**SETTINGS, **(settings or {})}
@@ -131,7 +131,8 @@ class KafkaService:
     def stop(self) -> Stopped:
         """Shut the broker down cleanly by SIGTERM, and return its process id and the signal.
 
-        Raises `ServiceUnavailable` if it does not run, or had to be killed, as a tethered broker always is.
+        Raises `ServiceUnavailable` if it does not run, or had to be killed, as a tethered one (see the constructor)
+        always is.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:

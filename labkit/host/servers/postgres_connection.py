@@ -58,7 +58,7 @@ def connect(address: str) -> Connection:
 
 
 def ask(address: str) -> Server:
-    """Connect to the PostgreSQL server at this address, and return its version and its limit.
+    """Connect to PostgreSQL, and return the server's version and its limit on prepared transactions.
 
     Raises the same errors as `connect`.
     """

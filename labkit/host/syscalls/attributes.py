@@ -71,9 +71,7 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return the effect of a call such as `utimensat`; if `place`, the path's address, is 0, on the descriptor's
-    file.
-    """
+    """Return what a stopped `utimensat` would change: the file at a path, or with `place` 0 an open file."""
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -83,7 +81,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return the effect of `chown` on a file, which also clears set-id bits; None if it changes nothing."""
+    """Return what a stopped `chown` would change, which also clears set-id bits; None if nothing."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -91,12 +89,12 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    """Return the effect of an `ioctl` that sets a file's flags, as `chattr` does. It always counts as a change."""
+    """Return what a stopped `ioctl` that sets a file's flags, as `chattr` does, would change."""
     return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return the effect of `setxattr`, whose last four arguments are `of`; None if the attribute has this value."""
+    """Return what a stopped `setxattr` would change; None if nothing. `of`: its name, value, size, flags."""
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:
@@ -106,7 +104,7 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    """Return the effect of `setxattrat`, whose value, size and flags are in a C structure; None if it has none."""
+    """Return what a stopped `setxattrat` would change; None if nothing. A C structure has value, size, flags."""
     raw = tracee.memory(of[4], _VALUE.size)
     if len(raw) < _VALUE.size:
         raise WillFail

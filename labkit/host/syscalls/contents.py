@@ -88,9 +88,7 @@ class Contents:
     def copy(
         self, tracee: Tracee, source: Source, descriptor: int, most: int, offset: int | None = None
     ) -> Interpretation:
-        """Return the effect of a call such as `sendfile`, which copies up to `most` bytes to `descriptor` in the
-        kernel.
-        """
+        """Return the effect of a stopped `sendfile` or similar call, which copies up to `most` bytes in the kernel."""
         opened, origin = tracee.opened(descriptor), tracee.opened(source.descriptor)
         start, size = 0, most
         if origin.is_file:

@@ -70,7 +70,7 @@ def fits(fault: Fault, call: Call) -> bool:
 
 
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Inject a fault, such as EIO, into a stopped call, or else let it happen, and return the evidence."""
+    """Inject a fault, such as EIO, into a stopped call; if that fails, let the call happen. Return the evidence."""
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
         try:
@@ -96,7 +96,7 @@ def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
 
 
 def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
-    """Send SIGTERM to a process group, then let its stopped call happen if its process lives; return the evidence."""
+    """Send SIGTERM to a process group, one of whose calls is stopped, then let the call happen; return the evidence."""
     try:
         os.killpg(group, signal.SIGTERM)
     except OSError as error:

@@ -152,11 +152,11 @@ class Listener:
         return True
 
     def let_go(self, notification: Notification) -> bool:
-        """Let the call happen. Return False if a signal interrupted it, so that the kernel may report it again."""
+        """Let the stopped call happen. Return False if a signal interrupted it, so that it may be reported again."""
         return self._respond(_RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Make the call return a value, or a negative errno, without happening; False if a signal interrupted it."""
+        """Make the stopped call return a value, or a negative errno, instead; False if a signal interrupted it."""
         error = min(returned, 0)
         return self._respond(_RESPONSE.pack(notification.cookie, returned - error, error, 0))
 

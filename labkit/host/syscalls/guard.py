@@ -100,7 +100,7 @@ def become(launch: Launch, channel: socket.socket) -> Never:
     """Turn this newly forked process into the command.
 
     A second thread installs the seccomp filter and becomes the command. This thread has no filter, so it can send
-    the listener to the watcher, by a call that the filter would stop.
+    the filter's descriptor to the watcher, by a call that the filter would stop.
     """
     try:
         os.setsid()

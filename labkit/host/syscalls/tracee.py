@@ -86,7 +86,7 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """Return `size` bytes of the thread's memory, or fewer where it ends. Raises `Unreadable` or `WillFail`."""
+        """Return up to `size` bytes of memory. Raises `Unreadable` (forbidden) or `WillFail` (not there)."""
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -99,7 +99,7 @@ class Tracee:
             os.close(descriptor)
 
     def text(self, address: int) -> str:
-        """Return the zero-terminated string at an address of the thread's memory. Raises `Unreadable` or `WillFail`."""
+        """Return the C string at this address. Raises `Unreadable` (forbidden) or `WillFail` (not there)."""
         pieces = b""
         while len(pieces) < _LONGEST_PATH:
             place = address + len(pieces)
@@ -113,7 +113,7 @@ class Tracee:
         raise WillFail
 
     def vectors(self, address: int, count: int) -> list[tuple[int, int]]:
-        """Return address and size of each buffer in an array of `struct iovec`. Raises `Unreadable` or `WillFail`."""
+        """Return (address, size) of each buffer in an array of `struct iovec`. Raises the errors of `memory`."""
         raw = self.memory(address, _VECTOR.size * min(count, _MOST_VECTORS))
         complete = len(raw) - len(raw) % _VECTOR.size
         return list(_VECTOR.iter_unpack(raw[:complete]))
@@ -127,7 +127,7 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """Return the file or other object that a descriptor refers to. Raises `Unreadable` or `WillFail`."""
+        """Return the file or other object of a descriptor. Raises `Unreadable` (forbidden) or `WillFail` (closed)."""
         place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -140,7 +140,7 @@ class Tracee:
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
-        """Return a descriptor's position in its file, and its flags. Raises `Unreadable` or `WillFail`."""
+        """Return a descriptor's position and flags. Raises `Unreadable` (forbidden) or `WillFail` (closed)."""
         place = f"/proc/{self.thread}/fdinfo/{signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
@@ -151,9 +151,7 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
-        """Return the absolute path for the path at `address`, relative to `folder`. Raises `Unreadable` or
-        `WillFail`.
-        """
+        """Return as absolute the path at `address`, which may be relative to `folder`. Raises the errors of `text`."""
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:

@@ -138,7 +138,7 @@ class Watch:
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Decide on calls until no process is left or `is_done`; return the call that was stopped during a kill."""
+        """Decide on calls until no process is left or `is_done` is true; return the call stopped during a kill."""
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -207,7 +207,7 @@ class Watch:
         return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the stopped call if its effect is wanted, otherwise None; count an effect that nobody can follow."""
+        """Return the stopped call if its effect is of a watched kind, else None; count effects that are unknown."""
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)
