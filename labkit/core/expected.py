@@ -81,7 +81,7 @@ class ExpectedRecords:
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, the numbers of its key and planned batch, and whether a reader saw its row."""
+        """Return a record's value, the numbers of its key and of its planned batch, and whether it was visible."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

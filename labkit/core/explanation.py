@@ -339,7 +339,7 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Store that this history cannot come from a run without failures, because of event number `events`.
+        """Store that event number `events` shows that this history cannot come from a run without failures.
 
         If that is the last event of the history, the reason is what is missing at its end.
         """

@@ -69,9 +69,9 @@ class PlannedBatch(NamedTuple):
 class History:
     """Everything that an outside reader could have seen, in the order in which it became visible.
 
-    `events` holds the rows and, between them, readings; it may be a generator and is consumed once. `keyed` means
-    that a row replaces the earlier row of its key (an upsert), so a repeated row is no duplicate. `hidden` are rows
-    whose transactions are still open at the end.
+    `events` holds the rows and, between them, readings (a reader looked at the whole store); it may be a generator
+    and is consumed once. `keyed` means that a row replaces the earlier row of its key (an upsert), so a repeated row
+    is no duplicate. `hidden` are rows whose transactions are still open at the end.
     """
 
     events: Iterable[Observation | Reading]

@@ -89,7 +89,7 @@ def _state(path: Path) -> str:
 
 
 def _is_own(path: Path) -> bool:
-    """Return whether only the user could have written the archive, whose code a JVM would execute."""
+    """Return whether only the user could have written the class-data archive, whose code a JVM would execute."""
     try:
         # `lstat`, because a link in our own folder may lead to another user's file.
         status = path.lstat()

@@ -51,5 +51,5 @@ def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
         return OFF
     for name in names:
         if name not in NAMES:
-            raise InvalidInput(f"{VARIABLE}={text}: {name!r} is unknown; {nearest(name, [*NAMES, NONE])}")
+            raise InvalidInput(f"LABKIT_FAST={text}: {name!r} is unknown; {nearest(name, [*NAMES, NONE])}")
     return FastStart(**{name: name in names for name in NAMES})

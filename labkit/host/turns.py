@@ -54,8 +54,8 @@ def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
         return None
     if not (form := _FORM.fullmatch(text)):
         raise InvalidInput(
-            f"{VARIABLE}={text[:60]}: write how many runs may be under way at a time, from 1 to 999, or add a folder "
-            f"for their queue, as in {VARIABLE}=2:/srv/turns."
+            f"LABKIT_TURNS={text[:60]}: write how many runs may be under way at a time, from 1 to 999, or add a folder "
+            "for their queue, as in LABKIT_TURNS=2:/srv/turns."
         )
     return Turns(int(form[1]), Path(form[2]) if form[2] else FOLDER)
 
@@ -76,8 +76,8 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
         ticket = _Ticket(asked, rank)
     except OSError as error:
         raise InvalidInput(
-            f"{VARIABLE}: {asked.folder} cannot be used ({error.strerror}); name a folder that every user may write "
-            f"to, as in {VARIABLE}={asked.most}:/srv/turns."
+            f"LABKIT_TURNS: {asked.folder} cannot be used ({error.strerror}); name a folder that every user may write "
+            f"to, as in LABKIT_TURNS={asked.most}:/srv/turns."
         ) from None
     try:
         while (ahead := ticket.take()) > 0:
@@ -89,7 +89,7 @@ def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
 
 
 class _Ticket:
-    """A run's place in the queue: a locked file, whose name says its rank. Raises `OSError` for an unusable folder."""
+    """A run's place in the queue, as a locked file. Raises `OSError` if the queue's folder cannot be used."""
 
     def __init__(self, asked: Turns, rank: Rank) -> None:
         self._most = asked.most

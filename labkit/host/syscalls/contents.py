@@ -38,7 +38,7 @@ class Source(NamedTuple):
 
 
 class Contents:
-    """Finds out what a stopped system call would write, sync, copy or send; remembers only connections of sockets."""
+    """Works out what a system call that the kernel has stopped would write, sync, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
         """Begin without known sockets. Writes to `output` do not count; `wanted` includes the bytes of other writes."""

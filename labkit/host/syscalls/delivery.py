@@ -55,7 +55,7 @@ _SENDS = ("write", "writev", "sendto", "sendmsg")
 
 
 def fits(fault: Fault, call: Call) -> bool:
-    """Return whether this fault can be injected into this system call, such as a short write into a write."""
+    """Return whether a fault can be injected into a system call; a short write, for example, only into a write."""
     match fault:
         case Fault.LOST_ANSWER:
             return call.kind is CallKind.SEND
@@ -70,7 +70,7 @@ def fits(fault: Fault, call: Call) -> bool:
 
 
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Inject a fault, such as EIO, into a stopped call; if that fails, let the call happen. Return the evidence."""
+    """Inject a fault, such as EIO, into a stopped system call, or if that fails let it happen; return the evidence."""
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
         try:
@@ -128,9 +128,9 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 
 
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
-    """Send the held message, and cut the connection when the answer arrives, so that the process never reads it.
+    """Send the message of a stopped system call, and cut the connection when the server's answer arrives.
 
-    Return the number of bytes sent, and the reason why the answer was not lost, or "".
+    The process never reads the answer. Return the number of bytes sent, and the reason if the answer was not lost.
     """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"
@@ -178,7 +178,7 @@ def _drain(connection: socket.socket) -> int:
 
 @contextlib.contextmanager
 def _duplicate(held: Notification, call: Call) -> Iterator[int]:
-    """Yield a duplicate of the descriptor to which the held call writes. Raises `OSError` if that is impossible."""
+    """Yield a duplicate of the descriptor to which a stopped system call writes. Raises `OSError` if impossible."""
     number = signed(held.arguments[0])
     process = os.pidfd_open(call.process)
     try:
@@ -198,7 +198,7 @@ def _duplicate(held: Notification, call: Call) -> Iterator[int]:
 
 
 def _content(held: Notification) -> bytes:
-    """Return the bytes that the call would write or send. Raises `OSError`, `Unreadable` or `WillFail`."""
+    """Return the bytes that a stopped system call would write or send. Raises `OSError`, `Unreadable` or `WillFail`."""
     tracee, of = Tracee(held.thread), held.arguments
     pieces: Sequence[tuple[int, int]] = [(of[1], of[2])]
     if held.name in ("writev", "pwritev", "pwritev2"):

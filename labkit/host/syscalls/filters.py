@@ -89,7 +89,7 @@ def _block(question: Question, action: int) -> Iterator[Instruction]:
 
 
 def install(machine: Architecture, instructions: list[Instruction], *, listen: bool = True) -> int:
-    """Install a seccomp filter on this thread; return the descriptor on which the kernel reports stopped calls.
+    """Install a seccomp filter on this thread; return the descriptor on which the kernel reports stopped system calls.
 
     Without `listen`, return 0. Raises `OSError` if the kernel or the container refuses the filter.
     """
@@ -132,7 +132,9 @@ class Listener:
         self._names = {machine.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
-        """Return the next stopped call, or None if its thread has died. The descriptor must be ready for reading."""
+        """Return the next system call that the kernel has stopped; None if its thread died. Poll the descriptor
+        first.
+        """
         buffer = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(self.descriptor, _RECEIVE, buffer)
@@ -144,7 +146,7 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the call is still stopped, so that data just read from its thread belongs to this call."""
+        """Return whether the kernel still holds the system call, so that data just read from its thread is valid."""
         try:
             fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
         except OSError:

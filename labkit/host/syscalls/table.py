@@ -32,7 +32,7 @@ class Condition(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A system call that the kernel shall stop and report, and the conditions for that."""
+    """A system call that the kernel has to stop and report, and the conditions on its arguments for that."""
 
     name: str
     kinds: frozenset[CallKind]

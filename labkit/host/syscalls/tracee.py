@@ -36,7 +36,7 @@ class Unreadable(Exception):
 
 
 class WillFail(Exception):
-    """Raised if a stopped call can have no effect: thread dead, descriptor closed, or address wrong."""
+    """Raised if a stopped system call can have no effect: thread dead, descriptor closed, or address wrong."""
 
 
 class Opened(NamedTuple):
@@ -86,7 +86,7 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """Return up to `size` bytes of memory. Raises `Unreadable` (forbidden) or `WillFail` (not there)."""
+        """Return up to `size` bytes of the thread's memory. Raises `Unreadable` (forbidden) or `WillFail` (gone)."""
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
