@@ -202,7 +202,7 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """After all events, note which keys end with a row that no expected record explains."""
+        """After all rows, note which keys end with a row that no expected record explains."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1

@@ -182,7 +182,7 @@ class Options:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Return settings from the data of `to_json`. Raises `InvalidInput` or, if an option is missing, `KeyError`."""
+        """Return settings from `to_json` data. Raises `InvalidInput` for wrong values, `KeyError` for missing ones."""
         words = {}
         for each in options_of(cls):
             if each.in_every_json or each.json_name in data:

@@ -158,7 +158,7 @@ class Listener:
         return self._respond(_RESPONSE.pack(notification.cookie, 0, 0, _CONTINUE))
 
     def reply(self, notification: Notification, returned: int) -> bool:
-        """Make the stopped call return a value, or a negative errno, instead; False if a signal interrupted it."""
+        """Make a stopped call return this value or negative errno without happening; False if it was interrupted."""
         error = min(returned, 0)
         return self._respond(_RESPONSE.pack(notification.cookie, returned - error, error, 0))
 
