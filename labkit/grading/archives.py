@@ -40,7 +40,7 @@ _READING = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, EOFErr
 
 @dataclass(frozen=True)
 class Entry:
-    """A file from an archive, with its path, its date, and its bytes or the reason why they were not read."""
+    """One file of a ZIP archive of submissions: its path, date and bytes, or the reason why its bytes were not read."""
 
     path: PurePosixPath
     when: datetime
@@ -57,7 +57,7 @@ class Entry:
 
 
 class Archive:
-    """An open ZIP archive."""
+    """An open ZIP archive of submissions."""
 
     def __init__(self, file: zipfile.ZipFile, name: str, *, within: bool) -> None:
         self.name, self._file, self._within = name, file, within
@@ -66,11 +66,11 @@ class Archive:
         self._read: Counter[str] = Counter()
 
     def paths(self) -> list[PurePosixPath]:
-        """Return the paths of all files except hidden ones."""
+        """Return the paths of all files in the archive except hidden ones, such as those below `.git`."""
         return [_inside(path) for path, _ in self._members]
 
     def beginning(self, path: PurePosixPath, most: int) -> bytes:
-        """Return at most the first `most` bytes of a file, or no bytes if it cannot be read."""
+        """Return the content of the file at `path`; no bytes if it is unreadable or longer than `most` bytes."""
         for named, member in self._members:
             if _inside(named) == path and _refused(member, path, most) is None:
                 try:
@@ -81,10 +81,11 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every file that may be a notebook, also from inner archives, with its content or the reason why it is
-        refused.
+        """Yield each file of the archive that may be a notebook, with its content or the reason why labkit refuses
+        to read it.
 
-        Raises `InvalidInput` for too many files.
+        The files of ZIP archives inside this one are included. Raises `InvalidInput` if more than `MOST_ENTRIES`
+        files are outside of any folder.
         """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
@@ -142,9 +143,10 @@ class Archive:
 
 @contextmanager
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
-    """Open a ZIP archive for a `with` block; `within` marks an archive inside another one, whose limits are stricter.
+    """Open the ZIP archive `source`, which error messages call `name`, for a `with` block.
 
-    Raises `InvalidInput` if it is not a ZIP archive or its central directory is too long.
+    `within` sets stricter limits for an archive inside another. Raises `InvalidInput` if `source` cannot be read as
+    ZIP.
     """
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:
@@ -161,7 +163,7 @@ def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iter
 
 
 def _nested(content: bytes, path: PurePosixPath, when: datetime) -> Iterator[Entry]:
-    """Yield the files of an inner archive, with the date and the owner of that archive."""
+    """Yield the files of a ZIP archive inside another one, given as bytes; each has the inner archive's date."""
     count = 0
     try:
         with opened(BytesIO(content), path.name, within=True) as archive:
@@ -179,10 +181,7 @@ _NEVER = datetime.fromtimestamp(0).astimezone()
 
 
 def _directory_bytes(file: IO[bytes]) -> int:
-    """Return the length in bytes of an archive's central directory, as its end record states it, or 0 without one.
-
-    The ZIP reader reports a missing end record later.
-    """
+    """Return the length in bytes of a ZIP archive's central directory according to its end record, or 0 without one."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_BYTES))
     tail = file.read()
@@ -192,7 +191,7 @@ def _directory_bytes(file: IO[bytes]) -> int:
 
 
 def _path(member: zipfile.ZipInfo) -> PurePosixPath:
-    """Return an entry's path, decoded as UTF-8 if possible, because many programs do not set the flag for UTF-8."""
+    """Return a ZIP entry's path, decoded as UTF-8 if possible even without the UTF-8 flag, which many programs omit."""
     name = member.filename
     if not member.flag_bits & _UTF8:
         try:
@@ -207,18 +206,18 @@ def _hidden(path: PurePosixPath) -> bool:
 
 
 def _owner(path: PurePosixPath) -> str:
-    """Return the top-level folder of a file, which holds one student's files; empty for a file in no folder."""
+    """Return the top-level folder of a file in an archive (one student's files), or an empty text if there is none."""
     inside = _inside(path)
     return inside.parts[0] if len(inside.parts) > 1 else ""
 
 
 def _inside(path: PurePosixPath) -> PurePosixPath:
-    """Return an entry's path without parts such as `..`, which would lead out of the archive."""
+    """Return a ZIP entry's path without the parts `..` and `/`, which would lead out of the archive."""
     return PurePosixPath(*(part for part in path.parts if part not in {"..", "/"}))
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """Return an entry's modification date, in this machine's time zone because archives name none; 1970 if invalid."""
+    """Return a ZIP entry's date in local time, because ZIP stores no time zone; 1970 for an invalid date."""
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):
@@ -226,7 +225,7 @@ def _changed(member: zipfile.ZipInfo) -> datetime:
 
 
 def _refused(member: zipfile.ZipInfo, path: PurePosixPath, most: int) -> str | None:
-    """Return the reason why an entry of an archive must not be read, as a sentence, or None if it may be read."""
+    """Return a sentence that says why a ZIP entry must not be read, or None if it may be read."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     size, packed = member.file_size, max(1, member.compress_size)
     reasons = (

@@ -29,9 +29,9 @@ AFTER_RESTART = 64
 
 
 class Unanswered(AnswerFailed):
-    """The error that a learner's function or value gave no valid reply to a question.
+    """Raised if the learner's function or value gives no valid reply to a question of the judge.
 
-    `kind` names the failure in the grader's own words, so it cannot reveal a hidden value.
+    `kind` names the failure in the grader's own words, so learners may read it: it cannot contain a hidden value.
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -57,9 +57,9 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """A learner's answer in a sandbox, which a judge can question over a socket.
+    """A learner's answer to an exercise, which runs in a sandbox; a judge questions it over a socket.
 
-    After `deadline`, a time of `time.monotonic`, every question fails.
+    After `deadline`, in seconds of `time.monotonic`, every question fails.
     """
 
     def __init__(self, connection: socket.socket, deadline: float, patience: Patience | None = None) -> None:
@@ -82,42 +82,40 @@ class RemoteAnswer:
         """The reason why no further question can be asked, or None while questions are possible."""
 
     def value(self) -> Plain:
-        """Return the value of the learner's answer, a constant. Raises `MissingSolution` or `AnswerFailed`."""
+        """Return the value of an answer that is a constant. Raises `MissingSolution` or `AnswerFailed`."""
         return self._answer(VALUE)
 
     def call(self, *arguments: Plain) -> Plain:
-        """Return the value of the learner's function for these arguments. Raises `MissingSolution` or
-        `AnswerFailed`.
-        """
+        """Return the result of the learner's function. Raises `MissingSolution` or `AnswerFailed`."""
         return self._answer(msgspec.json.encode({"arguments": arguments}))
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request of the learner's sink to its store, given its requests so far with the store's
-        results.
+        """Return the next request that the learner's sink sends to its store.
 
-        Raises `MissingSolution` or `AnswerFailed`.
+        `exchanges` are the sink's earlier requests, each with the store's result. Raises `MissingSolution` or
+        `AnswerFailed`.
         """
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Send the questions of the next calls together; each call then returns or raises what it would have done
-        without this.
+        """Send the questions for the next calls in advance in one message, so that the sandbox answers while the
+        judge works.
 
-        `calls` are the arguments of each call. The learner's process answers while the judge thinks, so only the time
-        that the judge waits for a reply counts against the learner.
+        `calls` has the arguments of each call. The results of the calls stay the same, and only the time that the
+        judge waits for a reply counts against the learner.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
 
     def greet(self) -> bool:
-        """Return whether the process that holds the learner's answer replies at all."""
+        """Return whether the sandbox process that holds the learner's answer replies at all."""
         try:
             return _plain(self._ask(b'{"hello":true}')) is True
         except (AnswerFailed, MissingSolution):
             return False
 
     def repeat(self) -> None:
-        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply now differs."""
+        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply has changed."""
         step = max(1, len(self.replies) // AGAIN)
         questions = list(self.replies)[::step]
         self._send_together(questions)
@@ -125,10 +123,11 @@ class RemoteAnswer:
             self._compare(question)
 
     def repeat_after_restart(self, replies: Mapping[bytes, bytes], same: Callable[[Plain, Plain], bool]) -> None:
-        """Repeat some questions that another process with the same notebook has answered, and compare the replies.
+        """Ask some questions that an earlier run of the same notebook has answered, and compare the replies.
 
-        `replies` maps each question to the earlier reply, both as JSON; `same` decides whether two decoded replies are
-        equal. Raises `AnswerFailed` if one differs, as it does if the answer depends on Python's `hash` of a text.
+        `replies` maps each question to its earlier reply, both as JSON; `same` decides whether two decoded replies
+        are equal. Raises `AnswerFailed` if a reply differs, for example because it depends on Python's salted `hash`
+        of a string.
         """
         questions = list(replies)[:: max(1, len(replies) // AFTER_RESTART)]
         self._send_together(questions)
@@ -162,17 +161,15 @@ class RemoteAnswer:
             )
 
     def _ask(self, question: bytes) -> bytes:
-        """Return the reply to a question as canonical JSON; send the question unless it was sent with others.
-
-        Raises `MissingSolution` or `AnswerFailed`.
-        """
+        """Return the reply to a question as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
         patience = self._patience
         is_sent = question in self._under_way or question in self._arrived
         if self.lost is not None and not is_sent:
             raise Unanswered(self.lost, "ended its process or broke the connection")
         if len(question) > MOST_QUESTION or self.calls >= patience.calls:
             raise Unanswered(
-                f"the judge had to ask more than {patience.calls:,} questions", "needed too many questions"
+                f"the judge needed more than {patience.calls:,} questions, or a question that is too long",
+                "needed too many questions",
             )
         self.calls += 1
         if not is_sent:
@@ -190,7 +187,7 @@ class RemoteAnswer:
         return self._reply(raw, number)
 
     def _send_together(self, questions: Iterable[bytes]) -> None:
-        """Send questions in one message, at most as many as may be asked; the others are left to `_ask`."""
+        """Send several questions in one message, as far as the limits allow."""
         room = self._patience.calls - self.calls - len(self._under_way) - len(self._arrived)
         size, chosen = 0, list[bytes]()
         for question in questions:
@@ -209,19 +206,18 @@ class RemoteAnswer:
         self._send(numbered, message, self._until())
 
     def _until(self) -> float:
-        """Return the time of `time.monotonic` by which the next reply must arrive."""
+        """Return the time, in seconds of `time.monotonic`, by which the next reply must arrive."""
         now, patience = time.monotonic(), self._patience
         # The time that the judge itself needs does not count against the learner.
         judged = now - self._begun - self.waited
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        """Receive every reply that is still due: only then does the learner's process surely read what is sent."""
+        """Receive every reply that is still due, because a message could block while the sandbox sends replies."""
         while self._under_way:
             self._receive_next(self._until())
 
     def _send(self, questions: Mapping[bytes, int | None], message: bytes, until: float) -> None:
-        """Send a message with questions, each with its number; if that fails, the first of them has no reply."""
         if self.lost is not None:
             return
         self._under_way.update(questions)
@@ -234,7 +230,7 @@ class RemoteAnswer:
             self.waited += time.monotonic() - begun
 
     def _receive_next(self, until: float) -> None:
-        """Receive the reply to the question that was sent first of those under way, or note why there is none."""
+        """Receive the reply to the oldest question that has none, or note why it does not arrive."""
         if not self._under_way:
             return
         begun = time.monotonic()
@@ -249,7 +245,7 @@ class RemoteAnswer:
         self._arrived[question] = raw, self._under_way.pop(question)
 
     def _lose(self, error: FrameError) -> None:
-        """Note that the first question under way has no reply, and that no other can be asked any more."""
+        """Note that the oldest question without a reply gets none, and that no further question can be asked."""
         self.lost = f"it did not answer a question: {error}"
         kind = "took too long" if "in time" in str(error) else "ended its process or broke the connection"
         question = next(iter(self._under_way))
@@ -257,14 +253,17 @@ class RemoteAnswer:
         self._under_way.clear()
 
     def _reply(self, raw: bytes, number: int | None) -> bytes:
-        """Return the plain value of a reply as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
+        """Return the value of a reply as canonical JSON. Raises `MissingSolution` or `AnswerFailed`."""
         self._received += len(raw)
         if self._received > self._patience.total_bytes:
             raise Unanswered("the replies together are too large", "returned too much data")
         try:
             reply = msgspec.json.decode(raw, type=_Reply)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            raise Unanswered("the reply is not in the expected format", "broke the connection to the judge") from None
+            raise Unanswered(
+                "the sandbox sent a reply that is not valid JSON of the expected form",
+                "broke the connection to the judge",
+            ) from None
         if reply.at != number:
             self.lost = "it sent a reply to another question"
             self._under_way.clear()

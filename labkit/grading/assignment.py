@@ -16,7 +16,7 @@ FILE = "assignment.toml"
 
 @dataclass(frozen=True)
 class Plan:
-    """An assignment to release: its notebooks, title and deadline."""
+    """An assignment that `labkit release` hands out: its notebooks, title and deadline."""
 
     notebooks: tuple[str, ...]
     """The names of its notebooks, in the order of the course."""
@@ -25,9 +25,9 @@ class Plan:
 
 
 def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = "") -> Plan:
-    """Return an assignment; each of the `words` is a notebook's name or number.
+    """Return an assignment with the notebooks that `words` name, each by name or number.
 
-    Raises `InvalidInput` for a word that names no notebook, and for a deadline that is no date and time.
+    Raises `InvalidInput` for a word that names no notebook, or a deadline that is not a date and time in ISO format.
     """
     named = {rules.notebook_named(word, course, "--notebook") for word in words}
     try:
@@ -41,14 +41,14 @@ def plan(words: Sequence[str], course: Course, title: str = "", deadline: str = 
 
 
 def note_on(assignment: Plan, now: datetime) -> str:
-    """Return a warning if an assignment's deadline has passed, because then all work is late; else an empty text."""
+    """Return a warning if the assignment's deadline has passed at the time `now`, or an empty text."""
     if assignment.deadline is None or assignment.deadline.astimezone() > now:
         return ""
     return f"Note: the deadline {assignment.deadline.isoformat(timespec='minutes')} is over, so all work will be late."
 
 
 def write(folder: Path, assignment: Plan, course: Course) -> Path:
-    """Write the assignment's file into the learners' copy, and its table into the README there; return the file."""
+    """Write the assignment's TOML file into `folder` and return its path; add its exercises to the README there."""
     path = folder / FILE
     path.write_text(_file(assignment, course), encoding="utf-8")
     with (folder / "README.md").open("a", encoding="utf-8") as readme:

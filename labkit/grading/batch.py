@@ -37,7 +37,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a batch; `graded`, `kept`, `failed`, `unread` and `taken` are numbers of submissions."""
+    """The result of one `labkit grade`; `graded`, `kept`, `failed`, `unread` and `taken` count submissions."""
 
     seed: int
     graded: int
@@ -55,9 +55,10 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade the batch's submissions that have no valid record yet; return how many were graded, kept and failed.
+    """Grade all submissions without a valid record (stored result); return how many were graded, kept and failed.
 
-    Raises `InvalidInput` or `GradingError`.
+    `tell` shows the progress. Raises `InvalidInput` for unusable options, and `GradingError` without a working
+    sandbox.
     """
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)
@@ -92,7 +93,7 @@ def run(order: Order, tell: Tell) -> Done:
 
 
 def on_spark(order: Order, master: str, count: int) -> Order:
-    """Grade a batch in `count` shards (parts) on Spark, and return the options of a last batch, which merges them.
+    """Grade the submissions on Spark in `count` shards (parts); return the options with which to merge the results.
 
     Raises `JobFailed`, `ServiceUnavailable` or `InvalidInput`.
     """
@@ -112,7 +113,7 @@ def on_spark(order: Order, master: str, count: int) -> Order:
 
 
 def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submission], seed: int) -> list[Submission]:
-    """Return the submissions to grade: those that --only and --exercise name, or else those without a valid record."""
+    """Return the submissions to grade: those that --only and --exercise name, or else all without a valid record."""
     if not order.only and not order.exercises:
         return [one for one in submissions if not is_kept(one, order.out, course, seed)]
     keys = {_called(name, submissions) for name in order.only}
@@ -123,10 +124,7 @@ def _chosen(order: Order, course: courses.Course, submissions: Sequence[Submissi
 
 
 def _called(name: str, submissions: Sequence[Submission]) -> str:
-    """Return the unique key of the student with this name, id or account.
-
-    Raises `InvalidInput` if there is no such student, or several.
-    """
+    """Return the key of the student with this name, id or account. Raises `InvalidInput` for none or several."""
     if any(one.key == name for one in submissions):
         return name
     keys = sorted({one.key for one in submissions if name in {one.student, one.account}})
@@ -150,7 +148,7 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
 
 
 def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
-    """Return the settings that all workers of a batch share, including the best available level of isolation."""
+    """Return the settings that all worker processes share, with the best available level of isolation."""
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)
@@ -177,10 +175,7 @@ def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tas
 def _deal(
     todo: Sequence[Submission], setting: tasks.Setting, order: Order, work: Path, tell: Tell
 ) -> list[tasks.SubmissionOutcome]:
-    """Let several worker processes grade the submissions; return the outcomes of all.
-
-    A worker gets its next submission as soon as it has finished one.
-    """
+    """Distribute the submissions `todo` to worker processes; return the outcome of each."""
     waiting: queue.SimpleQueue[tuple[Submission, int]] = queue.SimpleQueue()
     for one in todo:
         waiting.put((one, 1))
@@ -214,7 +209,7 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
     """Write the record of a submission that could not be graded, for the reason `why`.
 
-    Return whether the record is final, so that the batch need not try the submission again.
+    Returns whether the record is final, so that no later command has to try again.
     """
     course = courses.load(order.course)
     path = record_path(order.out, one)
@@ -226,7 +221,7 @@ def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Ord
 
 
 class _WorkerThread(threading.Thread):
-    """A thread that drives one worker process: sends it submissions, waits for outcomes, replaces it if it dies."""
+    """A thread that drives one worker process: sends it submissions, waits for outcomes, and replaces it if it dies."""
 
     def __init__(
         self,
@@ -241,7 +236,7 @@ class _WorkerThread(threading.Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """Send waiting submissions to the worker process, one by one, until `stop` is called."""
+        """Send waiting submissions to the worker process, one after the other, until `stop` is called."""
         while not self._stopped:
             with suppress(queue.Empty):
                 one, tries = self._waiting.get(timeout=0.1)
@@ -275,7 +270,7 @@ class _WorkerThread(threading.Thread):
         return self._connection
 
     def stop(self) -> None:
-        """End the worker process even while it is grading; its sandbox ends with it."""
+        """End the worker process and its sandbox, even while it is grading."""
         self._stopped = True
         if self._connection is not None:
             with suppress(OSError):

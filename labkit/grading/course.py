@@ -22,7 +22,7 @@ Variants = Callable[[str, int], Sequence[Variant]]
 
 @dataclass(frozen=True)
 class Course:
-    """A course: its exercises, its released notebooks, and the function that draws its hidden variants."""
+    """A course with its exercises, its released notebooks, and a function for the hidden test cases (variants)."""
 
     name: str
     exercises: Mapping[str, Exercise]
@@ -35,21 +35,20 @@ class Course:
     """Whether these are only the exercises of one assignment."""
 
     def only(self, exercises: Collection[str]) -> "Course":
-        """Return the part of the course with these exercises; the whole course if none is named."""
+        """Return the course reduced to these exercises, or the whole course if `exercises` is empty."""
         if not exercises:
             return self
         return replace(self, exercises={name: self.exercises[name] for name in exercises}, is_part=True)
 
     def of_notebook(self, notebook: str) -> list[Exercise]:
-        """Return the exercises of the notebook with this name, in the order of the course."""
         return [exercise for exercise in self.exercises.values() if exercise.notebook == notebook]
 
     def withheld(self) -> list[str]:
-        """Return the names of all modules that a sandbox must not contain, because each gives away an answer."""
+        """Return the names of all modules that sandboxes must not contain because they reveal an answer."""
         return sorted({module for exercise in self.exercises.values() for module in exercise.withheld})
 
     def released(self, notebook: str) -> Path:
-        """Return the path of a notebook as learners received it. Raises `InvalidInput` if it is missing."""
+        """Return the path of a notebook as released to learners. Raises `InvalidInput` if the file is missing."""
         path = self.notebooks / f"{notebook}.ipynb"
         if not path.is_file():
             raise InvalidInput(f"{path}: the released copy of {notebook} is missing; run `make notebooks`.")
@@ -57,7 +56,7 @@ class Course:
 
 
 def load(file: Path | None) -> Course:
-    """Return the course that a Python file defines, or the lab's own course for None. Raises `InvalidInput`."""
+    """Return the course that a Python file defines, or labkit's own for None. Raises `InvalidInput` for a bad file."""
     return _own() if file is None else _of_file(file)
 
 
@@ -74,10 +73,6 @@ def _own() -> Course:
 
 @cache
 def _of_file(file: Path) -> Course:
-    """Load the course of a file that defines EXERCISES (a list), NOTEBOOKS (a folder) and variants(name, seed).
-
-    COURSE, the name of the course, is optional.
-    """
     module = _loaded(file)
     missing = [name for name in ("EXERCISES", "NOTEBOOKS", "variants") if not hasattr(module, name)]
     if missing:

@@ -34,7 +34,7 @@ _SHOWN = {
 
 @dataclass
 class ExaminationResult:
-    """The results of one notebook: graded exercises, notes, exceeded limits, and the executed notebook."""
+    """The results of grading one notebook: a result per exercise, notes, exceeded limits, and the executed notebook."""
 
     items: dict[str, ItemRecord] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class ExaminationResult:
 
 @dataclass
 class Examination:
-    """Grades one notebook, with a new run in a sandbox after each cell that ended a run."""
+    """Grades one notebook. If a cell ends the run in the sandbox, the notebook runs again without that cell."""
 
     prepared: PreparedNotebook
     hidden: Hidden
@@ -65,7 +65,7 @@ class Examination:
     """The time (of `time.monotonic`) by which the submission must have answered; judges' own time extends it."""
 
     def run(self) -> ExaminationResult:
-        """Grade every attempted exercise of the notebook. Raises `GradingError` if the sandboxes do not work."""
+        """Grade every attempted exercise of the notebook. Raises `GradingError` if no sandbox starts."""
         self.deadline = time.monotonic() + self.sandbox.limits.total_seconds
         while left := self._left():
             names = [exercise.answer for exercise in left]
@@ -85,11 +85,10 @@ class Examination:
         return self.result
 
     def _restart(self) -> None:
-        """Run the notebook once more in another sandbox, and fail each function whose replies differ there.
+        """Run the notebook again in another process, and fail each function whose replies differ there.
 
-        Such a function is wrong, because a job restarts in another process after a crash, where Python's `hash` gives
-        other values. As in the first run, a cell that ends the run costs only its own exercise, and the notebook runs
-        again without that cell.
+        A job restarts in another process after a crash, where Python's `hash` of a string gives other values. As in
+        the first run, a cell that ends the run costs only its own exercise.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
         seconds, without = self.restarted().limits.total_seconds if asked else 0.0, set(self.without)
@@ -102,11 +101,10 @@ class Examination:
     def _ask_again(
         self, asked: Sequence[Exercise], without: set[int], deadline: float, *, is_last: bool
     ) -> list[Exercise]:
-        """Ask functions in a second sandbox, and return the exercises that have to be asked in another run.
+        """Ask functions in a second sandbox; return the exercises that have to be asked in another run.
 
-        The cells numbered in `without` are left out. If a cell ends this run or an answer does not reply, its exercises
-        are returned; if the run `is_last`, they fail instead, except the exercises of other cells, and the cell is
-        added to `without`.
+        The cells numbered in `without` are left out. Exercises without a reply are asked again, or fail if the run
+        `is_last`. Then a cell that ends the run is added to `without`.
         """
         silent = []
         with self.restarted().run(
@@ -130,7 +128,7 @@ class Examination:
         return silent
 
     def _blame_again(self, ended: RunEnd, asked: Sequence[Exercise], without: set[int]) -> list[Exercise]:
-        """Fail the exercise whose cell ended the second run, and return the others; if no cell did, fail all."""
+        """Fail the exercise whose cell ended the second run, or all if no cell did; return the others."""
         cell = self._leave_out(ended, without, " after a restart")
         for exercise in asked:
             if cell is None or cell.exercise == exercise.name:
@@ -139,10 +137,9 @@ class Examination:
         return [] if cell is None else [exercise for exercise in asked if exercise.name != cell.exercise]
 
     def _left(self) -> list[Exercise]:
-        """Return the exercises without a result yet: free texts first, then constants, and functions last.
+        """Return the exercises without a result: first free texts, then constants, then functions.
 
-        A function could tell its hidden questions to the rest of the notebook, so the grader reads all other answers
-        first.
+        Functions come last because a function could tell the hidden questions to the rest of the notebook.
         """
         left = [
             one for one in self.prepared.attempted if one.name not in self.result.items and one.name not in self.later
@@ -150,7 +147,7 @@ class Examination:
         return sorted(left, key=_question_order)
 
     def _blame(self, ended: RunEnd, left: Sequence[Exercise]) -> None:
-        """Mark the exercise whose cell ended a run as failed, and leave that cell out of the next run.
+        """Mark the exercise whose cell ended the run as failed, and leave that cell out of the next run.
 
         `left` are the exercises that still have no result.
         """
@@ -164,9 +161,9 @@ class Examination:
                 self._failed(exercise, _at_length(ended.how, self.sandbox.limits), _SHOWN[ended.how])
 
     def _leave_out(self, ended: RunEnd, without: set[int], when: str = "") -> ChosenCell | None:
-        """Add the cell that ended a run to `without` and return it, or None if no single cell did.
+        """Add the cell that ended the run to `without` and return it, or return None if no single cell did.
 
-        `when` is appended to the note about a cell that belongs to no exercise.
+        `when` is appended to the note on a cell that belongs to no exercise.
         """
         numbers = self.prepared.numbers(without)
         if ended.how == "too long" or not 0 <= ended.at < len(numbers):
@@ -203,7 +200,7 @@ class Examination:
         self.result.executed = run.executed()
 
     def _unreachable(self, exercise: Exercise, run: Run) -> None:
-        """Mark an exercise as failed because its answer does not reply: code broke the kernel, or time is up."""
+        """Mark an exercise as failed because the notebook's kernel no longer replies, or because its time is up."""
         ended = run.ended()
         how = ended.how if ended else "too long" if time.monotonic() >= self.deadline else "dead"
         self.result.limits_hit.append(how)
@@ -236,13 +233,13 @@ class Examination:
 
 
 def _need_start(ended: RunEnd) -> None:
-    """Raise `GradingError` if a run ended by the grader's own fault, before any cell of the notebook."""
+    """Raise `GradingError` if a run ended before the first cell because of the grader and not of the submitted code."""
     if ended.how in _OURS or (ended.at < 0 and ended.how == "dead"):
         raise GradingError(f"The sandbox did not start: {ended.because or ended.how}.")
 
 
 def _question_order(exercise: Exercise) -> int:
-    """Return a number that sorts exercises: 0 for free texts, 1 for constants, 2 for possible functions."""
+    """Return a sort key for exercises: 0 for free texts, 1 for constants, 2 for functions."""
     if exercise.by_hand:
         return 0
     return 1 if exercise.kind in {Kind.PREDICT, Kind.EXPLAIN} else 2
@@ -257,7 +254,7 @@ def _at_length(how: str, limits: Limits) -> str:
 
 
 def unattempted(prepared: PreparedNotebook, exercises: Sequence[Exercise]) -> dict[str, ItemRecord]:
-    """Return a result without points for each exercise that the learner has not attempted, with the reason."""
+    """Return, by exercise name, a result with 0 points and the reason for each exercise that the learner left out."""
     items = {}
     for exercise in exercises:
         if exercise.name in prepared.missing:

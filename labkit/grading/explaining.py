@@ -28,7 +28,10 @@ _SILENT = (RAISED, NO_VALUE, "is no function")
 def explain(
     items: Mapping[str, ItemRecord], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> None:
-    """Add the error message of the learner's code to each failed exercise, if it reveals nothing hidden."""
+    """Add to each failed exercise the error message of the learner's code, unless it may contain a hidden value.
+
+    `items` are the results by exercise name; `without` are the numbers of cells that are not run.
+    """
     failing = [
         exercise
         for exercise in prepared.attempted
@@ -46,7 +49,7 @@ def explain(
 
 
 def _in_text(exercise: Exercise, source: str) -> str:
-    """Return the error that is visible in a cell without running it, such as bad syntax, or an empty string."""
+    """Return the error that is visible in a cell's source without running it, such as bad syntax, or an empty text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -64,7 +67,7 @@ def _in_text(exercise: Exercise, source: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return every name that a cell binds at any level of nesting."""
+    """Return all names that a cell's source assigns, defines or imports, at any level of nesting."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -79,7 +82,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
 def _first_errors(
     failing: Sequence[Exercise], prepared: PreparedNotebook, without: Iterable[int], sandbox: Sandbox
 ) -> dict[str, str]:
-    """Return, by exercise name, the error message of the learner's code for the exercise's first public variant.
+    """Return, by exercise name, the error of the learner's code for the exercise's first public test case.
 
     Nothing else is asked before, and the cells numbered in `without` are not run.
     """

@@ -23,10 +23,10 @@ _ALWAYS = (1980, 1, 1, 0, 0, 0)
 
 
 def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, rules: Rules) -> list[str]:
-    """Write into `folder` the export files for the platforms that this class uses; return questions for the instructor.
+    """Write the export files for the class's learning platforms into `folder`; return questions for the instructor.
 
-    `pages` maps the key of a gradebook row to the student's feedback page in HTML. A student whose points are not
-    settled gets no grade in any of these files.
+    `pages` maps a gradebook row's key to the student's feedback page in HTML. A student whose points are still
+    unknown gets no grade in any file.
     """
     doubts: list[str] = []
     platforms = {record.platform for row in book.rows for record in row.records}
@@ -52,10 +52,10 @@ def write(folder: Path, book: Gradebook, pages: Mapping[str, str], course: str, 
 
 
 def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
-    """Yield the row and account of each student of a platform whose points are settled.
+    """Yield the row and platform account of each student whose points are all known.
 
-    The others get no line at all, because Canvas deletes the grade of a student whose cell is empty
-    (`process_submissions` in its `gradebook_importer.rb`), and each of these platforms changes only listed students.
+    Other students get no line, because Canvas deletes the grade of a student whose cell is empty
+    (`process_submissions` in its `gradebook_importer.rb`), and all these platforms change only the students listed.
     """
     for row, account, _ in _of_platform(book, platform):
         if not row.unsettled:
@@ -63,7 +63,7 @@ def _settled(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str]]:
 
 
 def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str, list[Record]]]:
-    """Yield for each student's account on a platform the row, the account, and the records handed in under it."""
+    """Yield the row, the account and the results handed in under it for each account on a platform."""
     for row in book.rows:
         accounts: dict[str, list[Record]] = {
             account: [] for kind, account in (row.member.accounts if row.member else ()) if kind is platform
@@ -76,11 +76,10 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 
 
 def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of Moodle's grading worksheet, in which a participant number is valid in one assignment only.
+    """Yield the lines of Moodle's grading worksheet for one assignment.
 
-    Moodle does not state which notebooks belong to an assignment. So, unless the rules name its exercises, it consists
-    of all notebooks that anybody has handed in there, which gives all students the same maximum. A participant who
-    handed in nothing gets the maximum of the whole course.
+    Unless the rules name the exercises, the assignment consists of all notebooks that anybody has handed in there,
+    because Moodle does not state them. A student who handed in nothing gets the maximum of the whole course.
     """
     assignments = _handed_in_together(book)
     yield (
@@ -109,14 +108,13 @@ def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> 
 
 
 def _cell(row: Row, title: str) -> str:
-    """Return the student's cell in the roster's column with this title, or an empty text if there is none."""
     return row.member.cells.get(title, "") if row.member else ""
 
 
 def _handed_in_together(book: Gradebook) -> dict[str, set[str]]:
-    """Return for each notebook the names of all notebooks in the same Moodle assignment.
+    """Return for each notebook all notebooks of the same Moodle assignment.
 
-    Two notebooks share an assignment if somebody handed them in together, directly or through other notebooks.
+    Two notebooks belong to one assignment if a student handed them in together, directly or through other notebooks.
     """
     assignments: dict[str, set[str]] = {}
     for _, _, records in _of_platform(book, Platform.MOODLE):
@@ -133,7 +131,7 @@ def _comments(row: Row, names: set[str]) -> str:
 
 
 def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Canvas gradebook, in which only the number in the second column identifies a student."""
+    """Yield the lines of a Canvas gradebook; its second column, a number, identifies the student."""
     column = rules.export.get("canvas", course)
     yield ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)
     yield ("    Points Possible", "", "", "", "", amount(_most(book)))
@@ -143,7 +141,7 @@ def _canvas(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> I
 
 
 def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Blackboard upload. Unless the rules name an existing column, the upload makes a new one."""
+    """Yield the lines of a Blackboard upload, which creates a new column unless the rules name an existing one."""
     new = f"{course} [Total Pts: {amount(_most(book))} Score]"
     yield ("Last Name", "First Name", "Username", rules.export.get("blackboard", new))
     for row, account in _settled(book, Platform.BLACKBOARD):
@@ -153,10 +151,10 @@ def _blackboard(book: Gradebook, rules: Rules, course: str, _doubts: list[str]) 
 
 
 def _brightspace(book: Gradebook, rules: Rules, course: str, doubts: list[str]) -> Iterable[Sequence[object]]:
-    """Yield the lines of a Brightspace import, which identifies students by OrgDefinedId or Username only.
+    """Yield the lines of a Brightspace import, which identifies students by OrgDefinedId or Username.
 
-    The names in a download contain neither, so both come from the roster, where Brightspace's own export has them.
-    Brightspace writes `#` in front of them and into the last column, so that no spreadsheet program changes them.
+    Both come from the roster, because downloaded file names contain neither. Brightspace's own format has `#` before
+    both and in the last column, so that spreadsheet programs do not change the values.
     """
     title = rules.export.get("brightspace", f"{course} Points Grade")
     yield ("OrgDefinedId", "Username", title, "End-of-Line Indicator")
@@ -198,7 +196,7 @@ _FEEDBACK: Mapping[Platform, Callable[[str], str]] = {
 
 
 def _feedback_names(book: Gradebook, platform: Platform, name_of: Callable[[str], str]) -> dict[str, str]:
-    """Return, for each path of a feedback page in a platform's archive, the key of the student's row."""
+    """Return, for each path of a feedback page in a platform's archive, the key of the student's gradebook row."""
     return {
         name_of(record.upload): row.key
         for row in book.rows

@@ -15,7 +15,7 @@ from labkit.grading.submissions import check
 
 @dataclass(frozen=True)
 class Graded:
-    """The result of grading: the batch's counts of submissions, the records of all submissions, and the gradebook."""
+    """The result of `labkit grade`: numbers of submissions, their records (stored results), and the gradebook."""
 
     done: Done
     records: list[Record] = field(default_factory=list)
@@ -24,9 +24,10 @@ class Graded:
 
 
 def grade(order: Order, tell: Tell) -> Graded:
-    """Grade all submissions that have no valid record yet, and write grades.csv and all pages.
+    """Grade all submissions without a valid record (stored result), and write grades.csv and all HTML pages.
 
-    Raises `InvalidInput` or `GradingError`; with `order.master` also `JobFailed` and `ServiceUnavailable`.
+    Raises `InvalidInput` for unusable options or files, and `GradingError` without a working sandbox; on Spark
+    (`order.master`) also `JobFailed` and `ServiceUnavailable`.
     """
     check(order.given)
     course, options = load(order.course), policy.options(order.out, order.about_class())

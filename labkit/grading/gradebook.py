@@ -29,13 +29,13 @@ BY_HAND = "by_hand"
 
 
 def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[Record]:
-    """Write grades.csv and all pages into an output folder; return the records of submissions that they show."""
+    """Write grades.csv and all HTML pages into the folder `out`; return the stored results shown there."""
     kept, _ = write_book(out, course, policy or Policy())
     return kept
 
 
 def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record], Gradebook]:
-    """Write grades.csv and all pages; return the records of submissions that they show, and the gradebook."""
+    """Write grades.csv and all HTML pages into the folder `out`; return the stored results and the gradebook."""
     kept, complaints = records.read_all(out / "records")
     book = gradebook(kept, course, policy)
     book.doubts += complaints
@@ -57,7 +57,7 @@ def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record],
 
 
 def keys_called(out: Path, course: Course, policy: Policy, word: str) -> list[str]:
-    """Return the keys of all submissions by the student whose name or id in grades.csv is `word`.
+    """Return the unique keys of all submissions by the student whose name or id in grades.csv is `word`.
 
     If there is no such student, or `word` is itself a key, the result is [word].
     """
@@ -80,7 +80,7 @@ def _replace_changed(path: Path, text: str) -> None:
 
 
 def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> dict[str, str]:
-    """Write a feedback page for every student who has handed something in; return the pages in HTML by row key."""
+    """Write a feedback page for each student who has handed something in; return the HTML of each page by row key."""
     template = environment.get_template("feedback.html.jinja")
     written = {}
     for row in book.rows:
@@ -97,11 +97,10 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 
 
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
-    """Write a page on which a person grades free texts and answers regrade requests, and a CSV file for the same
-    purpose.
+    """Write the page and the CSV file in which a person grades free texts and answers regrade requests.
 
-    The file also has lines for the points that only a person can settle. A class without texts and requests gets no
-    page.
+    The CSV file also lists the work whose points only a person can decide. Without free texts and requests there is
+    no page.
     """
     folder, texts = out / BY_HAND, pages.texts(book)
     wanted = [
@@ -136,7 +135,7 @@ def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Envi
 
 
 def _to_decide(row: Row, exercises: Sequence[Exercise]) -> Iterator[marks.Wanted]:
-    """Yield the notebooks or exercises that only a person can grade, because of doubts such as unreadable files."""
+    """Yield the notebooks and exercises that only a person can grade, for example because a file is unreadable."""
     for notebook in dict.fromkeys(each.notebook for each in row.to_decide):
         left = [each for each in row.to_decide if each.notebook == notebook]
         if left == [each for each in exercises if each.notebook == notebook]:
@@ -156,8 +155,8 @@ def _keys(row: Row) -> tuple[str, ...]:
 def table(book: Gradebook) -> str:
     """Return the text of grades.csv: a row for each student and a column for each exercise.
 
-    A cell is empty while points are missing, and so is the total while a file could not be read or graded. The columns
-    are the same for every class with these exercises.
+    An exercise's cell is empty while its points are missing. The total is empty while a file could not be read or
+    graded.
     """
     titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
     lines = [titles]
@@ -172,7 +171,6 @@ _FURTHER = ("id", "account", "penalty", "handed in", "in roster", "group", "not 
 
 
 def _further(row: Row, book: Gradebook) -> Sequence[str]:
-    """Return the cells of the columns `_FURTHER`. Without a roster nobody is in one, so that cell is empty."""
     penalties = ", ".join(f"{amount(100 * share)} %" for share in dict.fromkeys(row.penalties.values()))
     has_roster = any(each.member for each in book.rows)
     in_roster = ("yes" if row.member else "no") if has_roster else ""

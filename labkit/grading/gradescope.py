@@ -30,10 +30,10 @@ _FIXED: Mapping[str, str] = MappingProxyType({"setup.sh": _SETUP, "run_autograde
 
 
 def autograder(book: Gradebook, rules: Rules, doubts: list[str]) -> dict[str, str]:
-    """Return the content of each file of the autograder, by name, with the results of each submission that is settled.
+    """Return the files (name to text) of an autograder for Gradescope that hands out grades computed by labkit.
 
-    Gradescope stores one score for each submission. If its authors have different points, the submission gets no score,
-    and a question for the instructor is added to `doubts`.
+    A submission with unknown points has no result there. Nor has one whose authors have different points, because
+    Gradescope stores one score each; `doubts` then gets a question for the instructor.
     """
     authors: dict[str, list[Row]] = defaultdict(list)
     for row in book.rows:
@@ -69,6 +69,5 @@ def _results(row: Row, rules: Rules) -> str:
 
 
 def _words(score: Score) -> str:
-    """Return what the student's feedback page says about an exercise."""
     shown = score.item.shown if score.item is not None and not score.by_hand else ""
     return "\n".join(filter(None, (shown, *score.hand.comments)))
