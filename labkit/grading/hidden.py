@@ -52,18 +52,18 @@ BATCHES = ("world-hello", "stream-table", "spark-spark")
 
 
 class Chance(Random):
-    """A random generator with a fixed seed and a method that draws one of its arguments."""
+    """A random generator with a method that draws one of its arguments; the caller gives the seed."""
 
     def pick(self, *options: T) -> T:
-        """Return one of the options at random."""
+        """Return one of the options, drawn at random."""
         return self.choice(options)
 
 
 def variants(exercise_name: str, seed: int) -> list[Variant]:
-    """Return the hidden variants of an exercise for a seed: at least three, or the public one if it only counts
-    participation.
+    """Return the hidden test cases (variants) of an exercise, drawn with this seed: at least three.
 
-    Raises `InvalidInput` for an unknown exercise.
+    Predictions and choices among statements are not graded by hidden cases, so they return their public ones. Raises
+    `InvalidInput` for an unknown exercise.
     """
     exercise = find(exercise_name)
     if exercise.kind in (Kind.PREDICT, Kind.EXPLAIN):
@@ -72,9 +72,9 @@ def variants(exercise_name: str, seed: int) -> list[Variant]:
 
 
 def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterator[Variant]:
-    """Yield three variants that ask an answer to tell a correct system from broken ones.
+    """Yield three hidden test cases in each of which an answer must tell one correct system from broken ones.
 
-    Each has one correct system; every broken system is in exactly one of the three, drawn at random.
+    Each broken system occurs in exactly one of the three cases, drawn at random.
     """
     mixed = c.sample(bad, len(bad))
     for place, name in enumerate(("first", "second", "third")):
@@ -82,7 +82,7 @@ def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterat
 
 
 def _assembled(system: Parameters, name: str = "put together", **parts: object) -> Variant:
-    """Return a variant whose states of a simulated system are composed from `parts`, not reached by a run."""
+    """Return a test case with a simulated system's state that is assembled from `parts` instead of reached by a run."""
     return v(name, assembled=((name, system, parts),))
 
 
@@ -169,10 +169,9 @@ def _jump(c: Chance) -> Iterator[Variant]:
 
 
 def _long_input(c: Chance) -> tuple[str, ...]:
-    """Return some 2,000 words, so many that keys of 16 bits collide.
+    """Return about 2,000 words for a sink exercise, enough that keys of 16 bits collide.
 
-    Among them are similar words, and words that look the same as another when joined to a number: *a1* with the count 1
-    resembles *a* with the count 11, and a word of 11 letters at offset 1 resembles one of one letter at offset 11.
+    Some words become equal when an answer joins them to a number: *a1* with the count 1 and *a* with the count 11.
     """
     letter = c.choice("abcde")
     glued = [f"{letter}1", c.choice(("windowedagg", "checkpoints")), *[letter] * 10]
@@ -180,10 +179,10 @@ def _long_input(c: Chance) -> tuple[str, ...]:
 
 
 def _orphans(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `08-finish`, which finishes prepared transactions.
+    """Yield hidden test cases for the exercise `08-finish`, in which a job finishes its prepared transactions.
 
-    Their names are similar, contain quotes, have batch numbers of one and two digits, or belong to other databases
-    and people.
+    The transactions' names are similar, contain quotes, have batch numbers of one and two digits, or belong to
+    others.
     """
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
@@ -205,10 +204,7 @@ def _orphans(c: Chance) -> Iterator[Variant]:
 
 
 def _visible(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `09-visible` (which rows of a log are visible): every short log, and long logs.
-
-    In the long logs a transaction's name recurs after a commit or an abort.
-    """
+    """Yield hidden test cases for the exercise `09-visible`: which rows of a transactional log does a reader see?"""
     one, two = c.sample(("x", "slow", "quick", "t1", "sink-0"), 2)
     names, plain = (one, two, "late"), ("plain", "")
     begun = (("write", one), (c.pick("commit", "abort"), one), plain)
@@ -329,7 +325,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
-    """Yield variants whose counts include 0 and numbers of several digits, which a wrong answer may ignore."""
+    """Yield hidden test cases with counts of 0 and counts of several digits, which a wrong answer may forget."""
     words = ("hello", "world", "stream", "x")
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(300, 9_999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
@@ -451,7 +447,7 @@ def _order(c: Chance) -> list[Variant]:
 
 
 def _waits(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `13-wait` (how long records wait), with short and long intervals and commits."""
+    """Yield hidden test cases for the exercise `13-wait`: how long do records wait, given intervals and commits?"""
     yield v("whole seconds", cases=[[(c.randrange(3, 30, 2), c.randrange(1, 9)) for _ in range(2)]])
     slow, fast = (c.pick(1, 3), c.randrange(5, 20)), (c.pick(0.5, 5), 0.25)
     yield v("a slow store behind a fast one", cases=[(fast, slow)])
@@ -461,7 +457,7 @@ def _waits(c: Chance) -> Iterator[Variant]:
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Yield variants with requests of sinks that write one to three rows, each with the marker at another position."""
+    """Yield hidden test cases with the requests of sinks, in which the batch marker is at different positions."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)
@@ -495,10 +491,9 @@ def _requests(c: Chance) -> Iterator[Variant]:
 
 
 def _longest(c: Chance) -> Iterator[Variant]:
-    """Yield variants of the exercise `13-longest` (the longest interval within all limits), with a different decisive
-    limit in each.
+    """Yield hidden test cases for the exercise `13-longest`: the longest checkpoint interval within all limits.
 
-    In one variant the longest interval is one second, or none is possible.
+    A different limit decides in each case; in one case the longest interval is one second or none is possible.
     """
     commit, rate = c.randrange(2, 9), c.randrange(3, 20)
     wide, seconds = 9_000, c.randrange(20, 90)
@@ -519,11 +514,10 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield a variant with new rows for each axis (aspect with points of its own) of a learner's own sink.
+    """Yield hidden test cases for a sink that the learner wrote: at least one for each axis (part with its own
+    points).
 
-    Two of the rows differ only in their number. The runs with an older checkpoint and with a second query are few, so
-    they have many batches. All other axes examine the same runs and so share the same rows. `epochs` are the writer
-    epochs of the two queries, if the sink gets them.
+    `epochs` are the writer epochs of the two queries, if the sink gets them.
     """
     crashed = _one_draw(c, 3, c.choice(QUERIES), epochs)
     for axis in parts:
@@ -543,7 +537,7 @@ def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[
 
 
 def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[int], list[int]]) -> dict[str, Any]:
-    """Return the parameters of one variant: random batches of two queries, `size` of them for the first."""
+    """Return the parameters of one test case: random batches of two queries, `size` batches for the first query."""
     batches, others = (rows(*map(" ".join, _words(c, each))) for each in (size, 3))
     return {
         "batches": moved(batches, 50 + c.randrange(50)),
@@ -554,10 +548,7 @@ def _one_draw(c: Chance, size: int, names: tuple[str, str], epochs: tuple[list[i
 
 
 def _words(c: Chance, batches: int) -> list[list[str]]:
-    """Return random words for each batch, so that each of the first two batches contains a word twice.
-
-    If there are `MANY` batches, the last one is large.
-    """
+    """Return random words for each of `batches` batches; the first two batches each contain one word twice."""
     items = c.sample(ITEMS, len(ITEMS))
     items += c.choices(ITEMS, k=batches)
     words = [f"{item}:{c.randrange(1, 4)}" for item in items]

@@ -22,18 +22,18 @@ _HIDDEN = "The answer is wrong for a hidden variant of the question."
 
 
 class Repeatable(Answer, Protocol):
-    """An answer to which earlier questions can be repeated, to check that the replies stay the same."""
+    """A learner's answer whose earlier questions can be asked again, to check that the replies stay the same."""
 
     calls: int
     """The number of questions that the judge has asked so far."""
 
     def repeat(self) -> None:
-        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply now differs."""
+        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply has changed."""
         ...
 
 
 class KnownAnswer:
-    """A learner's answer that is a constant, which the sandbox has already returned."""
+    """A learner's answer that is a constant, after the sandbox has returned its value."""
 
     calls = 1
 
@@ -41,33 +41,33 @@ class KnownAnswer:
         self._constant = constant
 
     def value(self) -> Plain:
-        """Return the constant."""
+        """Return the constant that is the learner's answer."""
         return self._constant
 
     def call(self, *arguments: Plain) -> Plain:
-        """Raise `Unanswered`, because a constant is not a function."""
+        """Raise `Unanswered`, because the answer is a constant and not a function."""
         raise Unanswered("the answer is a constant, not a function", "is no function")
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Do nothing, since a constant is not called."""
+        """Do nothing, because a constant cannot be called."""
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Raise `Unanswered`, because a constant is not a sink."""
+        """Raise `Unanswered`, because the answer is a constant and not a sink."""
         return self.call(kind, exchanges, arguments)
 
     def repeat(self) -> None:
-        """Do nothing, since a known constant cannot change."""
+        """Do nothing, because a constant cannot change."""
 
 
 def judge_here(exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-    """Return the judge's finding about an answer, made in this process."""
+    """Run the exercise's judge (check function) in this process on one test case, and return its finding."""
     return exercise.judge(answer, variant)
 
 
 def mark(exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf = judge_here) -> ItemRecord:
-    """Judge an answer by all variants, and return the result of the exercise with points and reason.
+    """Test an answer with all public and hidden cases (variants); return the result with points and reason.
 
-    Raises `GradingError` if the judge itself fails.
+    Raises `GradingError` if the judge (the exercise's check function) itself fails.
     """
     begun = time.monotonic()
     item = ItemRecord(exercise.name, exercise.points)
@@ -93,10 +93,11 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Let a person grade the learner's `cell` if it gives no text under the answer's name; change the result `item` to
-    that.
+    """Turn the result `item` into one that a person grades, if a free-text answer has no text but its cell was
+    edited.
 
-    The points are then open, because only a person sees whether the cell contains an answer.
+    `cell` is the source of that cell. The points are then unknown, because only a person sees whether it has an
+    answer.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return
@@ -109,10 +110,9 @@ def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
 def _judge_all(
     item: ItemRecord, exercise: Exercise, answer: Repeatable, hidden: Sequence[Variant], judge: JudgeOf
 ) -> None:
-    """Judge an answer by every public variant and then every hidden one, until it fails one; fill in the result `item`.
+    """Test an answer with every public and then every hidden case until it fails one; write the result into `item`.
 
-    If the exercise has axes (parts with points of their own), a failed variant ends the judging of its own axis
-    only.
+    If the exercise has axes (parts with their own points), a failed case ends only the tests of its own axis.
     """
     item.public, item.hidden = (0, len(exercise.public)), (0, len(hidden))
     failed_axes: dict[str, str] = {}
@@ -144,7 +144,7 @@ def _judge_all(
 
 
 def _by_axis(item: ItemRecord, exercise: Exercise, failed_axes: Mapping[str, str]) -> None:
-    """Give the points of the axes whose variants all passed, and write one sentence for each axis."""
+    """Give the points of each axis (part with its own points) that passed all cases; write a sentence for each axis."""
     item.status = "wrong"
     item.points = sum(points for axis, points in exercise.axes if axis not in failed_axes)
     item.shown = " ".join(
@@ -174,7 +174,7 @@ def _kept(variant: Variant, finding: Finding, *, hidden: bool) -> VariantRecord:
 
 
 def _in_words(finding: Finding) -> str:
-    """Return a judge's finding as text: its message, and the observed and expected result if the message lacks them."""
+    """Return a finding as text: its message, and the observed and expected result unless the message has them."""
     comparison = " ".join(
         f"{word}: {words}"
         for word, words in (("Observed", finding.observed), ("Expected", finding.expected))
@@ -184,25 +184,25 @@ def _in_words(finding: Finding) -> str:
 
 
 def _is_said(words: str, message: str) -> bool:
-    """Return whether a message begins or ends with these words, if they are more than a value."""
+    """Return whether a message begins or ends with these words; single words do not count."""
     whole, part = (each.casefold().rstrip(".") for each in (message, words))
     return " " in part and (whole.startswith(part) or whole.endswith(part))
 
 
 def not_attempted(item: ItemRecord, why: str) -> None:
-    """Mark an exercise as not attempted, which gives no points and is not reported as an error."""
+    """Mark an exercise as not attempted, for the reason `why`: 0 points, but no error."""
     item.points, item.status, item.reason, item.shown = 0, "not attempted", why, why
 
 
 def failed(item: ItemRecord, reason: str, kind: str) -> None:
-    """Mark an exercise as failed, which gives no points.
+    """Mark an exercise as failed, which gives 0 points. The instructor reads `reason`.
 
-    The learner reads `kind`, so it must not contain text of the learner's code or a hidden value.
+    The learner reads `kind`, so it must not contain a hidden value or text of the learner's code.
     """
     item.points, item.status, item.reason, item.shown = (0, "failed", reason, f"The answer {kind}.")
 
 
 def not_graded(item: ItemRecord, why: str) -> None:
-    """Mark an exercise as not graded because grading itself failed; its points are unknown, not zero."""
+    """Mark an exercise as not graded because grading itself failed; its points are then unknown, not zero."""
     item.points, item.status, item.reason = None, "not graded", why
     item.shown = "Grading itself failed, so the points are unknown; your instructor knows."

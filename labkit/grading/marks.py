@@ -34,7 +34,7 @@ _MOST_MISTAKES = 10
 
 @dataclass(frozen=True)
 class Mark:
-    """One line of a file of points: a person's points or comment for a student's exercise, or for one part of it."""
+    """One line of a CSV file of points: a person's points or comment for a student's exercise, or for a part of it."""
 
     place: str
     student: str
@@ -55,7 +55,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class HandMarks:
-    """The points and comments that a person gave for one student's exercise, with all its parts combined."""
+    """All points and comments that a person gave for one student's exercise, combined from several lines and parts."""
 
     points: float | None = None
     """The points for the exercise, or None while points are missing for it or for one of its parts."""
@@ -74,14 +74,14 @@ class HandMarks:
     """The comments of the lines that answer regrade requests, which are among `whole`."""
 
     def has_answered(self, why: str) -> bool:
-        """Return whether a person has answered the student's regrade request with this reason."""
+        """Return whether a person has answered the student's regrade request whose reason is `why`."""
         return any(words == REGRADE or _digest(why) in words.split() for words in self.answers)
 
 
 def answer_to(reasons: Iterable[str]) -> str:
-    """Return the text for the column `answers` of a line that answers the regrade requests with these reasons.
+    """Return the text for the CSV column `answers` of a line that answers regrade requests with these reasons.
 
-    It contains a digest of each reason, so that a later request with another reason is open again.
+    The text has a digest of each reason, so a later request with another reason is not regarded as answered.
     """
     return " ".join([REGRADE, *map(_digest, reasons)])
 
@@ -91,10 +91,10 @@ def _digest(why: str) -> str:
 
 
 def read(path: Path, course: Course) -> list[Mark]:
-    """Return the points and comments in a file, except lines that have neither.
+    """Return the lines of a CSV file that give points or comments by hand.
 
-    A line about a whole notebook, with 0 points or excused, is returned as one line for each of its exercises. Raises
-    `InvalidInput` with up to ten mistakes of the file, one a line, so that a person can correct them together.
+    A line about a whole notebook (0 points or excused) becomes one line for each of its exercises. Raises
+    `InvalidInput` with up to ten mistakes in the file, one a line, so that a person can correct them together.
     """
     rows = tables.read(path, "the marks")
     titles = {title for row in rows for title in row.cells}
@@ -112,12 +112,13 @@ def read(path: Path, course: Course) -> list[Mark]:
         marks += [mark for mark in found if mark.points is not None or mark.comment or mark.excused]
     if mistakes:
         more = f"\nAnd {len(mistakes) - _MOST_MISTAKES} more mistakes." if len(mistakes) > _MOST_MISTAKES else ""
-        raise InvalidInput("\n".join(mistakes[:_MOST_MISTAKES]) + more)
+        message = "\n".join(mistakes[:_MOST_MISTAKES]) + more
+        raise InvalidInput(message)
     return marks
 
 
 def _marks(row: tables.Row, course: Course) -> list[Mark]:
-    """Return the marks of one line: one, or one for each exercise of the notebook that the line is about."""
+    """Return the points of one CSV line: one entry, or one for each exercise if the line is about a whole notebook."""
     named, student = row.cells.get("exercise", ""), row.cells.get("student", "")
     exercises = course.of_notebook(named) or [each for each in course.exercises.values() if each.name == named]
     if not exercises:
@@ -137,8 +138,8 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
     most = exercises[0].points
     if points is not None and points > most and not bonus:
         raise InvalidInput(
-            f"{row.place}: {points:g} points, but {named} has {most}; correct it, or write {points:g} {BONUS} if you "
-            "mean more than all points."
+            f"{row.place}: {points:g} points, but {named} has only {most}; correct the number, or write "
+            f"{points:g} {BONUS} to give more than the maximum."
         )
     # labkit writes the parts; a person writes the comments, and may mean an apostrophe within.
     part, comment = tables.as_written(row.cells.get("part", "")), tables.unguarded(row.cells.get("comment", ""))
@@ -150,7 +151,7 @@ def _marks(row: tables.Row, course: Course) -> list[Mark]:
 
 
 def _points(row: tables.Row) -> tuple[float | None, bool]:
-    """Return the points of a line, or None, and whether `BONUS` follows them. Raises `InvalidInput`."""
+    """Return the points in a CSV line, or None, and whether the word `bonus` follows. Raises `InvalidInput`."""
     written = row.cells.get("points", "").lstrip("'")
     number = written.casefold().removesuffix(BONUS).strip()
     bonus = number != written.casefold()
@@ -168,11 +169,10 @@ def _points(row: tables.Row) -> tuple[float | None, bool]:
 
 
 def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
-    """Combine all lines about one student's exercise.
+    """Combine all CSV lines with points or comments for one student's exercise; later lines replace earlier ones.
 
-    If a part has points in several lines, the last ones count. An answer to a regrade request replaces the points of
-    the lines before it. If several files have comments on a part, those of the last file count, so that a comment can
-    be corrected.
+    An answer to a regrade request replaces all points before it. Of several files with comments on the same part,
+    the last file counts.
     """
     listed = list(marks)
     # An answer to a request is about the whole exercise: it replaces the points of all lines before it.
@@ -197,7 +197,7 @@ def together(marks: Iterable[Mark], rules: Rules) -> HandMarks:
 
 
 class Wanted(NamedTuple):
-    """Work of one student that a person must grade: a free text, a regrade request, or a file that cannot be read."""
+    """Work of one student that a person must grade: a free text, a regrade request or an unreadable file."""
 
     keys: tuple[str, ...]
     """The keys and ids that identify the student; the first one is written to the file."""
@@ -211,11 +211,10 @@ class Wanted(NamedTuple):
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
-    """Write a new CSV file in which a person enters points and answers, unless earlier files already list all of
+    """Write a new CSV file in which a person enters points, unless earlier files already list everything in
     `wanted`.
 
-    If nothing is wanted, write a first file with only its titles, for a person who wants to give points nevertheless.
-    While the last file has only titles, it is replaced instead of adding another.
+    If `wanted` is empty, the first file has only column titles. If the last file has only titles, it is replaced.
     """
     listed = {
         (
@@ -252,15 +251,15 @@ def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None
 
 
 def _parts(one: Wanted, rules: Rules) -> Mapping[str, float | None]:
-    """Return the largest points of each part of an exercise, by name; without parts, of one with an empty name."""
+    """Return the maximum of points for each part of an exercise; an exercise without parts has one part named ""."""
     parts = {} if one.answers else rules.rubric.get(one.exercise, {})
     return dict(parts) or {"": one.most}
 
 
 def templates(folder: Path) -> list[Path]:
-    """Return the tables in which a person fills in points, oldest first.
+    """Return the CSV files in `folder` in which a person enters points, oldest first.
 
-    A browser may rename a download, so `marks-2 (1).csv` is newer than `marks-2.csv` and older than `marks-3.csv`.
+    A browser may rename a download, so `marks-2 (1).csv` comes after `marks-2.csv` and before `marks-3.csv`.
     """
     return sorted(folder.glob("marks*.csv"), key=lambda path: (_number(path), len(path.name), path.name))
 
@@ -271,6 +270,6 @@ def _number(path: Path) -> int:
 
 
 def next_name(folder: Path) -> str:
-    """Return the name for a new CSV file of points, which sorts after those already in `folder`."""
+    """Return the name for a new CSV file of points, which sorts after all files in `folder`."""
     number = 1 + max(map(_number, templates(folder)), default=0)
     return f"marks-{number}.csv" if number > 1 else "marks.csv"

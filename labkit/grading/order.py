@@ -33,7 +33,7 @@ _ALL = Need(
 
 @dataclass(frozen=True)
 class Patience:
-    """The limits for one learner's answer to one exercise: times in seconds, number of calls, and sizes."""
+    """The limits for one learner's answer to one exercise: seconds, number of questions, and bytes of replies."""
 
     call_seconds: float = 5.0
     item_seconds: float = 30.0
@@ -47,14 +47,14 @@ class Patience:
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of a batch that several machines share: part `number`, counted from 1, of `of` parts."""
+    """One part of the submissions, when several machines share the grading: part `number`, from 1, of `of` parts."""
 
     number: int
     of: int
 
     @classmethod
     def parse(cls, written: str) -> "Shard":
-        """Parse a shard such as `2/8`. Raises `InvalidInput`."""
+        """Parse the text of the option --shard, such as `2/8`. Raises `InvalidInput` for any other form."""
         match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", written)
         if match is None or not 1 <= int(match[1]) <= int(match[2]) <= MOST_SHARDS:
             raise InvalidInput(
@@ -63,25 +63,22 @@ class Shard:
         return cls(int(match[1]), int(match[2]))
 
     def has(self, one: "Submission") -> bool:
-        """Return whether this shard grades a submission.
-
-        Only the student's key decides, so that all machines agree.
-        """
+        """Return whether this part of the submissions contains `one`; only the student's key decides."""
         digest = hashlib.sha256(one.key.encode()).digest()
         return int.from_bytes(digest[:8]) % self.of == self.number - 1
 
     def __str__(self) -> str:
-        """Return the shard as a user types it, such as `2/8`."""
+        """Return the shard in the form of the option --shard, such as `2/8`."""
         return f"{self.number}/{self.of}"
 
 
 class Part(Kind[Shard]):
-    """The type of the option --shard, which names one part of a batch, such as `2/8`."""
+    """The type of the option --shard, which selects one part of the submissions, such as `2/8`."""
 
     metavar = "I/N"
 
     def read(self, word: object) -> Shard:
-        """Return the shard that the user's word names. Raises `Unfit` or `InvalidInput` for any other form."""
+        """Parse the option's text. Raises `Unfit` if it is not a text, and `InvalidInput` for a wrong form."""
         if not isinstance(word, str):
             raise Unfit("write the number of the shard and the number of all shards, for example 2/8.")
         return Shard.parse(word)
@@ -92,7 +89,7 @@ class Part(Kind[Shard]):
 
 @dataclass(frozen=True)
 class Order(Options):
-    """The options of one `labkit grade`: submissions, output folder, course, limits, and rules of the class."""
+    """All options of one `labkit grade`, with limits and the settings that earlier commands stored."""
 
     VERB = "labkit grade"
 
@@ -211,11 +208,11 @@ class Order(Options):
 
     @property
     def limits(self) -> Limits:
-        """Return the limits of size and time of one submission."""
+        """The limits of size and time of one submission."""
         return dataclasses.replace(self.bounds, cell_seconds=self.cell_seconds, total_seconds=self.total_seconds)
 
     def about_class(self) -> dict[str, str | None]:
-        """Return the options about the class, which the output folder remembers for later batches.
+        """Return the options about the class, by name, which the output folder stores for later commands.
 
         Paths are absolute, so that a later command may run in any directory.
         """
@@ -237,10 +234,7 @@ class Order(Options):
 
 
 def _named(path: Path | None) -> str | None:
-    """Return the absolute path of a file, the word `none` as it is, or None without a file.
-
-    A later command with this option may run in another directory.
-    """
+    """Return the absolute path of a file as text; the word `none` stays, and None means no file."""
     if path is None:
         return None
     return "none" if str(path) == "none" else str(path.absolute())

@@ -27,7 +27,7 @@ _FOLDERS = ("records", "feedback", "executed")
 
 
 class Head(msgspec.Struct):
-    """The contents of an output folder's `grading.json`: course, seed and options, which all its records share."""
+    """The contents of `grading.json` in an output folder: the course, seed and options that its records share."""
 
     course: str
     seed: int
@@ -38,7 +38,7 @@ class Head(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Output:
-    """The output folder of a batch, locked against other batches until the batch has ended."""
+    """The output folder of one `labkit grade`, locked against other commands until this one has ended."""
 
     seed: int
     work: Path
@@ -47,9 +47,9 @@ class Output:
 
 @contextmanager
 def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str]) -> Iterator[Output]:
-    """Lock an output folder for one batch, and prepare it for writing.
+    """Lock an output folder for the duration of a `with` block, and prepare it for writing.
 
-    Raises `InvalidInput` if it is in use or belongs to another course.
+    Raises `InvalidInput` if another command uses the folder, or if it has another course or seed or other files.
     """
     _head(out, course, seed)
     durable.make_folder(out)
@@ -71,7 +71,7 @@ def opened(out: Path, course: str, seed: int | None, options: Mapping[str, str])
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Lock the folder itself, which no batch replaces; the kernel releases the lock when the process ends."""
+    """Lock the folder with `flock`, which the kernel releases when the process ends."""
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
@@ -86,7 +86,7 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def remembered(out: Path) -> dict[str, str]:
-    """Return the options about the class that the last batch stored in this folder; empty if there are none."""
+    """Return the options about the class that the last `labkit grade` stored in this folder; empty without any."""
     try:
         head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
     except (OSError, msgspec.DecodeError):
@@ -95,9 +95,9 @@ def remembered(out: Path) -> dict[str, str]:
 
 
 def _head(out: Path, course: str, seed: int | None) -> Head:
-    """Return the course, seed and options of an output folder, stored or new.
+    """Return the course, seed and options of an output folder: those stored there, or new ones.
 
-    Raises `InvalidInput` if the folder has another purpose.
+    Raises `InvalidInput` if the folder has another course, another seed, or files of another kind.
     """
     path = out / HEAD
     if out.exists() and not out.is_dir():
@@ -123,19 +123,19 @@ def _head(out: Path, course: str, seed: int | None) -> Head:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether a path may be left from a batch that was killed before it wrote `grading.json`."""
+    """Return whether a killed `labkit grade` may have left this path before it wrote `grading.json`."""
     return durable.is_temporary(path) or (
         path.name in {*_FOLDERS, ".work"} and path.is_dir() and not any(path.iterdir())
     )
 
 
 def record_path(out: Path, one: Submission) -> Path:
-    """Return the path of the record of a submission in an output folder."""
+    """Return the path of the file in an output folder that holds a submission's record (grading result)."""
     return out / "records" / f"{records.file_name(one.key, one.notebook)}.json"
 
 
 def earlier(path: Path) -> Record | None:
-    """Return the record in a file, or None if it is missing or damaged, because the batch then writes it again."""
+    """Return the record (grading result of a submission) in a file, or None if it is missing or damaged."""
     try:
         return records.read(path)
     except InvalidInput:
@@ -143,7 +143,7 @@ def earlier(path: Path) -> Record | None:
 
 
 def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | None:
-    """Return the record of a submission in a folder if grading again would give the same result, otherwise None."""
+    """Return the stored record (grading result) of a submission if grading again would repeat it, otherwise None."""
     record = earlier(record_path(out, one))
     if record is None or not record.graded():
         return None
@@ -155,7 +155,9 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether the record of a submission is still valid; if so, update its facts that do not affect points."""
+    """Return whether a submission's stored record (grading result) is valid; if so, update its other facts in the
+    file.
+    """
     record = stands(one, out, course, seed)
     if record is None:
         return False
@@ -176,6 +178,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete each student's record "no notebook of the course" if the student has handed in a notebook since."""
+    """Delete the record "no notebook of the course" of each student who has handed in a notebook since."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -23,20 +23,20 @@ _COMMON = 5
 
 
 def page_name(row: Row) -> str:
-    """Return the file name of a student's feedback page."""
+    """Return the file name of a student's HTML feedback page."""
     key = row.key if row.member is not None or not row.records else row.records[0].key
     return f"{records.file_name(key, 'feedback')}.html"
 
 
 def points(score: Score) -> str:
-    """Return a score's points as text for a table; `excused` for an excused exercise, empty without points."""
+    """Return the points of a score as text: a number, `excused`, or an empty text while they are unknown."""
     if score.left_out == "excused":
         return score.left_out
     return "" if score.points is None else amount(score.points)
 
 
 def feedback(row: Row, policy: Policy) -> dict[str, object]:
-    """Return the values by name for the template of a student's feedback page."""
+    """Return the template values, by name, for a student's HTML feedback page."""
     return {
         "student": row.name,
         "points": amount(row.total),
@@ -63,9 +63,10 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 
 
 def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
-    """Return the values that a student's page shows for one exercise; `requests` are the student's own words about it.
+    """Return the template values for one exercise on a student's feedback page.
 
-    About hidden variants it has only the number passed and a reason that reveals nothing.
+    `requests` are the reasons of the student's regrade requests. Of hidden test cases the page shows only how many
+    passed.
     """
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])
@@ -90,14 +91,14 @@ def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, ob
 
 
 def _shown_status(score: Score, item: ItemRecord) -> str:
-    """Return the status that a student's page shows for an exercise, such as `right` or `graded by hand`."""
+    """Return the status of an exercise that a student's feedback page shows, such as `right` or `graded by hand`."""
     if score.left_out or score.by_hand:
         return score.left_out or "graded by hand"
     return "not settled" if score.unsettled and item.status != "not graded" else item.status
 
 
 def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
-    """Return for each exercise the rows of students who wrote a free text that a person must grade."""
+    """Return for each free-text exercise the gradebook rows of the students who wrote a text."""
     writers: dict[Exercise, list[Row]] = {}
     for exercise in book.exercises:
         for row in book.rows:
@@ -108,7 +109,7 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 
 
 def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: Rules) -> dict[str, object]:
-    """Return the values of the page on which a person marks all free texts and answers regrade requests."""
+    """Return the template values for the page on which a person grades free texts and answers regrade requests."""
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
         "exercises": [
@@ -137,7 +138,7 @@ def _text(row: Row, score: Score, rules: Rules) -> dict[str, object]:
 
 
 def _written(points: float | None, most: float, score: Score) -> str:
-    """Return points as a person writes them in a table, followed by `BONUS` if they exceed `most`."""
+    """Return points as a person enters them in a CSV file, followed by `bonus` if they may exceed `most`."""
     if points is None:
         return ""
     return f"{amount(points)} {BONUS}" if score.hand.bonus and points > most else amount(points)
@@ -174,7 +175,7 @@ def _piece(row: Row, score: Score) -> dict[str, object]:
 
 
 def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Policy) -> dict[str, object]:
-    """Return the values by name for the template of the instructor's summary."""
+    """Return the template values, by name, for the instructor's HTML summary of the whole class."""
     items: dict[str, list[ItemRecord]] = {one.name: [] for one in book.exercises}
     for record in kept:
         for item in record.items:
@@ -206,7 +207,7 @@ def overview(kept: Sequence[Record], book: Gradebook, course: Course, policy: Po
 
 
 def _line(row: Row, book: Gradebook) -> dict[str, object]:
-    """Return the values of one student's line in the summary, with paths of feedback page and executed notebooks."""
+    """Return the template values for one student's line in the instructor's summary."""
     return {
         "name": row.name,
         "id": row.id,
@@ -233,7 +234,7 @@ def _status(score: Score) -> str:
 
 
 def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, object]]:
-    """Return the values that the page of similar answers shows for each pair: names, matches, and both codes."""
+    """Return the template values for the page of similar answers: for each pair of students, their names and codes."""
     names: dict[str, list[str]] = {}
     for row in book.rows:
         for record in row.records:
@@ -289,5 +290,5 @@ _STATUSES = ("right", "wrong", "failed", "not attempted", "by hand", "not graded
 
 
 def _same(reason: str) -> str:
-    """Return a failure's reason with `#` for each number, so that equal reasons of many students can be counted."""
+    """Return a failure's reason with every number replaced by `#`, so that equal reasons of students can be counted."""
     return re.sub(r"\d+", "#", reason)[:200]

@@ -19,7 +19,7 @@ LONGEST = 200
 
 
 class Platform(StrEnum):
-    """The learning platform from which a file was downloaded."""
+    """The learning platforms whose downloads `labkit grade` reads."""
 
     PLAIN = "plain"
     """No platform: folders, archives or files that a person named."""
@@ -32,7 +32,7 @@ class Platform(StrEnum):
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A person whom a platform names, with the facts that the platform states."""
+    """A person whom a learning platform names in its lists: name, id and e-mail address, as far as it states them."""
 
     name: str = ""
     id: str = ""
@@ -41,7 +41,7 @@ class Person(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Origin:
-    """The student who owns a file, and the facts about the submission that the file's name states."""
+    """The student who owns an uploaded file, and facts about the upload, all derived from the file's path."""
 
     key: str
     """The student's unique key, which is the same in every download of a platform."""
@@ -64,7 +64,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts that follow from all names of a download together, for example where the student's part of a name is."""
+    """Facts that only all file names of a download together reveal, such as the words that every name begins with."""
 
     shaped: bool = False
     """Whether any name has a platform's form; if so, the other top-level files are the platform's own."""
@@ -86,10 +86,7 @@ NO_CONTEXT = Context()
 
 
 def text(name: str) -> str:
-    """Return a file name as text that can be stored and shown anywhere.
-
-    Bytes that are not UTF-8 are escaped, so that no information is lost.
-    """
+    """Return a file name as valid Unicode text, with bytes that are not UTF-8 escaped."""
     spelled = name.replace("\\", "\\\\")
     try:
         raw = spelled.encode("utf-8", "surrogateescape")
@@ -99,7 +96,7 @@ def text(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """Return a name as a page shows it: without unprintable characters, and cut to `LONGEST` characters."""
+    """Return a name for display: without unprintable characters, and cut to `LONGEST` characters."""
     plain = unicodedata.normalize("NFC", text(name))
     letters = "".join(letter if letter.isprintable() else "_" for letter in plain)
     return " ".join(letters.split())[:LONGEST] or "nobody"
@@ -212,22 +209,22 @@ _PLATFORMS: Sequence[Callable[..., Origin | None]] = (_moodle, _brightspace, _gr
 
 
 def platform_origin(name: str, context: Context, *, folder: bool) -> Origin | None:
-    """Return the student whom a platform's name of a folder or file states, or None if no platform made the name."""
+    """Return the student named by a file or folder name in a learning platform's format, or None for other names."""
     origins = (read(name, context, folder=folder) for read in _PLATFORMS)
     return next((origin for origin in origins if origin is not None), None)
 
 
 def plain_origin(name: str) -> Origin:
-    """Return a student with exactly this name, without facts from a platform."""
+    """Return an owner for a file that no learning platform named: the student has exactly this name."""
     return Origin(text(name), shown(name))
 
 
 def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CONTEXT) -> Origin:
     """Return the student who owns a file, and the facts that its path states.
 
-    `place` is the path from the folder or archive that the user named, which is its first part. Only the second
-    part comes from the platform, because deeper names may be the student's own. If that part is a file, its name
-    contains the student: in the platform's format, or in addition to the name of the notebook.
+    `place` is the path from the folder or archive that the user named, which is its first part. The second part
+    names the student, in a learning platform's format or together with the name of a notebook. Deeper parts may be
+    the student's own, so they identify nobody.
     """
     root, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
     if context.wrapped:
@@ -238,11 +235,7 @@ def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CO
 
 
 def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin:
-    """Return the student whom a file name such as `ada-06_sinks.ipynb` names in addition to a notebook, otherwise
-    `root`.
-
-    `root` is the name of the folder that the user named.
-    """
+    """Return the student in a file name such as `ada-06_sinks.ipynb`, or `root` if it has only a notebook's name."""
     stem = _COPY.sub("", PurePath(name).stem)
     for notebook in notebooks:
         stem = stem.replace(notebook, "")
@@ -250,10 +243,7 @@ def _beside_notebook(root: str, name: str, notebooks: Collection[str]) -> Origin
 
 
 def _date(written: str, forms: Iterable[str]) -> datetime | None:
-    """Parse a date in a file name, in this machine's time zone because the name states none; None if no form fits.
-
-    `forms` are formats of `datetime.strptime`.
-    """
+    """Parse the date in a file name as local time; None if no format of `forms` (for `strptime`) fits."""
     for form in forms:
         try:
             return datetime.strptime(written, form).astimezone()

@@ -19,14 +19,14 @@ NONE = "none"
 
 
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class: those of this command, and for the others those that the folder remembers."""
+    """Return the options about the class: those of this command, and otherwise those stored in the output folder."""
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}
 
 
 def deadline(chosen: Mapping[str, str]) -> datetime | None:
-    """Return the deadline of the whole class, or None if there is none. Raises `InvalidInput`."""
+    """Return the deadline of the whole class, or None if there is none. Raises `InvalidInput` if it is no date."""
     written = chosen.get("deadline")
     if written is None:
         return None
@@ -39,9 +39,9 @@ def deadline(chosen: Mapping[str, str]) -> datetime | None:
 
 
 def read(out: Path, chosen: Mapping[str, str], course: Course) -> Policy:
-    """Read the files of the instructor's settings: roster, points given by hand, and rules. Raises `InvalidInput`.
+    """Read the instructor's settings from the files that `chosen` names: roster, points by hand, requests and rules.
 
-    The tables of points in the output folder are read first, so that files that the user named override them.
+    Points in the output folder are read before those in named files, which replace them. Raises `InvalidInput`.
     """
     named = [Path(path) for path in chosen.get("marks", "").split("\n") if path]
     templates = marks.templates(out / BY_HAND)

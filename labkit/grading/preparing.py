@@ -20,7 +20,7 @@ named_exercise = marks.named_exercise
 
 @dataclass(frozen=True)
 class ChosenCell:
-    """A cell to execute, and the name of the exercise that it answers, or None."""
+    """A cell of a submitted notebook to execute, and the name of the exercise that it answers, or None."""
 
     source: str
     exercise: str | None = None
@@ -28,7 +28,7 @@ class ChosenCell:
 
 @dataclass
 class PreparedNotebook:
-    """The cells of a notebook to execute, and the exercises whose answers the grader asks for afterwards."""
+    """The parts of a submitted notebook to grade: the cells to execute, and the exercises that they answer."""
 
     cells: list[ChosenCell] = field(default_factory=list)
     attempted: list[Exercise] = field(default_factory=list)
@@ -44,22 +44,22 @@ class PreparedNotebook:
     notes: list[str] = field(default_factory=list)
 
     def notebook(self, without: Iterable[int] = ()) -> str:
-        """Return the JSON of the notebook to execute, without the cells numbered in `without`.
+        """Return the JSON of a notebook with the cells to execute, without those numbered in `without`.
 
-        A last cell is added, which answers the judge's questions.
+        Its last cell is the grader's own and answers the judge's questions about the learner's functions and values.
         """
         left_out = set(without)
         sources = [cell.source for number, cell in enumerate(self.cells) if number not in left_out]
         return as_notebook([*sources, serving.CELL])
 
     def numbers(self, without: Iterable[int] = ()) -> list[int]:
-        """Return the numbers of the cells that are executed, as indices in `cells`, without those in `without`."""
+        """Return the indices in `cells` of the cells that are executed, without those in `without`."""
         left_out = set(without)
         return [number for number in range(len(self.cells)) if number not in left_out]
 
 
 def as_notebook(sources: Sequence[str]) -> str:
-    """Return the JSON of a notebook with these code cells."""
+    """Return the JSON of a notebook with these sources as its code cells."""
     cells: list[dict[str, object]] = [
         {
             "cell_type": "code",
@@ -80,7 +80,7 @@ def as_notebook(sources: Sequence[str]) -> str:
 
 
 def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercise]) -> PreparedNotebook:
-    """Select the cells of a submitted notebook to execute, and the exercises whose answers the grader asks for.
+    """Select the cells of a submitted notebook to execute, and find the exercises that the learner has answered.
 
     `released` is the notebook as learners received it, and `exercises` are its exercises.
     """
@@ -127,9 +127,9 @@ def prepare(submitted: Notebook, released: Notebook, exercises: Sequence[Exercis
 
 
 def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.Selection) -> str:
-    """Return the source of the learner's cell for an exercise, or an empty text if no line is the learner's own.
+    """Return the source of the learner's cell for a free-text exercise, or an empty text if it is unchanged.
 
-    A new comment counts as a line, because a person may read it as the answer.
+    A new comment counts as a change, because a person may read it as the answer.
     """
     marked = [place for place, named in enumerate(chosen.names) if named == name]
     given = {piece.strip() for cell in released.cells for line in cell.source.splitlines() for piece in _pieces(line)}
@@ -142,13 +142,13 @@ def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.
 
 
 def _pieces(line: str) -> Sequence[str]:
-    """Return three texts: the line, its code, and its comment."""
+    """Return a source line as a whole, its code, and its comment."""
     code, sign, comment = line.partition("#")
     return line, code, f"{sign}{comment}"
 
 
 def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.Selection) -> bool:
-    """Return whether a cell after `place` that is executed binds the name of an answer."""
+    """Return whether an executed cell after the one numbered `place` assigns the name of the answer again."""
     return any(
         chosen.is_run(later, cell) and answer in marks.bound(cell.source)
         for later, cell in enumerate(submitted.cells)
@@ -157,7 +157,7 @@ def _is_bound_later(answer: str, place: int, submitted: Notebook, chosen: marks.
 
 
 def _elsewhere(chosen: marks.Selection, answers: Mapping[str, str]) -> list[str]:
-    """Return a note on each answer that is not in the cell marked for it, such as a cell that lost its mark."""
+    """Return a note on each answer that was not found in the cell marked for it."""
     notes = []
     for name, place in chosen.counts.items():
         if chosen.names[place] == name:

@@ -26,7 +26,7 @@ MOST_SOURCE = 200_000
 
 
 class NotANotebook(InvalidInput):
-    """The file cannot be graded as a notebook; the message gives the reason in one sentence."""
+    """Raised if a file cannot be graded as a notebook; the message gives the reason in one sentence."""
 
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -74,7 +74,7 @@ class _Notebook(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell of a submitted notebook."""
+    """A code cell of a submitted notebook, with its tags and the exercise that it answers."""
 
     source: str
     tags: frozenset[str] = frozenset()
@@ -84,7 +84,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """The parts of a submitted notebook that affect grading: its code cells, digest, kernel and name."""
+    """The parts of a submitted notebook that affect its grade: code cells, digest, kernel and name."""
 
     cells: tuple[Cell, ...]
     sha256: str
@@ -96,19 +96,19 @@ class Notebook:
 
 
 def says_notebook(name: str) -> bool:
-    """Return whether a file name contains `.ipynb`, even if a browser has added something after it."""
+    """Return whether a file name contains `.ipynb`, even if a browser has added something at the end."""
     return ".ipynb" in name.lower()
 
 
 def may_be_notebook(name: str) -> bool:
-    """Return whether a file with this name may be a notebook: also JSON and text, as some browsers save notebooks."""
+    """Return whether a file may be a notebook, by its name: `.ipynb`, or `.json` and `.txt` from some browsers."""
     return says_notebook(name) or PurePath(name.lower()).suffix in {".json", ".txt"}
 
 
 def store(notebook: Notebook, folder: Path) -> Path:
-    """Write the parts of a notebook that affect grading to a file named by their digest; return its path.
+    """Write a notebook's code cells and metadata to a file in `folder`; return its path.
 
-    Thus grading does not depend on the student's file, which may change meanwhile.
+    Later steps read this copy, because the student's file may change during grading.
     """
     path = folder / notebook.sha256
     if not path.exists():
@@ -117,12 +117,12 @@ def store(notebook: Notebook, folder: Path) -> Path:
 
 
 def stored(path: Path) -> Notebook:
-    """Return a notebook that `store` has written."""
+    """Return the notebook in a file that `store` has written."""
     return msgspec.json.decode(zlib.decompress(path.read_bytes()), type=Notebook)
 
 
 def read_file(path: Path) -> Notebook:
-    """Read the notebook in a file, up to the largest allowed size. Raises `NotANotebook`."""
+    """Read a notebook from a file. Raises `NotANotebook` if it cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
@@ -132,7 +132,7 @@ def read_file(path: Path) -> Notebook:
 
 
 def read(raw: bytes) -> Notebook:
-    """Parse the notebook in these bytes. Raises `NotANotebook`."""
+    """Parse the bytes of a notebook file. Raises `NotANotebook`."""
     if len(raw) > MOST_BYTES:
         raise NotANotebook(f"The file is larger than {MOST_BYTES // 1024**2} MB; clear its outputs and resubmit it.")
     try:
@@ -141,7 +141,7 @@ def read(raw: bytes) -> Notebook:
     except (msgspec.DecodeError, ValueError) as error:
         raise NotANotebook(_why(raw, error)) from None
     except RecursionError:
-        raise NotANotebook("It is not a notebook: it is nested too deeply.") from None
+        raise NotANotebook("The file is not a notebook: its JSON is nested too deeply.") from None
     sheets = decoded.worksheets if decoded.nbformat == _WITH_SHEETS else None
     cells = decoded.cells if sheets is None else [cell for sheet in sheets for cell in sheet.cells]
     if cells is None or decoded.nbformat not in {_WITH_SHEETS, 4}:
@@ -160,17 +160,16 @@ def read(raw: bytes) -> Notebook:
 
 
 def _in_utf8(raw: bytes) -> bytes:
-    """Return the text of a file in UTF-8 without a byte order mark, which some editors put in front."""
+    """Return a file's text as UTF-8 without a byte order mark."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return raw.decode("utf-16").encode()
     return raw.removeprefix(codecs.BOM_UTF8)
 
 
 def _decoded(text: bytes) -> _Notebook:
-    """Parse a notebook, also if an output contains NaN, an infinity or half a surrogate pair, which JSON does not
-    allow.
+    """Parse a notebook even if an output contains NaN, an infinity or a lone surrogate, which JSON does not allow.
 
-    Python's `json` writes them. Raises the errors of both decoders.
+    Python's `json` writes such values. Raises `ValueError` or `msgspec.DecodeError`.
     """
     try:
         return msgspec.json.decode(text, type=_Notebook)
@@ -181,7 +180,7 @@ def _decoded(text: bytes) -> _Notebook:
 
 
 def _why(raw: bytes, error: Exception) -> str:
-    """Return a sentence that explains why a file is not a notebook, and what it seems to be instead."""
+    """Return a sentence that explains why a file is not a notebook, for example that it is a web page."""
     start = raw[:_BEGINNING].lstrip().lower()
     kinds = (
         (not start, "The file is empty."),
@@ -222,5 +221,5 @@ def _lab(entry: object) -> _Lab:
 
 
 def _word(value: object) -> str:
-    """Return at most 100 characters of a value from a notebook's metadata, or an empty string if it is no string."""
+    """Return at most 100 characters of a value in a notebook's metadata, or an empty text if it is no string."""
     return value[:100] if isinstance(value, str) else ""

@@ -20,10 +20,7 @@ GIVEN_UP = "Grading broke off"
 
 
 class VariantRecord(msgspec.Struct):
-    """The result of a learner's answer for one variant of the question, which only the instructor may see.
-
-    It contains hidden parameters.
-    """
+    """The result of one test case (variant) for a learner's answer; its parameters may be hidden from learners."""
 
     name: str
     hidden: bool
@@ -37,7 +34,7 @@ class VariantRecord(msgspec.Struct):
 
 
 class ItemRecord(msgspec.Struct):
-    """The result of one exercise in one submission: points, reason, and the outcome of each variant."""
+    """The result of one exercise in one submission: points, reason, and the outcome of each test case (variant)."""
 
     name: str
     most: int
@@ -65,14 +62,14 @@ class ItemRecord(msgspec.Struct):
 
 
 class Isolation(msgspec.Struct):
-    """The level of isolation of the sandbox that ran a submission, and why this machine lacks each better level."""
+    """The isolation level of the sandbox that ran a submission, and why this machine lacks each better level."""
 
     level: str
     missing: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class Record(msgspec.Struct):
-    """The record of one submission, which is one notebook of one student: its results and everything they depend on."""
+    """The stored grading result of one submission (one notebook of one student), with all that it depends on."""
 
     course: str
     student: str
@@ -132,9 +129,10 @@ _READABLE = 40
 
 
 def file_name(key: str, notebook: str) -> str:
-    """Return a file name for the record of a submission, which no other student or notebook can get.
+    """Return the file name, without suffix, for the grading result of one student's notebook.
 
-    This holds even if the file system ignores case: an ambiguous key is replaced by a readable part and a digest.
+    No two students get the same name, even if the file system ignores case: an ambiguous key is replaced by its
+    readable part and a digest.
     """
     if (
         _PLAIN.fullmatch(key)
@@ -149,14 +147,14 @@ def file_name(key: str, notebook: str) -> str:
 
 
 def write(record: Record, path: Path) -> None:
-    """Write a submission's record to a file, completely or not at all."""
+    """Write a submission's grading result to a file atomically."""
     durable.replace(path, msgspec.json.format(msgspec.json.encode(record), indent=1).decode())
 
 
 def read(path: Path) -> Record | None:
-    """Return the record of a submission that a file contains, or None if there is no file.
+    """Return the grading result of a submission in a file, or None if there is no file.
 
-    Raises `InvalidInput` if the record is damaged.
+    Raises `InvalidInput` if the file is damaged or of another version.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=Record)
@@ -170,7 +168,7 @@ def read(path: Path) -> Record | None:
 
 
 def read_all(folder: Path) -> tuple[list[Record], list[str]]:
-    """Return all records of submissions in a folder, and a sentence for each file that is damaged."""
+    """Return the grading results of all submissions in a folder, and a sentence for each damaged file."""
     records, complaints = [], []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -184,5 +182,5 @@ def read_all(folder: Path) -> tuple[list[Record], list[str]]:
 
 
 def total(records: list[Record]) -> int:
-    """Return the sum of all points in these records, without those that a person still has to give."""
+    """Return the sum of all points in these grading results; points that are still unknown count as 0."""
     return sum(item.points or 0 for record in records for item in record.items)

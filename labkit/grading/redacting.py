@@ -22,7 +22,7 @@ _MOUNTS = re.compile(
 
 
 def private_paths(setting: Setting) -> list[str]:
-    """Return the paths of this machine that no learner should read, longest first."""
+    """Return the paths on the grading machine that no learner should read, longest first."""
     place = setting.place
     named = [setting.out, setting.lab, place.root, sys.prefix, sys.base_prefix, *place.masked, str(Path.home())]
     named += [setting.course] if setting.course else []
@@ -33,7 +33,7 @@ def private_paths(setting: Setting) -> list[str]:
 
 
 def without_paths(words: str, private: Iterable[str]) -> str:
-    """Return the text with `HIDDEN` in place of each private path and each line of a table of mounts."""
+    """Return the text with `HIDDEN` in place of each private path and each line of Linux's table of mounts."""
     shown = _MOUNTS.sub(HIDDEN, words)
     for path in private:
         shown = re.sub(re.escape(path) + r"(?!\w)", HIDDEN, shown)

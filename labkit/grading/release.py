@@ -77,7 +77,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _signed(text: str, name: str, solutions: dict[str, str]) -> str:
-    """Return a notebook's JSON with name and labkit's version in the metadata, and with the solutions filled in."""
+    """Return a notebook's JSON with name and labkit's version in its metadata, and with the given solutions."""
     notebook: dict[str, Any] = json.loads(text)
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -97,13 +97,13 @@ def solved(notebook: Path) -> str:
 
 
 def _solutions() -> dict[str, str]:
-    """Return the source of every exercise's solution, by exercise, from the sources of the notebooks."""
+    """Return the source of every exercise's solution, by exercise name."""
     tool = _build_tool()
     return {name: solution for source in tool.sources(ROOT) for name, (_, solution) in tool.exercises(source).items()}
 
 
 def _build_tool() -> ModuleType:
-    """Import `tools/build_notebooks.py`, which is not part of the package."""
+    """Import `tools/build_notebooks.py`, which is not part of the installed package."""
     path = ROOT / "tools" / "build_notebooks.py"
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     if spec is None or spec.loader is None or not path.exists():
@@ -126,9 +126,9 @@ def _build_tool() -> ModuleType:
 
 
 def _search(folder: Path, solutions: dict[str, str]) -> None:
-    """Search a learners' copy; raise `GradingError` if it contains a line of a solution or a part of the grader.
+    """Raise `GradingError` if a learners' copy of the lab contains a line of a solution or a part of the grader.
 
-    `solutions` has the source of each solution by exercise.
+    `solutions` has the source of each solution, by exercise name.
     """
     lines = {line: name for name, source in solutions.items() for line in _telling(source)}
     for path in sorted(folder.rglob("*")):
@@ -144,7 +144,7 @@ def _search(folder: Path, solutions: dict[str, str]) -> None:
 
 
 def _telling(source: str) -> Iterator[str]:
-    """Yield the long lines of a solution, except signatures, docstrings, imports and comments, as signs of a leak."""
+    """Yield the long lines of a solution's code, without definitions, imports and comments, as signs of a leak."""
     for line in source.splitlines():
         plain = line.strip()
         if len(plain) >= _SHORT and not plain.startswith(("def ", "class ", "#", '"', "'", "import ", "from ")):
@@ -152,10 +152,7 @@ def _telling(source: str) -> Iterator[str]:
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file in which to search for solutions.
-
-    For a notebook it is the text of the cells, because JSON escapes quotes.
-    """
+    """Return a file's text for the search for solutions; of a notebook only its cells, because JSON escapes quotes."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text

@@ -25,7 +25,7 @@ _LINE = re.compile(r"[\s*+-]*(?P<exercise>\d\d[a-z]?-[a-z]+)\b[\s:,;.-]*(?P<why>
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A student's request to look at the points of one exercise again."""
+    """A student's regrade request: the exercise and the student's reason."""
 
     exercise: str
     why: str
@@ -33,7 +33,7 @@ class Request(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Listed:
-    """A line of an instructor's table of requests."""
+    """A regrade request in an instructor's CSV table, which one student has made about one exercise."""
 
     place: str
     student: str
@@ -43,15 +43,15 @@ class Listed:
 
 
 def is_request(file: str) -> bool:
-    """Return whether an uploaded file contains regrade requests, by its name."""
+    """Return whether the name of an uploaded file says that it contains regrade requests."""
     return PurePath(file).name.lower().endswith(FILE)
 
 
 def read_file(content: bytes) -> list[Request]:
-    """Return the requests for another look at a grade in a student's file.
+    """Return the regrade requests in a student's text file.
 
-    A request is a line with an exercise's name, and the reason behind it and on the following lines. Each line before
-    the first exercise becomes a request about no exercise.
+    A request begins with a line that names an exercise; the rest of that line and the following lines are the
+    reason. A line before the first exercise becomes a request with an empty exercise name.
     """
     requests: list[list[str]] = []
     for line in tables.decoded(content)[:_MOST_CHARACTERS].splitlines():
@@ -70,7 +70,7 @@ def _reason(words: str) -> str:
 
 
 def read_table(path: Path) -> list[Listed]:
-    """Return the requests in a table with the columns student, exercise and why. Raises `InvalidInput`."""
+    """Return the regrade requests in a CSV table with the columns student, exercise and why. Raises `InvalidInput`."""
     rows = tables.read(path, "the requests")
     titles = {title for row in rows for title in row.cells}
     if missing := [one for one in ("student", "exercise", "why") if rows and one not in titles]:

@@ -34,7 +34,7 @@ _BY_ID = {Platform.PLAIN, Platform.BLACKBOARD, Platform.GRADESCOPE, Platform.GIT
 
 @dataclass(frozen=True)
 class Member:
-    """A student in the roster, with group, deadline, and the ids by which submissions are recognised."""
+    """A student of the class, read from one line of the roster file."""
 
     place: str
     name: str
@@ -52,12 +52,12 @@ class Member:
 
     @property
     def id(self) -> str:
-        """The student's first id, or the e-mail address without an id, to tell students of the same name apart."""
+        """The student's first id, or the e-mail address if the roster has no id."""
         return self.ids[0] if self.ids else self.email
 
 
 def read(path: Path) -> list[Member]:
-    """Return the students in a roster file. Raises `InvalidInput`."""
+    """Return the students in a roster file (CSV). Raises `InvalidInput` for an unreadable or inconsistent file."""
     rows = tables.read(path, "the roster")
     members = [_member(row) for row in rows if not _is_note(row)]
     if not members:
@@ -77,7 +77,7 @@ def read(path: Path) -> list[Member]:
 
 
 def _is_note(row: Row) -> bool:
-    """Return whether a line is one that a Canvas export adds, such as its test student, and not a student."""
+    """Return whether a roster line is one that Canvas adds to its exports, such as its test student."""
     return row.first(*_NAME).strip() in {"Points Possible", "Student, Test"}
 
 
@@ -116,7 +116,7 @@ def _account_titles(*, canvas: bool) -> Iterable[tuple[Platform, str]]:
 
 
 def _flipped(name: str) -> str:
-    """Return a name written as `Lovelace, Ada` in the order `Ada Lovelace`."""
+    """Return the name `Lovelace, Ada` as `Ada Lovelace`, and any other name unchanged."""
     last, comma, first = name.partition(",")
     return f"{first.strip()} {last.strip()}" if comma and first.strip() else name
 
@@ -145,13 +145,13 @@ def _extension(row: Row) -> timedelta | None:
 
 
 def same_name(name: str) -> str:
-    """Return a name in a form for comparing names, which ignores Unicode composition, case and extra blanks."""
+    """Return a name normalised for comparison: Unicode form, case and extra blanks do not matter."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 @dataclass(frozen=True)
 class Matches:
-    """The submissions of each student in the roster, and questions for the instructor about the others."""
+    """The result of matching submissions with the roster: who owns which, and questions for the instructor."""
 
     owners: Mapping[int, Sequence[str]]
     """For each student, by index in the roster, the keys of the submissions made alone or in a group."""
@@ -159,7 +159,7 @@ class Matches:
 
 
 def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
-    """Find the students in the roster who own each submission; a group's submission belongs to all its members."""
+    """Find the owners of each submission in the roster; a group's submission belongs to all its members."""
     by_key: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         by_key[record.key].append(record)
@@ -188,7 +188,7 @@ def match(members: Sequence[Member], records: Sequence[Record]) -> Matches:
 
 
 def _by_account(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the students whom a submission's number, account or e-mail address identifies."""
+    """Return the indices of the students whose number, account or e-mail address a submission has."""
     ids = {person.id.casefold() for person in record.people if person.id}
     emails = {person.email.casefold() for person in record.people if person.email}
     platform = Platform(record.platform)
@@ -206,7 +206,7 @@ def _by_account(members: Sequence[Member], record: Record) -> list[int]:
 
 
 def _by_group(members: Sequence[Member], record: Record) -> list[int]:
-    """Return the indices of the members of the group under whose name a submission was handed in."""
+    """Return the indices of the members of the group in whose name a submission was handed in."""
     name = same_name(record.student)
     return [number for number, member in enumerate(members) if member.group and same_name(member.group) == name]
 
@@ -214,9 +214,9 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Match the remaining submissions by the student's name, if only one student can be meant.
+    """Match the remaining submissions by student name, where exactly one student has that name.
 
-    The matches are added to `members_of`, by submission key. Returns a sentence for each ambiguous name.
+    Adds the matches to `members_of`, by the submission's key, and returns a sentence for each ambiguous name.
     """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)

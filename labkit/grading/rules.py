@@ -48,7 +48,7 @@ _LATE = {"percent_a_day": 100.0, "most_percent": 100.0, "grace_minutes": 525_600
 
 @dataclass(frozen=True)
 class Rules:
-    """An instructor's rules about points. Without any rule, all points count fully and lateness costs nothing."""
+    """An instructor's rules about points, read from a TOML file. The defaults count all points and ignore lateness."""
 
     weights: Mapping[str, float] = field(default_factory=dict)
     percent_a_day: float = 0.0
@@ -67,11 +67,11 @@ class Rules:
     """The number of each student's weakest exercises that do not count."""
 
     def weight(self, exercise: str) -> float:
-        """Return the factor by which an exercise's points are multiplied; 1 without a rule."""
+        """Return the factor by which an exercise's points are multiplied; 1 unless a rule sets it."""
         return self.weights.get(exercise, 1.0)
 
     def share_taken(self, when: datetime, deadline: datetime) -> float:
-        """Return the share of the points, from 0 to 1, that lateness costs a submission made at the time `when`."""
+        """Return the share of the points (0 to 1) that a submission handed in at `when` loses because it is late."""
         over = when - deadline - self.grace
         if over <= timedelta():
             return 0.0
@@ -80,7 +80,7 @@ class Rules:
 
 
 def read(path: Path, course: Course) -> Rules:
-    """Read the rules from a TOML file. Raises `InvalidInput`."""
+    """Read the rules about points from a TOML file. Raises `InvalidInput` for an unreadable file or a wrong rule."""
     name = text(str(path))
     try:
         sections = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -117,11 +117,11 @@ def read(path: Path, course: Course) -> Rules:
 def _assignment(
     sections: Mapping[str, object], name: str, course: Course
 ) -> tuple[str, tuple[str, ...], datetime | None]:
-    """Return title, exercises and deadline in the section `assignment` of the file `name`. Raises `InvalidInput`."""
+    """Return title, exercises and deadline from the section `assignment` of the rules file `name`."""
     section = sections.get("assignment", {})
     if not isinstance(section, dict) or (unknown := sorted(set(section) - set(_ASSIGNMENT))):
-        more = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"
-        raise InvalidInput(f"{name}: [assignment] {more}; its keys are {', '.join(_ASSIGNMENT)}.")
+        problem = f"has no key {unknown[0]}" if isinstance(section, dict) else "must be a table"
+        raise InvalidInput(f"{name}: [assignment] {problem}; its keys are {', '.join(_ASSIGNMENT)}.")
     title, deadline = section.get("title", ""), section.get("deadline")
     if not isinstance(title, str):
         raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")
@@ -137,7 +137,7 @@ def _assignment(
     if asked and (surplus := [each for each in exercises if each not in asked]):
         raise InvalidInput(
             f"{name}: {surplus[0]} is in none of the notebooks of [assignment]; add its notebook, or remove the key "
-            "notebooks."
+            "`notebooks`."
         )
     asked = set(exercises) or asked
     return title, tuple(each for each in course.exercises if each in asked), _moment(deadline, name)
@@ -167,7 +167,7 @@ def _moment(deadline: object, name: str) -> datetime | None:
 
 
 def notebook_named(word: str, course: Course, place: str) -> str:
-    """Return the notebook that `word` names: by its full name, its file name, or its number such as 05.
+    """Return the name of the course's notebook that `word` means: a full name, a file name, or a number such as 05.
 
     Raises `InvalidInput`, whose message begins with `place`.
     """

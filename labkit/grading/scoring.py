@@ -23,7 +23,7 @@ from labkit.teach.exercises.contract import Exercise
 
 @dataclass(frozen=True)
 class Policy:
-    """An instructor's settings for a class: deadline, roster, points given by hand, and rules."""
+    """An instructor's settings for a class: deadline, roster, points given by hand, rules and regrade requests."""
 
     deadline: datetime | None = None
     members: Sequence[Member] = ()
@@ -35,7 +35,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Score:
-    """The points of one student for one exercise."""
+    """The points of one student for one exercise, and where they come from."""
 
     exercise: Exercise
     item: ItemRecord | None
@@ -53,7 +53,7 @@ class Score:
 
 @dataclass
 class Row:
-    """A student's row in the gradebook; a student who has handed in nothing has one as well."""
+    """One student's row in the gradebook; students who have handed in nothing also have one."""
 
     key: str
     name: str
@@ -81,7 +81,7 @@ class Row:
 
     @property
     def asking(self) -> list[str]:
-        """The exercises with a regrade request that nobody has answered."""
+        """The exercises for which a regrade request of the student is not answered yet."""
         return [name for name, reasons in self.requests.items() if self._is_open(name, reasons)]
 
     def _is_open(self, name: str, reasons: Iterable[str]) -> bool:
@@ -89,18 +89,18 @@ class Row:
 
     @property
     def id(self) -> str:
-        """The student's id in the roster, or otherwise the row's key, to tell students of the same name apart."""
+        """The student's id in the roster, or the row's key if there is none."""
         return (self.member.id if self.member else "") or self.key
 
     @property
     def account(self) -> str:
-        """The number or account by which the learning platform knows the student; empty if it gave none."""
+        """The student's number or account on the learning platform, or an empty text."""
         return next((one.account for one in self.records if one.account), "")
 
 
 @dataclass
 class Gradebook:
-    """The gradebook of a whole class: a row for each student, and the questions left to the instructor."""
+    """The gradebook of a class: a row for each student, and questions that the instructor must decide."""
 
     rows: list[Row]
     exercises: list[Exercise]
@@ -116,7 +116,7 @@ class Gradebook:
 
 
 def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Gradebook:
-    """Return the gradebook of a class from its records of submissions and the instructor's settings."""
+    """Compute the gradebook of a class from the grading results and the instructor's settings."""
     asked = [course.exercises[name] for name in policy.rules.asked]
     notebooks = {record.notebook for record in records}
     exercises = asked or [one for one in course.exercises.values() if one.notebook in notebooks]
@@ -141,7 +141,7 @@ def gradebook(records: Sequence[Record], course: Course, policy: Policy) -> Grad
 
 
 def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, list[str]]:
-    """Note missing notebooks of the assignment in each student's row; return these students' names by notebook."""
+    """Note in each student's row which notebooks of the assignment are missing; return the students by notebook."""
     missing: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         there = {record.notebook for record in row.records}
@@ -153,9 +153,9 @@ def _note_missing(rows: Iterable[Row], asked: Sequence[Exercise]) -> dict[str, l
 
 
 def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) -> list[str]:
-    """Return the questions for the instructor in all records, each once with the names of at most three students.
+    """Return the questions for the instructor in all grading results, each once, with at most three students' names.
 
-    `decided` has pairs of record key and question that points by hand have settled; they are left out.
+    Questions in `decided` (pairs of a submission's key and question) have been settled by points given by hand.
     """
     students_of: dict[str, list[str]] = defaultdict(list)
     for record in records:
@@ -166,10 +166,11 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
-    """Return the doubts that points by hand have settled, as pairs of record key and doubt; note in the rows what is
-    left.
+    """Return the instructor's questions settled by points given by hand, as pairs of a submission's key and
+    question.
 
-    A doubt about work of several students is settled when it is for each of them.
+    Exercises that still need a decision are added to the rows. A question about a group is settled when it is for
+    all.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -189,7 +190,7 @@ def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str
 
 
 def _rows(records: Sequence[Record], policy: Policy, doubts: list[str]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Return three lists of rows: of all students, of those who handed in nothing, and of those not in the roster.
+    """Return three lists of rows: all students, those who handed in nothing, and those missing in the roster.
 
     Questions about which student owns a submission are added to `doubts`.
     """
@@ -224,7 +225,7 @@ def _requests(records: Iterable[Record]) -> list[Request]:
 
 
 def _make_unique(rows: Iterable[Row]) -> None:
-    """Make the keys of the rows unique, since an id in the roster may equal the name of another student's folder."""
+    """Make the rows' keys unique, because an id in the roster may equal the name of another student's folder."""
     used: set[str] = set()
     for row in rows:
         number, key = 1, row.key
@@ -235,7 +236,7 @@ def _make_unique(rows: Iterable[Row]) -> None:
 
 
 def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
-    """Return the newest record of each notebook that a student or group handed in, and a note on each older one."""
+    """Return the newest result for each notebook that a student or group handed in, and a note on each older one."""
     chosen: dict[str, Record] = {}
     notes = []
     for record in sorted(records, key=lambda one: (datetime.fromisoformat(one.submitted), one.key)):
@@ -248,7 +249,7 @@ def _newest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
 
 def _alike(rows: Sequence[Row]) -> list[str]:
-    """Return a question for each name that several rows share, apart from case or spelling; the rows stay separate."""
+    """Return a question for the instructor about each name that several students have; their rows stay separate."""
     named: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         named[roster.same_name(row.name)].append(row)
@@ -262,12 +263,12 @@ def _alike(rows: Sequence[Row]) -> list[str]:
 
 
 def _is_settled(row: Row) -> bool:
-    """Return whether the roster identifies this student by an id or account and not only by a name."""
+    """Return whether the roster identifies this student by an id or account, not only by name."""
     return row.member is not None and bool(row.member.id or row.member.accounts)
 
 
 def _show_apart(rows: Sequence[Row]) -> None:
-    """Add an id, account or key to the names of students with equal names, so that every name is unique."""
+    """Add an id, account or key to the names of students who have the same name."""
     names = Counter(_as_seen(row.name) for row in rows)
     labels = Counter((_as_seen(row.name), _apart(row)) for row in rows)
     for row in rows:
@@ -282,7 +283,7 @@ def _as_seen(name: str) -> str:
 
 
 def _apart(row: Row) -> str:
-    """Return a text that distinguishes a row from others of the same name: an id or account, or the escaped key."""
+    """Return a text that tells a student from others of the same name: an id or account, otherwise the key."""
     record = row.records[0] if row.records else None
     account = (row.member.id if row.member else "") or (record.account if record else "")
     return account or ascii(row.key)
@@ -292,7 +293,7 @@ _Line = TypeVar("_Line", bound=Mark | Listed)
 
 
 def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: list[str]) -> None:
-    """Add a student's regrade requests to the row, and a question to `doubts` for each that nobody has answered."""
+    """Add a student's regrade requests to the row, and each unanswered one to `doubts` as a question."""
     asked = [(each.exercise, each.why) for each in row.asked]
     asked += [(name, each.why) for name, lines in listed.items() for each in lines]
     for name, why in dict.fromkeys(asked):
@@ -310,9 +311,9 @@ def _note_requests(row: Row, listed: Mapping[str, Sequence[Listed]], doubts: lis
 def _by_row(
     rows: Sequence[Row], marks: Iterable[_Line], doubts: list[str], what: str
 ) -> dict[str, dict[str, list[_Line]]]:
-    """Return the points given by hand, or the requests listed in a table, by row key and exercise.
+    """Assign lines of a CSV file to students: return the lines by row key and then by exercise.
 
-    A line that fits no student, or several, is added to `doubts` as a question, which calls the lines `what`.
+    A line that fits no student or several is added to `doubts`, with `what` as the word for such lines.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)
@@ -348,9 +349,9 @@ def _by_row(
 def _score(
     row: Row, exercises: Sequence[Exercise], marks: Mapping[str, Sequence[Mark]], policy: Policy, doubts: list[str]
 ) -> None:
-    """Compute the scores, penalties and sums of one row.
+    """Compute the scores, late penalties and sums of one student's row.
 
-    `marks` are the student's points given by hand, by exercise; questions for the instructor are added to `doubts`.
+    `marks` are the points given by hand, by exercise; questions for the instructor are added to `doubts`.
     """
     items = {item.name: item for record in row.records for item in record.items}
     for record in row.records:
@@ -396,14 +397,14 @@ def _score(
 
 
 def _unread(row: Row, exercises: Iterable[Exercise]) -> set[str]:
-    """Return the exercises that the student may have answered in a file that could not be read."""
+    """Return the exercises that the student may have answered in a file that nobody could read."""
     unread = {name for record in row.records for name in record.unread}
     read = {record.notebook for record in row.records} - unread
     return {each.name for each in exercises if each.notebook in unread or ("" in unread and each.notebook not in read)}
 
 
 def _unsettled(row: Row, rules: Rules) -> list[str]:
-    """Return the notebooks with points that are still unknown, and add a note to the row for the student."""
+    """Return the notebooks whose points are still unknown, and add a note about them to the student's row."""
     scores = [each for name, each in row.scores.items() if each.unsettled and rules.weight(name)]
     notebooks = list(dict.fromkeys(each.exercise.notebook for each in scores))
     if notebooks:
@@ -412,10 +413,9 @@ def _unsettled(row: Row, rules: Rules) -> list[str]:
 
 
 def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, float]:
-    """Return a student's points for these exercises together, and the largest number of points.
+    """Return a student's points for these exercises, and the maximum.
 
-    An exercise that does not count for the student counts with the average of the others, so that the maximum is the
-    same for all.
+    An exercise that is excused or dropped counts as the average of the others, so the maximum is the same for all.
     """
     earned = counted = most = 0.0
     for exercise in exercises:
@@ -428,9 +428,10 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Drop the exercises with the smallest share of their points; among equal ones, those with the most points.
+    """Drop the student's weakest exercises, as many as the rules allow: those with the smallest share of their
+    points.
 
-    Exercises with the weight 0 do not count anyway, so they are never dropped.
+    Of equally weak exercises, the one with the most points is dropped first.
     """
     counted = [
         score
@@ -448,7 +449,7 @@ def _drop(row: Row, rules: Rules) -> None:
 
 
 def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], rules: Rules) -> Score:
-    """Return the score of one exercise: a person's points, otherwise partial credit, otherwise the grader's points."""
+    """Return the score of one exercise: points by hand first, then partial credit, then the grader's points."""
     hand = together(marks, rules)
     if hand.excused:
         return Score(exercise, item, hand, None, by_hand=True, left_out="excused")
@@ -465,7 +466,7 @@ def _points(exercise: Exercise, item: ItemRecord | None, marks: Sequence[Mark], 
 
 
 def _lateness(row: Row, record: Record, policy: Policy, doubts: list[str]) -> float:
-    """Return the share of the points (0 to 1) that lateness costs a submission; mark the row if it is late."""
+    """Return the share of the points (0 to 1) that a late submission loses; mark the row as late if it is."""
     deadline = policy.deadline
     own = row.member is not None and (row.member.deadline or row.member.extension)
     if row.member is not None:

@@ -31,8 +31,9 @@ The merge tries those again.
 
 
 def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | None:
-    """Return the seed that the shards' folders share, or `seed` if there are none. Raises `InvalidInput` if seeds
-    differ.
+    """Return the seed of the shards (separately graded parts) in `parts`, or `seed` without parts.
+
+    Raises `InvalidInput` if their seeds or courses differ.
     """
     for part in parts:
         try:
@@ -54,7 +55,7 @@ def seed_of(parts: Sequence[Path], course: Course, seed: int | None) -> int | No
 
 
 def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission], course: Course, seed: int) -> int:
-    """Copy into `out` every valid record from the shards' folders that `out` lacks; return their number."""
+    """Copy each valid grading result that `out` lacks from the shards' folders `parts`; return the number of copies."""
     taken = 0
     for one in submissions:
         if is_kept(one, out, course, seed):
@@ -75,12 +76,11 @@ def take_over(parts: Sequence[Path], out: Path, submissions: Sequence[Submission
 
 
 def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Path:
-    """Grade a batch on Spark in `count` shards; return the folder with their output folders, which `drop` removes
-    later.
+    """Grade the submissions on Spark in `count` shards (parts); return the folder with the shards' output folders.
 
-    `words` is the command of every shard, without --shard, --out and --records. If an executor dies, only the
-    submission in progress is lost, because the next attempt of the task takes over the records written so far. All
-    executors must see the submissions and `out` under the same paths. Raises `JobFailed` or `ServiceUnavailable`.
+    `words` is the command for every shard, without --shard, --out and --records. If an executor dies, the next
+    attempt takes over the results written so far. All executors must see the submissions and `out` at the same
+    paths. Raises `JobFailed` or `ServiceUnavailable`.
     """
     from labkit.spark.scheduling import Task, run_each
 
@@ -100,12 +100,12 @@ def run_on_spark(master: str, count: int, words: Sequence[str], out: Path) -> Pa
 
 
 def folder_of(out: Path) -> Path:
-    """Return the folder for the shards of a batch, next to its output folder so that Spark's executors see it."""
+    """Return the folder for the outputs of all shards (parts), which is next to the output folder `out`."""
     return out.absolute().with_name(f"{out.absolute().name}.shards")
 
 
 def _check_ours(parts: Path) -> None:
-    """Raise `InvalidInput` if the shards' folder has foreign files, because the grader deletes it at the end."""
+    """Raise `InvalidInput` if the shards' folder has other files, because the grader deletes it at the end."""
     for path in parts.glob("*") if parts.is_dir() else ():
         if not _OURS.fullmatch(path.name):
             raise InvalidInput(
@@ -115,10 +115,10 @@ def _check_ours(parts: Path) -> None:
 
 
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
-    """Return the output folders of shards among these paths and directly below them.
+    """Return the output folders of shards (separately graded parts) among `paths` and directly below them.
 
-    Raises `InvalidInput` if a path is no folder, or if it contains no output of `labkit grade`. A path without
-    output is allowed for one of several shards (`alone=False`), which may be the first to write there.
+    Raises `InvalidInput` for a missing folder or, if `alone`, for one without output of `labkit grade`; another
+    shard may not have written to it yet.
     """
     folders: list[Path] = []
     for path in paths:
@@ -135,5 +135,5 @@ def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Pa
 
 
 def drop(parts: Path) -> None:
-    """Remove the folder of shards whose records have been taken over."""
+    """Delete the folder of the shards' outputs, after their results were copied."""
     shutil.rmtree(parts, ignore_errors=True)

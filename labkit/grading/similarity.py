@@ -26,7 +26,7 @@ SAME_FILE = "the same file"
 
 @dataclass(frozen=True)
 class Match:
-    """What two students have in common: a file, or an answer to one exercise."""
+    """A similarity of two students: an identical file, or an answer to one exercise that computes the same."""
 
     what: str
     """Either `SAME_FILE` or the name of an exercise."""
@@ -37,7 +37,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two students, by their keys, and what they have in common."""
+    """Two students, named by their keys, with everything that makes their work similar."""
 
     first: str
     second: str
@@ -45,12 +45,12 @@ class Pair:
 
     @property
     def weight(self) -> float:
-        """How suspicious the matches are together: 1 for each that only these two share, less if others share it."""
+        """The degree of suspicion: 1 for each match that only these two students share, less if others share it."""
         return sum(1 / (match.shared_by - 1) for match in self.matches)
 
 
 def structure(source: str) -> str:
-    """Return a digest of a cell's computation that ignores names, comments and layout; empty for a very short cell."""
+    """Return a digest of what a cell computes, independent of names, comments and layout; empty for a short cell."""
     if len(source) > _MOST_SOURCE:
         return ""
     try:
@@ -68,10 +68,7 @@ def structure(source: str) -> str:
 
 
 def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
-    """Append a syntax tree to `parts`, with names numbered by first use; `names` maps each name to its number.
-
-    Docstrings and annotations are left out.
-    """
+    """Append the nodes of a syntax tree to `parts`, with names replaced by the number of their first use."""
     parts.append(type(node).__name__)
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "type_comment", "type_params", "kind"}:
@@ -88,7 +85,7 @@ def _walk(node: ast.AST, names: dict[str, str], parts: list[str]) -> None:
 
 
 def pairs(records: Iterable[Record]) -> list[Pair]:
-    """Return the pairs of students with identical files or rare answers in common, the most telling ones first."""
+    """Return the pairs of students with identical files or equal rare answers, the most suspicious first."""
     files: dict[tuple[str, str], set[str]] = defaultdict(set)
     answers: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for record in records:
@@ -113,7 +110,7 @@ def _add(found: dict[tuple[str, str], list[Match]], keys: set[str], match: Match
 
 
 def _without_files_answers(matches: Sequence[Match]) -> Iterable[Match]:
-    """Yield the matches, without the answers of notebooks whose whole files are the same; identical files first."""
+    """Yield the matches of two students, identical files first, without single answers in identical files."""
     files = {match.notebook for match in matches if match.what == SAME_FILE}
     for match in sorted(matches, key=lambda one: (one.what != SAME_FILE, one.shared_by, one.notebook, one.what)):
         if match.what == SAME_FILE or match.notebook not in files:
