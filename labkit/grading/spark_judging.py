@@ -39,7 +39,7 @@ _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """A request to judge the answer `value` to an exercise by some of its variants, each a name with its parameters."""
+    """A request to the Spark worker: test the answer `value` to an exercise with some cases (name and parameters)."""
 
     exercise: str
     variants: list[tuple[str, list[tuple[str, object]]]]
@@ -47,7 +47,7 @@ class Question(msgspec.Struct):
 
 
 class Judgement(msgspec.Struct):
-    """The result of a request: the judge's finding, or the reason why there is none."""
+    """The worker's result for one test case: the judge's finding, or the reason why there is none."""
 
     finding: Finding | None = None
     error: str = ""
@@ -56,12 +56,12 @@ class Judgement(msgspec.Struct):
 
 
 class SparkJudge:
-    """A judge of answers that need Spark; its worker process starts at the first request and again if it has died."""
+    """Judges answers to exercises that need Spark, in a worker process that is started again if it dies."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """Judge the course of `file` (None for the lab's own), with the temporary folder `work` for this judge alone.
+        """Judge the course that `file` defines (None: labkit's own), with files of this judge in the folder `work`.
 
-        `close` removes that folder. All judges of a batch store their findings in the folder `shared`, for each other.
+        `close` removes `work`. Through the folder `shared`, several judges exchange their findings.
         """
         self._file, self._work, self._shared = file, work, shared
         self._worker: subprocess.Popen[bytes] | None = None
@@ -69,7 +69,7 @@ class SparkJudge:
         self._judgements: dict[bytes, Judgement] = {}
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-        """Return the finding about an answer for one variant.
+        """Return the finding for an answer and one test case (variant).
 
         Raises `GradingError` if the judge fails, and `Unanswered` if the answer is at fault.
         """
@@ -85,7 +85,7 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Judge an answer by several variants at once, and keep the findings for later calls; if one fails, none."""
+        """Test an answer with several cases in one run, and keep the findings for later calls unless one case fails."""
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -97,7 +97,7 @@ class SparkJudge:
                 self._keep(question, judgement)
 
     def _knows(self, question: bytes) -> bool:
-        """Return whether this judge, or another one of the batch, has already judged this encoded request."""
+        """Return whether the finding for this JSON request is known, here or in the shared folder."""
         if question not in self._judgements and self._shared is not None:
             with suppress(OSError):
                 written = self._file_of(question).read_bytes()
@@ -105,10 +105,7 @@ class SparkJudge:
         return question in self._judgements
 
     def _keep(self, question: bytes, judgement: Judgement) -> None:
-        """Keep a judgement for later calls of this judge.
-
-        Other judges get it only if it is a finding, because errors may be temporary.
-        """
+        """Store a result for later calls; share it with other judges unless it is an error, which may be temporary."""
         self._judgements[question] = judgement
         if self._shared is not None and judgement.finding is not None:
             self._shared.mkdir(parents=True, exist_ok=True)
@@ -151,7 +148,7 @@ class SparkJudge:
         return self._connection
 
     def close(self) -> None:
-        """End the worker process of this judge and every process that it started, and remove the judge's folder."""
+        """End the worker process and every process that it started, and remove this judge's folder."""
         if self._connection is not None and self._worker is not None:
             self._connection.close()
             with suppress(psutil.Error):
@@ -170,7 +167,7 @@ def _question(exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -
 
 
 def main(work: str, file: str | None = None) -> int:
-    """Judge the grader's requests until it closes the connection; `work` is a folder for temporary files."""
+    """Judge the requests that arrive on standard input (a socket) until it is closed; `work` is a temporary folder."""
     end_with_parent()
     course = courses.load(None if file is None else Path(file))
     connection = socket.socket(fileno=os.dup(0))

@@ -28,7 +28,7 @@ MOST_STORED = 256 * 1024**2
 
 @dataclass(frozen=True)
 class Submission:
-    """The file of one student that counts for one notebook, with its date and the notes on it."""
+    """One student's file for one notebook of the course, chosen for grading, with its date and notes."""
 
     key: str
     """The student's unique key."""
@@ -68,7 +68,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A file that may be a student's submission, with the facts that decide which of several files counts."""
+    """One of a student's files that may be the submission for a notebook, with the facts that decide which counts."""
 
     upload: Upload
     notebook: str
@@ -79,10 +79,10 @@ class _Candidate:
     """Whether the student has changed at least one cell of the released notebook."""
 
     def order(self) -> tuple[bool, datetime, bool, datetime, str]:
-        """Return a sort key: the file of a student with the largest key counts.
+        """Return a sort key; of a student's files for one notebook, the file with the largest key counts.
 
-        It compares, in this order: whether the user named the place, the date, whether the student edited the file, the
-        file's own date, and its name.
+        It compares, in this order: whether the user named the folder or archive, the date, whether the student
+        edited the file, the file's own date, and its name.
         """
         one = self.upload
         return (one.named, one.when, self.touched, one.changed, one.file)
@@ -96,10 +96,10 @@ class _Candidate:
 def collect(
     places: Sequence[Path], course: Course, work: Path, deadline: datetime | None, skipped: Path | None = None
 ) -> list[Submission]:
-    """Return the submission that counts for each student and notebook, sorted by student. Raises `InvalidInput`.
+    """Return the submission that counts for each student and notebook, sorted by student.
 
     `places` are the folders and archives that the user named. Notebooks are copied into the folder `work`; files in
-    the folder `skipped` are not submissions.
+    the folder `skipped` are ignored. Raises `InvalidInput` if nothing can be a submission.
     """
     uploads = Uploads(_notebooks(course), skipped)
     reader = _Reader(course, work)
@@ -116,10 +116,9 @@ def collect(
 
 
 def check(places: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if one of these places is missing, or if none of them can hold a submission.
+    """Raise `InvalidInput` if one of these paths is missing, or if none of them can contain a submission.
 
-    The check is quick, so that it can come before anything is written. A file of another kind, such as a PDF, may be a
-    student's answer if it comes with notebooks, but alone it is more likely the user's mistake.
+    The check only looks at names, so it is quick enough to run before anything is written.
     """
     for place in places:
         check_existing(place)
@@ -136,7 +135,7 @@ def _no_submission(places: Sequence[Path]) -> InvalidInput:
 
 
 class _Reader:
-    """Reads uploaded files and stores those that are notebooks; a bad file affects only its own student."""
+    """Reads all uploaded files, stores the notebooks among them, and finds those that count for each student."""
 
     def __init__(self, course: Course, work: Path) -> None:
         self._course, self._work = course, work
@@ -150,11 +149,11 @@ class _Reader:
         """By student, the newest file of regrade requests, without its content, and the requests in it."""
 
     def students(self) -> set[str]:
-        """Return the keys of all students who have handed in a file."""
+        """Return the unique keys of all students who have handed in a file."""
         return {*self.candidates, *self.others, *self._asking}
 
     def add(self, upload: Upload) -> None:
-        """Read one uploaded file, and add it to the candidates, the regrade requests or the other files."""
+        """Read one uploaded file, and file it by student: as a notebook, as regrade requests or as another file."""
         key = upload.origin.key
         if is_request(upload.file) and not upload.problem:
             newest, _ = self._asking.get(key, (upload, ()))
@@ -198,7 +197,7 @@ class _Reader:
         return _Candidate(bare, name, path, notebook.sha256, touched=touched)
 
     def of(self, key: str) -> list[Submission]:
-        """Return the submissions of one student, one for each notebook; the first carries the regrade requests."""
+        """Return the submissions of one student, one for each notebook; the first has the regrade requests."""
         first, *more = self._of(key)
         if not (self.candidates.get(key) or self.others.get(key)):
             first = replace(first, doubts=(), unread=())  # only requests, so there is no answer that nobody could read
@@ -230,7 +229,7 @@ class _Reader:
 
 
 def _worked_on(by_notebook: dict[str, list[_Candidate]]) -> tuple[dict[str, list[_Candidate]], list[str]]:
-    """Return the files of the notebooks that the student worked on, and the names of unchanged notebooks."""
+    """Return, by notebook, the files that the student has edited, and the names of the unchanged notebooks."""
     touched = {
         name: files for name, files in by_notebook.items() if any(file.touched or file.problem for file in files)
     }
@@ -245,7 +244,7 @@ def _released_note(names: Sequence[str]) -> list[str]:
 
 
 def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
-    """Return a note on the last of a student's files that are no notebook of the course; [] without such files."""
+    """Return a note on those of a student's files that are no notebook of the course; [] without such files."""
     if not unknown_files:
         return []
     last = max(unknown_files, key=_Candidate.order)
@@ -254,24 +253,25 @@ def _unknown_notes(unknown_files: Sequence[_Candidate]) -> list[str]:
 
 
 def _unread(files: Iterable[_Candidate]) -> Iterable[str]:
-    """Yield a question for the instructor for each of these files that could not be read."""
+    """Yield a question for the instructor for each file that could not be read."""
     for one in files:
         if one.unread:
             yield f"{one.upload.file[:300]} was not graded. {one.problem} {_ASK}"
 
 
 def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
-    """Return one empty name, for any notebook, if one of these files cannot be read; otherwise an empty tuple."""
+    """Return ("",), which stands for any notebook, if one of the files could not be read; otherwise ()."""
     return ("",) if any(one.unread for one in files) else ()
 
 
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return questions for the instructor about files that may be answers in a form that labkit does not read.
+    """Return questions for the instructor about files, such as PDFs, that may contain an answer which labkit cannot
+    read.
 
-    The keys are the missing notebooks that the files' names state; files that state none share the key "". If the
-    notebooks in `graded` contain no answer (`is_empty`), a plain text may be one.
+    The keys are the notebooks that the file names state, or "" for none. A plain text may be an answer only if the
+    graded notebooks contain none (`is_empty`).
     """
     questions: dict[str, str] = {}
     for one in others:
@@ -285,7 +285,7 @@ def _in_another_form(
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """Return a submission without a notebook, for a student who handed in files but no notebook of the course."""
+    """Return a submission that only states the reason, for a student whose files include no notebook of the course."""
     if unknown_files:
         last = _submission(unknown_files, "", ())
         unknown = dict.fromkeys(_unread(unknown_files), ("",))
@@ -302,7 +302,7 @@ _DOCUMENTS = {".html", ".htm", ".pdf", ".docx", ".doc", ".odt", ".rtf", ".rar", 
 
 
 def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]) -> Submission:
-    """Return the submission made of the last of a student's files for a notebook, with notes on the other files."""
+    """Return the submission for one notebook: the file that counts, with notes on the student's other files."""
     *older, last = sorted(files, key=_Candidate.order)
     upload, origin = last.upload, last.upload.origin
     passed = [one.upload.file for one in reversed(older)]
@@ -335,7 +335,7 @@ def _submission(files: Sequence[_Candidate], notebook: str, notes: Sequence[str]
 
 
 def _doubts(older: Sequence[_Candidate], last: _Candidate) -> Iterable[str]:
-    """Yield questions for the instructor: on a file that could not be read, and on which of several files counts."""
+    """Yield questions for the instructor about unreadable files and about which of several files should count."""
     yield from _unread([last])
     for one in (*older, last):
         if one.upload.doubt:
@@ -366,21 +366,21 @@ def _differ(older: Sequence[_Candidate], last: _Candidate) -> bool:
 
 
 def _listed(files: Sequence[str]) -> str:
-    """Return at most `_NAMED` file names, separated by commas, and the number of the others."""
+    """Return the first few file names, separated by commas, and the number of the others."""
     names = ", ".join(file[:300] for file in files[:_NAMED])
     more = len(files) - _NAMED
     return f"{names} and {more:,} more" if more > 0 else names
 
 
 class _Released:
-    """Compares students' notebooks with the course's notebooks as they were released."""
+    """Compares students' notebooks with the notebooks that the course has released."""
 
     def __init__(self, course: Course) -> None:
         self._course = course
         self._cells: dict[str, set[str]] = {}
 
     def touched(self, notebook: Notebook, name: str) -> bool:
-        """Return whether at least one cell of a student's notebook differs from the released notebook of this name."""
+        """Return whether the student has edited at least one cell of the released notebook `name`."""
         if name not in self._cells:
             released = read_notebook(self._course.released(name))
             self._cells[name] = {_bare(cell.source) for cell in released.cells} | {""}
@@ -388,7 +388,7 @@ class _Released:
 
 
 def _bare(source: str) -> str:
-    """Return a cell's text for comparison, without whitespace that opening and saving a notebook may change."""
+    """Return a cell's text without whitespace that opening and saving a notebook may change."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
@@ -398,7 +398,7 @@ def _notebooks(course: Course) -> list[str]:
 
 
 def _by_exercises(notebook: Notebook, course: Course) -> str:
-    """Return the name of the course's notebook to which most of a file's marked cells belong, or an empty string."""
+    """Return the name of the course's notebook to which most exercise cells of a file belong, or an empty text."""
     named = [named_exercise(cell) or "" for cell in notebook.cells]
     exercises = [course.exercises.get(now(name, course.exercises)) for name in named]
     owners = [exercise.notebook for exercise in exercises if exercise is not None]

@@ -28,10 +28,10 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return the facts that follow from all names in a folder or archive together.
+    """Return facts that follow from all file names of a folder or archive together.
 
-    `paths` are relative to the folder or archive, `above` is its own name, `repositories` are its folders that are Git
-    clones, and `read` returns the beginning of a file.
+    `paths` are relative to the folder or archive, `above` is its name, `repositories` are the Git clones in it, and
+    `read` returns the first bytes of a file.
     """
     listed, cloned = list(paths), set(repositories)
     tops = {path.parts[0] for path in listed}
@@ -48,11 +48,10 @@ def survey(
 
 
 def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
-    """Return the names of GitHub Classroom's clones below the folder `above`, or below the only folder in it; empty if
-    none.
+    """Return the names of the repositories that GitHub Classroom has cloned into a folder named `above`.
 
-    Copied or zipped clones have no `.git`. They are recognised by their names `assignment-user` in a folder
-    `assignment-submissions`, as GitHub Classroom creates them.
+    Copied or zipped clones have no `.git`, so labkit recognises them by their names: `assignment-user` in a folder
+    `assignment-submissions`. If `above` has only one folder, the clones may be in that one.
     """
     listed = [path for path in paths if len(path.parts) > 1 or path.suffix.lower() == ".zip"]
     names = sorted({_stem(path) for path in listed})
@@ -68,15 +67,12 @@ def classroom(paths: Iterable[PurePath], above: str) -> list[str]:
 
 
 def _stem(path: PurePath) -> str:
-    """Return the name of a path's top-level folder, or of the file itself without suffix if it is in no folder."""
+    """Return the top-level folder of a path, or the file name without its suffix if there is no folder."""
     return path.parts[0] if len(path.parts) > 1 else path.stem
 
 
 def _shaped(paths: Iterable[PurePath]) -> bool:
-    """Return whether a learning platform, and not a person, named one of the top-level folders or files.
-
-    A number in a folder's name is not enough.
-    """
+    """Return whether a top-level file or folder has a name in the format of a learning platform."""
     for path in paths:
         top, folder = path.parts[0], len(path.parts) > 1
         if top == METADATA and not folder:
@@ -106,9 +102,7 @@ def _context(
 
 
 def _common_words(names: Iterable[str]) -> int:
-    """Return the number of leading words, separated by `_`, that all names share, but at most all except the last
-    word of a name.
-    """
+    """Return how many leading words, separated by `_`, all names share; the last word of a name never counts."""
     split = [name.split("_") for name in names]
     shortest = min((len(words) for words in split), default=1) - 1
     if len(split) == 1:
@@ -120,15 +114,15 @@ def _common_words(names: Iterable[str]) -> int:
 
 
 def _noted(content: bytes) -> Person | None:
-    """Return the person named in a text file that Blackboard added to an attempt, or None if the file names nobody."""
+    """Return the person whom Blackboard's text file about a submission names, or None."""
     note = _NOTE.search(content[:10_000].decode("utf-8-sig", "replace"))
     return None if note is None else Person(note["name"], note["id"])
 
 
 def _users(repositories: Sequence[str], above: str) -> dict[str, str]:
-    """Return the GitHub user of each cloned folder.
+    """Return the GitHub user of each repository in the folder `above`.
 
-    GitHub Classroom clones `assignment-user`, all of them into `assignment-submissions` (`above`).
+    GitHub Classroom names the folder `assignment-submissions` and each repository `assignment-user`.
     """
     assignment = above.removesuffix("-submissions")
     if assignment == above or not all(name.startswith(f"{assignment}-") for name in repositories):
@@ -149,7 +143,7 @@ def _common_prefix(names: Sequence[str]) -> str:
 
 
 def _submitters(content: bytes) -> tuple[dict[str, tuple[Person, ...]], dict[str, datetime]]:
-    """Return from Gradescope's list of submissions, by folder, the people who submitted together, and the date.
+    """Return from Gradescope's list of submissions the authors and the date of each submission, by folder.
 
     Both mappings are empty if the list cannot be read.
     """

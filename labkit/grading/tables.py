@@ -30,21 +30,21 @@ half surrogate pairs.
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table, with its location for error messages."""
+    """One line of a CSV file: its cells, and its file and line number for error messages."""
 
     place: str
     cells: dict[str, str]
     """The cells by column title, in lower case."""
 
     def first(self, *titles: str) -> str:
-        """Return the first cell among these columns that is not empty, or an empty string."""
+        """Return the first non-empty cell in the columns with these titles, or an empty text."""
         return next((self.cells[title] for title in titles if self.cells.get(title)), "")
 
 
 def read(path: Path, what: str) -> list[Row]:
-    """Return the rows of a CSV file whose first line has the column titles.
+    """Return the rows of a CSV file, whose first line must have the column titles.
 
-    Raises `InvalidInput`, whose message calls the table `what`, for example `the roster`.
+    Raises `InvalidInput`; its message calls the table `what`, for example `the roster`.
     """
     name = text(str(path))
     try:
@@ -76,7 +76,7 @@ def read(path: Path, what: str) -> list[Row]:
 
 
 def decoded(raw: bytes) -> str:
-    """Return the text of a file, decoded from whichever encoding an editor or a spreadsheet program has used."""
+    """Return a file's text in UTF-8, UTF-16 or Windows-1252, which editors and spreadsheet programs write."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
     try:
@@ -86,21 +86,21 @@ def decoded(raw: bytes) -> str:
 
 
 def written(lines: Iterable[Sequence[object]]) -> str:
-    """Return a table as CSV text."""
+    """Return rows of cells as CSV text; no cell can act as a formula in a spreadsheet program."""
     return "".join(",".join(map(_cell, line)) + "\n" for line in lines)
 
 
 def printable(value: str) -> str:
-    """Return a text on one line, with characters escaped that act on a terminal, on the order of text, or as a formula.
+    """Return a text with control characters escaped, and with `'` before any part that may be read as a formula.
 
-    A program that splits lines at semicolons or tabs could otherwise read a part of the text as a formula.
+    Such a part is text after a semicolon or comma, at which a program may split the line.
     """
     escaped = _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
     return _INNER_FORMULA.sub(r"\1'", escaped)
 
 
 def _cell(value: object) -> str:
-    """Return a value as a CSV cell that every spreadsheet program reads as one cell and does not compute."""
+    """Return a value as one CSV cell, which no spreadsheet program reads as a formula."""
     plain = amount(value) if isinstance(value, float) else str(value)
     plain = "\n".join(map(printable, plain.split("\n")))
     if plain.startswith(_FORMULA) and not _NUMBER.fullmatch(plain):
@@ -111,15 +111,15 @@ def _cell(value: object) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """Return a cell without the leading apostrophe that keeps spreadsheet programs from reading it as a formula."""
+    """Return a cell without the leading `'` that prevents spreadsheet programs from reading it as a formula."""
     return _GUARD.sub("", cell)
 
 
 def as_written(cell: str) -> str:
-    """Return the original text of a cell that `written` wrote, without the apostrophes that prevent formulas."""
+    """Return the original text of a cell written by `written`, without the apostrophes that prevent formulas."""
     return _INNER_GUARD.sub(r"\1", unguarded(cell))
 
 
 def amount(points: float) -> str:
-    """Return points as text with at most two decimals and no trailing zeros."""
+    """Return points as text with at most two decimals and without trailing zeros."""
     return f"{points:.2f}".rstrip("0").rstrip(".")

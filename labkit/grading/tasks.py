@@ -15,7 +15,7 @@ MOST = 1 << 20
 
 
 class Setting(msgspec.Struct):
-    """The settings of a batch that each worker receives before the first submission."""
+    """The settings that a worker process receives before its first submission."""
 
     course: str | None
     """The file of the course, or None for the lab's own course."""
@@ -34,7 +34,7 @@ class Setting(msgspec.Struct):
 
 
 class SubmissionOutcome(msgspec.Struct):
-    """A worker's reply after one submission: the name of its record, its points, and whether it could be graded."""
+    """A worker's reply after grading one submission; `name` is the name of its record (stored grading result)."""
 
     name: str
     points: int = 0
@@ -45,7 +45,7 @@ class SubmissionOutcome(msgspec.Struct):
 
 
 def encode(message: Setting | Submission | SubmissionOutcome) -> bytes:
-    """Return a message to or from a worker as bytes."""
+    """Return a message between the grader and a worker process as bytes."""
     return msgspec.json.encode(message, enc_hook=str)
 
 
@@ -53,7 +53,7 @@ MessageT = TypeVar("MessageT", Setting, Submission, SubmissionOutcome)
 
 
 def decode(raw: bytes, kind: type[MessageT]) -> MessageT:
-    """Return the message of type `kind` that `encode` turned into these bytes."""
+    """Return the message of type `kind` from the bytes that `encode` has written."""
     return msgspec.json.decode(raw, type=kind, dec_hook=_hook)
 
 

@@ -24,7 +24,7 @@ _HANDED_OUT = "notebooks"
 
 @dataclass(frozen=True)
 class Upload:
-    """One uploaded file with its owner, its date, and its contents or the reason why they were not read."""
+    """One uploaded file: its owner, its date, and its bytes or the reason why they were not read."""
 
     origin: Origin
     file: str
@@ -48,7 +48,7 @@ class Upload:
 
 @dataclass(frozen=True)
 class Uploads:
-    """Finds the uploaded files in the folders and archives that the user named."""
+    """Finds the uploaded files, with their owners, in the folders and archives that the user named."""
 
     notebooks: Collection[str]
     """The names of the course's notebooks, by which a student's name in a file name is recognised."""
@@ -56,7 +56,7 @@ class Uploads:
     """A folder without submissions: the output folder with the grades."""
 
     def of(self, place: Path) -> Iterator[Upload]:
-        """Yield every uploaded file in a folder or archive, or the file that `place` itself is.
+        """Yield every uploaded file in the folder or archive `place`, or `place` itself if it is another file.
 
         Raises `InvalidInput` if `place` does not exist.
         """
@@ -103,10 +103,10 @@ class Uploads:
         return origin(PurePath(folder.absolute().name or "in") / inside, self.notebooks, names)
 
     def _of_one(self, name: str, paths: Iterable[PurePath], *, folder: bool) -> Origin | None:
-        """Return the student who owns a whole folder or archive, or None if several students may.
+        """Return the student who owns all of a folder or archive, or None if it may belong to several students.
 
-        One student owns it if it has the name that a platform gives to one student's files, or if it contains the
-        folder `notebooks` that learners received.
+        One student owns it if it has a learning platform's name for one student's files, or if it contains the
+        folder `notebooks` of the lab's copy for learners.
         """
         shaped = platform_origin(name, NO_CONTEXT, folder=folder)
         if shaped is not None:
@@ -117,9 +117,9 @@ class Uploads:
         return None
 
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
-        """Yield the files of an archive inside a folder.
+        """Yield the files of a ZIP archive inside a folder.
 
-        With `own`, all belong to `owner`; otherwise the archive may be a platform's download with files of many
+        If `own`, all belong to `owner`; otherwise the archive may be a class's download with the files of many
         students.
         """
         shown = text(str(inside))
@@ -136,7 +136,7 @@ class Uploads:
             yield Upload(owner, shown, when, problem=str(error))
 
     def _in_named_archive(self, path: Path) -> Iterator[Upload]:
-        """Yield the files of an archive that the user named: a whole class's download, or all files of one student."""
+        """Yield the files of a ZIP archive that the user named: the download of a class, or one student's files."""
         shown, stem = text(path.name), plain_origin(path.stem)
         try:
             with opened(path, shown) as archive:
@@ -157,7 +157,7 @@ class Uploads:
             yield Upload(stem, shown, _NEVER, problem=str(error))
 
     def _as_download(self, archive: Archive, path: Path, inner: Context, shown: str) -> Iterator[Upload]:
-        """Yield the files in an archive of many students, each with the owner whom its path states."""
+        """Yield the files of an archive of many students, each with the owner whom its path states."""
         for entry in archive.entries():
             place = PurePath(path.stem) / (entry.place or entry.path)
             owner = origin(place, self.notebooks, inner)
@@ -170,7 +170,7 @@ class Uploads:
 
 
 def check_existing(place: Path) -> None:
-    """Raise `InvalidInput` if there is no such file or folder."""
+    """Raise `InvalidInput` if `place` does not exist or is a symbolic link."""
     if place.is_symlink() or not place.exists():
         raise InvalidInput(f"{text(str(place))}: there is no such file or folder; name a submission.")
 
@@ -182,7 +182,7 @@ _ONE_FOLDER = (
 
 
 def _as_one(archive: Archive, shown: str, owner: Origin, when: datetime) -> Iterator[Upload]:
-    """Yield the files in one student's archive with the archive's date, because the student can set dates inside."""
+    """Yield the files of one student's archive, all with the archive's date, because a student can set their dates."""
     count = 0
     for entry in archive.entries():
         count += 1
@@ -198,7 +198,7 @@ def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, owner: Origin, shown: str) -> Upload:
-    """Return a file on this disk as an upload, read up to the largest size that may be graded."""
+    """Return a file in a folder as an upload, read up to the largest size that labkit grades."""
     try:
         when = _modified(path)
         with path.open("rb") as file:
@@ -221,13 +221,13 @@ def _beginning(archive: Archive) -> Callable[[PurePath], bytes]:
 
 
 def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
-    """Return whether a file, such as a list of submissions, comes from the platform and not from a student."""
+    """Return whether a file, such as a list of submissions, comes from the learning platform and not a student."""
     outermost = len(path.parts) == 1 + names.wrapped
     return names.shaped and outermost and owner.platform is Platform.PLAIN
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether an archive is a platform's download, because a top-level entry has a platform's format."""
+    """Return whether an archive is a learning platform's download, because it has a name in the platform's format."""
     for path in paths:
         parts = path.parts[names.wrapped :]
         if parts and platform_origin(parts[0], names, folder=len(parts) > 1):
@@ -236,14 +236,14 @@ def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
 
 
 def _only_folder(paths: Sequence[PurePath]) -> str:
-    """Return the name of the one folder that contains all paths, or an empty string if there is no such folder."""
+    """Return the name of the only top-level folder, or an empty text if there are several or files next to it."""
     tops = {path.parts[0] for path in paths}
     deep = all(len(path.parts) > 1 for path in paths)
     return tops.pop() if len(tops) == 1 and deep else ""
 
 
 class _Walk:
-    """Lists every file below a folder, without following links, and the paths that could not be read."""
+    """The result of listing all files below a folder without following links, and the paths that cannot be read."""
 
     def __init__(self, folder: Path, is_skipped: Callable[[Path], bool]) -> None:
         self._folder = folder
@@ -263,7 +263,7 @@ class _Walk:
             ]
 
     def _links(self, above: Path, folders: list[str]) -> list[str]:
-        """Remove folders that are links from `folders`, so that `os.walk` does not follow them; return their names."""
+        """Remove symbolic links from `folders`, so that `os.walk` does not follow them; return their names."""
         links = [name for name in folders if (above / name).is_symlink()]
         folders[:] = [name for name in folders if name not in links]
         return links
@@ -279,7 +279,7 @@ class _Walk:
 
     @cached_property
     def repositories(self) -> list[str]:
-        """The names of the top-level folders that are Git clones; if there is only one folder, the clones in it."""
+        """The names of the top-level folders that are Git clones; if there is only one folder, of the clones in it."""
         tops = {path.parts[0] for path in self.files if len(path.parts) > 1}
         clones = [name for name in sorted(tops) if (self._folder / name / ".git").exists()]
         if clones or len(tops) != 1:
@@ -289,7 +289,7 @@ class _Walk:
         return [name for name in sorted(inner) if (self._folder / top / name / ".git").exists()]
 
     def beginning(self, path: PurePath) -> bytes:
-        """Return the first bytes of a file, such as a platform's list of submissions; empty if it cannot be read."""
+        """Return the first `MOST_BESIDE` bytes of a file in the folder; empty if it cannot be read."""
         try:
             with (self._folder / path).open("rb") as file:
                 return file.read(MOST_BESIDE)

@@ -42,7 +42,7 @@ _PACKAGES = ("papermill", "nbclient", "ipykernel", "jupyter_client")
 
 
 def main() -> int:
-    """Grade submissions until the batch's process closes the connection."""
+    """Grade submissions that arrive on standard input (a socket) until it is closed; return the exit code."""
     end_with_parent()
     # What is imported stays, so the garbage collector need not look at it again and again.
     gc.freeze()
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 class Grader:
-    """Grades the submissions of one batch, each in its own sandboxes."""
+    """Grades submissions in a worker process, each in sandboxes of its own."""
 
     def __init__(self, setting: tasks.Setting) -> None:
         self.setting, self.out = setting, Path(setting.out)
@@ -74,7 +74,7 @@ class Grader:
         )
 
     def grade(self, submission: Submission) -> tasks.SubmissionOutcome:
-        """Grade a submission and write its record, even if grading fails; return the outcome for the batch."""
+        """Grade a submission and write its record (grading result), even if grading fails; return the outcome."""
         begun = time.monotonic()
         name = records.file_name(submission.key, submission.notebook)
         path = self.out / "records" / f"{name}.json"
@@ -96,7 +96,7 @@ class Grader:
         return tasks.SubmissionOutcome(name, records.total([record]), record.seconds, record.graded())
 
     def _kept(self, record: Record, before: Record | None) -> dict[str, ItemRecord]:
-        """Return, by exercise, the results in `before` that stay valid when only some exercises are graded again."""
+        """Return, by exercise, the results in `before` that stay valid if only some exercises are graded again."""
         if not self.setting.exercises or before is None:
             return {}
         if (before.sha256, before.seed) != (record.sha256, record.seed):
@@ -105,9 +105,9 @@ class Grader:
         return {item.name: item for item in before.items if item.name not in self.setting.exercises}
 
     def _examine(self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]) -> str | None:
-        """Execute and judge a submission, and fill in the results of its record.
+        """Execute and judge a submission, and write the results into `record`, except those in `kept`.
 
-        Results in `kept` are not judged again. Returns the executed notebook, or None if nothing was executed.
+        Returns the executed notebook, or None if nothing was executed.
         """
         exercises = self.course.of_notebook(submission.notebook)
         problem, notebook = submission.problem, None
@@ -163,11 +163,11 @@ class Grader:
 
     @property
     def sandbox(self) -> Sandbox:
-        """The process that forks sandboxes for this worker; the first access starts it."""
+        """The process that forks this worker's sandboxes; the first access starts it."""
         return self._salted(0)
 
     def _restarted(self) -> Sandbox:
-        """Return a second process that forks sandboxes, in which Python's hashes of text have another seed."""
+        """Return a second process that forks sandboxes, with another seed for Python's hashes of strings."""
         return self._salted(1)
 
     def _salted(self, number: int) -> Sandbox:
@@ -191,7 +191,7 @@ class Grader:
 
 
 def new_record(submission: Submission, course: courses.Course, setting: tasks.Setting) -> Record:
-    """Return the record of a submission before it is graded, without any result."""
+    """Return an empty record (grading result) for a submission, with all facts except the results."""
     return Record(
         course.name,
         submission.student,
@@ -220,13 +220,13 @@ def new_record(submission: Submission, course: courses.Course, setting: tasks.Se
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of everything that a grade may depend on."""
+    """Return the versions of labkit, Python and the packages on which a grade may depend, by name."""
     packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
     return {"labkit": __version__, "python": platform.python_version(), **packages}
 
 
 def _foreign(notebook: Notebook) -> str:
-    """Return the reason why a submitted notebook cannot run here, as a sentence, or an empty string if it can."""
+    """Return a sentence that says why a submitted notebook cannot run here, or an empty text if it can."""
     if notebook.language and not notebook.language.lower().startswith(("python", "ipython")):
         return f"It is for the kernel {notebook.kernel or '?'} ({notebook.language}), but the exercises are in Python."
     return ""
@@ -260,10 +260,10 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 
 
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
-    """Give no points, and leave a doubt to the instructor, if grading itself has failed in `MOST_TRIES` batches.
+    """Stop retrying a submission after `MOST_TRIES` failures of the grader: give 0 points, and ask the instructor.
 
-    `before` is the record of the previous batch. Exercises that are not in `requested` keep their results from
-    `before`; an empty `requested` means all exercises.
+    `before` is the previous grading result. Exercises outside `requested` keep their results from there; if
+    `requested` is empty, all exercises were graded.
     """
     if record.graded():
         return

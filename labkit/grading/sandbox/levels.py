@@ -27,14 +27,14 @@ _FIRST_USER = 64_000
 
 
 def place_of(work: Path, shown: Sequence[str], masked: Sequence[str], number: int) -> Place:
-    """Return the settings of the sandboxes of worker `number`: folders and user id; create their root folder."""
+    """Return the folders and the user id for the sandboxes of worker `number`; create their root folder."""
     root = work / f"root-{number}"
     root.mkdir(exist_ok=True)
     return Place(str(root), tuple(shown), tuple(masked), _FIRST_USER + number)
 
 
 def missing(level: Level, place: Place, lab: Path) -> str | None:
-    """Return the reason why this machine does not offer a level of isolation, as a sentence, or None if it does."""
+    """Return a sentence that says why this machine does not offer an isolation level, or None if it does."""
     if level is Level.PLAIN:
         return None
     if sys.platform != "linux":
@@ -68,10 +68,10 @@ def _tried(job: Job, lab: Path) -> str | None:
 
 
 def choose(wanted: str, place: Place, lab: Path, *, trust: bool) -> tuple[Level, dict[str, str]]:
-    """Return the level of isolation to use, and for each better level the reason why this machine does not offer it.
+    """Return the isolation level to use, and for each better level the reason why this machine does not offer it.
 
-    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer the level, or if `plain` would be
-    used although the user does not allow it with `trust`.
+    `wanted` is a level or `best`. Raises `InvalidInput` if the machine does not offer it, or if only `plain` is left
+    and the user has not allowed that (`trust`).
     """
     absent: dict[str, str] = {}
     if wanted != "best":

@@ -25,10 +25,10 @@ _HEADROOM = 8
 
 
 class Watch:
-    """A context manager that kills all descendants of a process if together they exceed a limit, checked four times a
-    second.
+    """A context manager that kills all descendants of process `pid` if together they exceed a limit (four checks a
+    second).
 
-    Afterwards `breach` names the exceeded limit (`processes` or `memory`), or is None.
+    Afterwards `breach` is `processes`, `memory` (also for too many sockets), or None.
     """
 
     def __init__(self, pid: int, limits: Limits) -> None:
@@ -85,10 +85,7 @@ def _own(process: psutil.Process) -> int:
 
 
 def _most_sockets(limits: Limits) -> int:
-    """Return the number of sockets that a sandbox may have, so that their buffers take at most a quarter of its memory.
-
-    The kernel doubles the requested size of a buffer.
-    """
+    """Return the largest number of sockets of a sandbox, so that their buffers take at most a quarter of its memory."""
     buffer = _USUAL_BUFFER
     with suppress(OSError, ValueError):
         buffer = max(buffer, int(_BUFFER.read_text(encoding="ascii")))
@@ -97,7 +94,7 @@ def _most_sockets(limits: Limits) -> int:
 
 
 def _sockets(pids: Iterable[int]) -> int:
-    """Return the number of sockets that these processes have open together; a shared socket counts once."""
+    """Return how many different sockets these processes have open together."""
     sockets = set()
     for pid in pids:
         folder = f"/proc/{pid}/fd"

@@ -53,7 +53,7 @@ def __getattr__(name: str) -> object:
 
 
 def copy_lab(folder: Path, withheld: Iterable[str]) -> None:
-    """Copy the lab's package to `folder/labkit`, without the grader and with a stub for each module in `withheld`.
+    """Copy the labkit package to `folder/labkit`, without the grader and with a stub for each module in `withheld`.
 
     Raises `GradingError` if such a module does not exist.
     """
@@ -88,9 +88,9 @@ def _empty(folder: Path, module: str) -> None:
 
 
 def shown(lab: Path) -> tuple[str, ...]:
-    """Return the folders and files that every sandbox may read: the system, Python, and the copy of the lab in `lab`.
+    """Return the paths that every sandbox may read: the system, Python, and the copy of labkit in `lab`.
 
-    A folder is also listed if an outer one is, but only if it must remain readable when the outer one is hidden.
+    A path inside another one is listed only if it must stay readable where the outer one is hidden.
     """
     packages = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     needed = _there([sys.base_prefix, sys.prefix, *packages, str(lab), *_links_to_python()])
@@ -101,7 +101,7 @@ def shown(lab: Path) -> tuple[str, ...]:
 
 
 def _links_to_python() -> list[str]:
-    """Return every symbolic link between the path of the running Python and its file; links may be in any folder."""
+    """Return every symbolic link between the path of the running Python and its executable file."""
     links, path = [], Path(sys.executable)
     while path.is_symlink():
         links.append(str(path))
@@ -110,16 +110,16 @@ def _links_to_python() -> list[str]:
 
 
 def _there(names: Iterable[str]) -> set[Path]:
-    """Return the existing paths among `names`, both as named and with links resolved."""
+    """Return those of the paths that exist, both as named and with symbolic links resolved."""
     existing = {Path(name) for name in names if Path(name).exists()}
     return existing | {path.resolve() for path in existing}
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Return the folders inside `visible` ones that a sandbox must not see: the `private` ones, and other copies of the
-    lab.
+    """Return the folders inside `visible` that a sandbox must not see: those in `private`, and other copies of
+    labkit.
 
-    In a checkout all of it is hidden, because its history, its built files and an instructor's notes contain solutions.
+    A whole checkout is hidden, because its history, built files and notes contain solutions.
     """
     installed = [Path(name) / "labkit" for name in site.getsitepackages()]
     project = PACKAGE.parent

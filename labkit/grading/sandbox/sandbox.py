@@ -35,7 +35,7 @@ _END_WORDS = {"timeout", "dead", "output", "no sandbox", "failed"}
 
 
 class SandboxMessage(msgspec.Struct):
-    """A message of a sandbox to the grader: that a cell starts, or how the run has ended."""
+    """A message from a sandbox to the grader: a cell starts, or the execution has ended."""
 
     cell: int | None = None
     ended: str | None = None
@@ -45,7 +45,7 @@ class SandboxMessage(msgspec.Struct):
 
 
 class RunEnd(NamedTuple):
-    """How and at which cell a sandbox ended before the grader had all its answers."""
+    """How, and at which cell, a sandbox ended before the grader had all its answers."""
 
     how: str
     """One of `timeout`, `dead`, `output`, `memory`, `processes`, `too long`, `no sandbox` and `failed`."""
@@ -55,9 +55,10 @@ class RunEnd(NamedTuple):
 
 
 class Sandbox:
-    """A process that forks sandboxes, one at a time, until `close`. Raises `GradingError` if it does not start.
+    """The fork server: a process that forks sandboxes, one at a time, until `close`.
 
-    `salt` is the number that seeds the hashes of text in all these sandboxes (PYTHONHASHSEED).
+    `salt` seeds the hashes of strings in all of them (PYTHONHASHSEED). Raises `GradingError` if the process does not
+    start.
     """
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits, salt: int = 0) -> None:
@@ -86,10 +87,10 @@ class Sandbox:
 
     @contextmanager
     def run(self, notebook: str, names: Sequence[str], deadline: float) -> Iterator["Run"]:
-        """Execute a notebook in a new sandbox and yield the run, whose `answers` has a connection for each name.
+        """Execute a notebook in a new sandbox, for a `with` block; all processes of the sandbox end with the block.
 
-        `names` are the Python names of the learner's answers, and `deadline` is a time of `time.monotonic`. All
-        processes of the sandbox end with the `with` block.
+        `names` are the Python names of the learner's answers, and the yielded run has a connection to each in
+        `answers`. `deadline` is in seconds of `time.monotonic`.
         """
         status, *answers = pairs = [socket.socketpair() for _ in range(1 + len(names))]
         home = tempfile.mkdtemp(prefix="labkit-home-") if self.level is Level.PLAIN else HOME
@@ -142,17 +143,14 @@ class Sandbox:
 
 
 class Run:
-    """One notebook that a sandbox is executing, as the grader follows it."""
+    """One notebook that is running in a sandbox, as seen by the grader."""
 
     def __init__(self, status: socket.socket, answers: Sequence[socket.socket], watch: Watch, deadline: float) -> None:
         self._status, self.answers, self._watch, self._deadline = (status, answers, watch, deadline)
         self.cell = -1
 
     def until_cell(self, last: int) -> RunEnd | None:
-        """Wait until the cell with the number `last` starts, then return None.
-
-        If the sandbox ends earlier, return how and at which cell it ended.
-        """
+        """Wait until cell number `last` starts, then return None; return a `RunEnd` if the sandbox ends before."""
         while self.cell < last:
             message = self._receive(self._deadline)
             if isinstance(message, RunEnd):
@@ -160,7 +158,7 @@ class Run:
         return None
 
     def executed(self, seconds: float = 5.0) -> str | None:
-        """Return the executed notebook, which the sandbox sends last, or None if it does not arrive in `seconds`."""
+        """Return the executed notebook as JSON, or None if the sandbox does not send it within `seconds`."""
         message = self._receive(time.monotonic() + seconds)
         return message.executed if isinstance(message, SandboxMessage) else None
 
@@ -189,7 +187,7 @@ class Run:
 def environment(home: str, lab: Path | None = None, salt: int = 0) -> dict[str, str]:
     """Return all environment variables of a sandbox.
 
-    `home` is its home folder, `lab` the copy of labkit that Python imports there, and `salt` becomes PYTHONHASHSEED.
+    `home` is its home folder, `lab` the folder with its copy of labkit, and `salt` becomes PYTHONHASHSEED.
     """
     plain = {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"]),

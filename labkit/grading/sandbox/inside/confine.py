@@ -21,7 +21,8 @@ _NAME = "learner"
 
 
 def separate(job: Job) -> None:
-    """Give this process its own Linux namespaces (network, processes, mounts), unless the job's level has none.
+    """Move this process into its own Linux namespaces (network, processes, mounts), unless the job's level is
+    `PLAIN`.
 
     Its next child becomes the first process of the new process namespace. Raises `OSError`.
     """
@@ -33,7 +34,7 @@ def separate(job: Job) -> None:
 
 
 def confine(job: Job) -> None:
-    """Give this process its own root folder and limits, and drop all its rights. Raises `OSError`."""
+    """Give this process its own root folder and limits, and drop all its privileges. Raises `OSError`."""
     if job.level is not Level.PLAIN:
         linux.host_name("sandbox")
         build_root(job.place, job.limits, job.place.user if job.level is Level.NAMESPACES else os.geteuid())
@@ -56,7 +57,7 @@ def confine(job: Job) -> None:
 
 
 def _own_users(user: int, group: int) -> None:
-    """Enter a user namespace with only one user and one group, which keep their numbers."""
+    """Enter a user namespace that has only this user and this group, with unchanged ids."""
     linux.unshare(linux.NEWUSER)
     linux.hide_memory(hidden=False)  # otherwise root owns these files, and this process cannot open them
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
@@ -79,10 +80,9 @@ def limit(limits: Limits) -> None:
 
 
 def build_root(place: Place, limits: Limits, user: int) -> None:
-    """Mount a root folder in memory that contains a few readable folders of the machine, and make it this process's
-    root.
+    """Mount a file system in memory with a few readable folders of the machine, and make it this process's root.
 
-    `user` is the user id that the sandbox's `/etc/passwd` names.
+    `user` is the user id in the sandbox's `/etc/passwd`.
     """
     root = place.root
     linux.mount("none", "/", flags=linux.REC | linux.PRIVATE)
@@ -114,11 +114,10 @@ def build_root(place: Place, limits: Limits, user: int) -> None:
 
 
 def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
-    """Return the paths to mount for a sandbox, outer folders first, each with True if it is readable and False if
-    empty.
+    """Return the paths to mount in a sandbox, outer folders first: True for a readable one, False for an empty one.
 
-    Folders of both lists can be nested, such as Python's packages in a checkout. A folder in both lists is empty. A
-    path that its enclosing folder already shows or hides needs no mount and is left out.
+    Folders of both lists may be nested; a folder in both lists is empty. A path is left out if its enclosing folder
+    already has the same effect.
     """
     wanted = dict.fromkeys(map(Path, shown), True) | dict.fromkeys(map(Path, masked), False)
     mounted: dict[Path, bool] = {}
@@ -130,7 +129,7 @@ def layers(shown: Sequence[str], masked: Sequence[str]) -> dict[str, bool]:
 
 
 def _show(root: str, folder: str) -> None:
-    """Mount a folder or file of the machine read-only at the same path under the new root; recreate a symbolic link."""
+    """Mount a file or folder of the machine read-only at the same path below `root`; copy a symbolic link."""
     place, source = Path(root + folder), Path(folder)
     place.parent.mkdir(parents=True, exist_ok=True)
     if source.is_symlink():

@@ -47,7 +47,7 @@ _AHEAD = (
 
 
 def main() -> int:
-    """Fork a sandbox for each request, one after the other, until standard input is closed."""
+    """Fork a sandbox for each request on standard input, one after the other, until the grader closes it."""
     _import_ahead()
     # The garbage collector of a forked process would otherwise write to, and so copy, nearly all memory.
     gc.collect()
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def _import_ahead() -> None:
-    """Import the packages that kernels and learners' cells need, so that no forked process has to import them."""
+    """Import in advance the packages that kernels and learners' cells need, so that forked processes have them."""
     for name in _NEVER:
         sys.modules[name] = None  # type: ignore[assignment]  # makes Python treat the module as missing
     # Imported by name, because the grader may not import the lab, and only warms it up here.
@@ -89,9 +89,9 @@ def _import_ahead() -> None:
 
 
 def _until_ended(pid: int, control: socket.socket) -> int:
-    """Wait until the sandbox and all its processes have ended, and return the exit code of process `pid`.
+    """Wait until the sandbox `pid` and all its processes have ended; return its exit code.
 
-    The next message ends the sandbox. If the sandbox ends first, the function still reads that message.
+    The next message on `control` asks for that end. If the sandbox ends first, the message is still read.
     """
     is_ending = False
     with _ends_of([pid]) as ends:
@@ -115,7 +115,7 @@ def _until_ended(pid: int, control: socket.socket) -> int:
 
 @contextmanager
 def _ends_of(pids: Iterable[int]) -> Iterator[list[int]]:
-    """Yield a descriptor for each of these processes that can be read once it has ended; none where there are none."""
+    """Yield a file descriptor for each process that becomes readable when the process ends; none if unsupported."""
     with ExitStack() as opened:
         ends: list[int] = []
         # Not on macOS, in an old Linux, or in a container that forbids the call.
@@ -133,7 +133,7 @@ def _end(pid: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """Reap a sandbox's orphaned processes; kill any that still run, as happens without a process namespace."""
+    """Reap all remaining processes of a sandbox, after killing those that still run."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -156,7 +156,7 @@ def _end_children() -> None:
 
 
 def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket]) -> NoReturn:
-    """Set up a sandbox in a forked process: leave the machine's namespaces, fork `_inside`, and wait for its end."""
+    """Run in a forked process: enter new namespaces, fork `_inside`, and wait until it ends."""
     from labkit.grading.sandbox.inside import confine, running
 
     try:
@@ -182,7 +182,7 @@ def _sandbox(job: Job, control: socket.socket, connections: list[socket.socket])
 
 
 def _inside(job: Job, telling: "Telling", answers: list[socket.socket]) -> NoReturn:
-    """Run a notebook as the first process of the sandbox: confine it, fork the Jupyter kernel, and run papermill."""
+    """Run as the first process of the sandbox: confine it, fork the Jupyter kernel, and execute the notebook."""
     from labkit.grading.sandbox.inside import confine, running, serving
     from labkit.grading.sandbox.inside.kernels import Waiting
 

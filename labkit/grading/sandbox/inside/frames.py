@@ -12,11 +12,11 @@ _MOST_READ = 1 << 16
 
 
 class FrameError(Exception):
-    """The other side of the connection closed it, sent too much, or was too late; the message says which."""
+    """Raised if the connection is closed, or if a message is too long or late; the text says which."""
 
 
 def send(connection: socket.socket, payload: bytes, deadline: float | None = None) -> None:
-    """Send one message before `deadline`, a time of `time.monotonic`. Raises `FrameError`."""
+    """Send one message before `deadline`, in seconds of `time.monotonic`. Raises `FrameError`."""
     connection.settimeout(_left(deadline))
     try:
         connection.sendall(len(payload).to_bytes(_HEADER, "big") + payload)
@@ -28,7 +28,7 @@ def send(connection: socket.socket, payload: bytes, deadline: float | None = Non
 
 def receive(connection: socket.socket, most: int, deadline: float | None = None) -> bytes:
     """Return the next message. Raises `FrameError` if the connection closes, or if the message is longer than `most`
-    bytes or not complete before `deadline`, a time of `time.monotonic`.
+    bytes or not complete before `deadline` (in seconds of `time.monotonic`).
     """
     length = int.from_bytes(_exactly(connection, _HEADER, deadline), "big")
     _check(length, most)
@@ -41,13 +41,13 @@ def _check(length: int, most: int) -> None:
 
 
 class Receiver:
-    """Receives many messages of one connection and reads ahead, so that small ones share a call of the system."""
+    """Receives messages from a connection and reads ahead, so that one system call fetches many small messages."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection, self._ahead = connection, bytearray()
 
     def receive(self, most: int, deadline: float | None = None) -> bytes:
-        """Return the next message. Raises `FrameError` for the same reasons as the function `receive`."""
+        """Return the next message. Raises `FrameError` if it is longer than `most` bytes, late or incomplete."""
         length = int.from_bytes(self._take(_HEADER, deadline), "big")
         _check(length, most)
         return self._take(length, deadline)
@@ -68,7 +68,7 @@ def _exactly(connection: socket.socket, count: int, deadline: float | None) -> b
 
 
 def _some(connection: socket.socket, most: int, deadline: float | None) -> bytes:
-    """Return what can be read, from 1 to `most` bytes. Raises `FrameError` if nothing arrives or will arrive."""
+    """Return 1 to `most` bytes. Raises `FrameError` if none arrives in time or the connection is closed."""
     connection.settimeout(_left(deadline))
     try:
         part = connection.recv(most)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Level(StrEnum):
-    """The levels of isolation of a learner's code, best first."""
+    """The levels of isolation for a learner's code, best first."""
 
     NAMESPACES = "namespaces"
     """Own network, processes, mounts, IPC and host name, as an unprivileged user without any rights. Needs root."""
@@ -18,7 +18,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one submission: sizes in bytes, times in seconds."""
+    """The limits for the sandbox of one submission: sizes in bytes, times in seconds."""
 
     memory: int = 2 * 1024**3
     """The address space of one process."""
@@ -42,7 +42,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Place:
-    """The part of the machine that a sandbox can see, and its user id."""
+    """The files of the machine that a sandbox can see, and the sandbox's user id."""
 
     root: str
     """The path of an empty folder that becomes the sandbox's root."""
@@ -56,7 +56,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Job:
-    """A request to run one notebook in a sandbox."""
+    """A request to the fork server: run one notebook in a sandbox with these settings."""
 
     level: Level
     place: Place
@@ -67,7 +67,7 @@ class Job:
 
 
 def job_of(fields: dict[str, Any]) -> Job:
-    """Return the request in a parsed JSON message."""
+    """Return the request that a message contains, from its parsed JSON."""
     shown = fields["place"]
     place = Place(shown["root"], tuple(shown["shown"]), tuple(shown["masked"]), shown["user"])
     return Job(Level(fields["level"]), place, Limits(**fields["limits"]), tuple(fields["names"]), fields["environment"])

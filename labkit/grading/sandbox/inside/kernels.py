@@ -21,14 +21,12 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 
 class Waiting:
-    """A forked process that becomes a kernel when it receives its arguments, with the methods of `Popen` that Jupyter
-    uses.
-    """
+    """A forked process that becomes a Jupyter kernel when it receives its arguments; it has the methods of `Popen`."""
 
     stdin = stdout = stderr = None
 
     def __init__(self, first: Callable[[], None]) -> None:
-        """Fork the process that will become the kernel; it calls `first` immediately."""
+        """Fork the process that will become the kernel; the new process calls `first` immediately."""
         reader, self._tell = os.pipe()
         self._listens, listening = os.pipe()
         self.returncode: int | None = None
@@ -41,9 +39,9 @@ class Waiting:
             os.close(number)
 
     def start(self, arguments: list[str]) -> None:
-        """Send the kernel's command-line arguments to the process, and wait until it listens as the kernel, or dies.
+        """Send the kernel its command-line arguments, and wait until it listens or dies.
 
-        A client that connects to a socket before it exists tries again only after 0.1 to 0.2 s.
+        A client that connects before the kernel listens would lose 0.1 to 0.2 s until its next attempt.
         """
         os.write(self._tell, json.dumps(arguments).encode())
         os.close(self._tell)
@@ -71,11 +69,11 @@ class Waiting:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the process."""
+        """Kill the process (SIGKILL)."""
         self.send_signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """Ask the process to end."""
+        """Ask the process to end (SIGTERM)."""
         self.send_signal(signal.SIGTERM)
 
 
@@ -102,10 +100,10 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 
 
 def _kept_streams() -> Callable[[object], None]:
-    """Return a function that restores the kernel's standard streams if a cell replaced them by some that cannot be
+    """Return a function that restores stdout and stderr if a cell has replaced them by objects that cannot be
     flushed.
 
-    The kernel flushes them after every cell, and would otherwise never answer.
+    The kernel flushes both after every cell, and would otherwise never reply.
     """
     usual = {name: getattr(sys, name) for name in ("stdout", "stderr")}
 
@@ -120,13 +118,13 @@ def _kept_streams() -> Callable[[object], None]:
 
 
 class _Client(AsyncKernelClient):
-    """Jupyter's client of a kernel, without its wait of 0.2 s for further output of a kernel that has just started.
+    """Jupyter's kernel client, without its wait of 0.2 s for further output of a new kernel.
 
-    Nothing is lost: papermill ignores all output that does not belong to one of its cells.
+    Papermill ignores all output that belongs to none of its cells, so nothing is lost.
     """
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as in Jupyter
-        """Wait until the kernel replies and its output arrives. Raises `RuntimeError` after `timeout` seconds."""
+        """Wait until the kernel replies and sends output. Raises `RuntimeError` after `timeout` seconds."""
         deadline = time.monotonic() + (timeout or float("inf"))
         while time.monotonic() < deadline:
             self.kernel_info()
@@ -138,7 +136,7 @@ class _Client(AsyncKernelClient):
 
 
 class _Forked(LocalProvisioner):
-    """A kernel provisioner that gives Jupyter's kernel manager the forked process instead of starting a new one."""
+    """A kernel provisioner that hands a forked process to Jupyter instead of starting a new one."""
 
     waiting: Waiting
     process: Any
@@ -151,7 +149,7 @@ class _Forked(LocalProvisioner):
 
 
 def manager_class(waiting: Waiting) -> type[AsyncKernelManager]:
-    """Return a kernel manager class for Jupyter's client that uses the forked process as its kernel."""
+    """Return a Jupyter kernel manager class that uses the forked process as its kernel."""
 
     class Manager(AsyncKernelManager):
         def client(self, **kw: Any) -> Any:

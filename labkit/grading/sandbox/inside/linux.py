@@ -25,17 +25,17 @@ def _call(name: str, *arguments: object) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Give this process new namespaces of the kinds in `flags`; a new process namespace applies to later children."""
+    """Move this process into new namespaces of the kinds in `flags`; a new process namespace holds for its children."""
     _call("unshare", ctypes.c_int(flags))
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount a file system, or bind a folder, at `target`."""
+    """Mount a file system, or bind-mount a folder, at `target`."""
     _call("mount", source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
 
 
 def change_root(root: str) -> None:
-    """Make a mounted folder the root of this mount namespace and unmount the old root."""
+    """Make a mounted folder the root of this mount namespace, and unmount the old root."""
     os.chdir(root)
     _call("pivot_root", b".", b".")
     _call("umount2", b".", ctypes.c_int(_DETACH))
@@ -43,7 +43,7 @@ def change_root(root: str) -> None:
 
 
 def host_name(name: str) -> None:
-    """Set the host name within this namespace."""
+    """Set the host name of this namespace."""
     _call("sethostname", name.encode(), ctypes.c_size_t(len(name)))
 
 
@@ -62,12 +62,12 @@ def adopt_orphans() -> None:
 
 
 def hide_memory(*, hidden: bool = True) -> None:
-    """Forbid other processes of the same user to trace this one or read its memory; `hidden=False` allows it again."""
+    """Forbid other processes of the same user to trace this one or read its memory, or allow it (`hidden=False`)."""
     _control(_SET_DUMPABLE, int(not hidden))
 
 
 def filter_calls(program: object) -> None:
-    """Install a seccomp(2) filter that decides on every further system call."""
+    """Install a seccomp(2) filter, which decides on every further system call of this process."""
     _call("prctl", _SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program, ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 

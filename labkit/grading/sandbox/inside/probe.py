@@ -19,9 +19,9 @@ _TRIED = "import labkit.core.errors, ipykernel, zmq, os; os.write(1, b'works')"
 
 
 def main(number: str, job: str) -> int:
-    """Build the sandbox that `job` (JSON) describes in a child process, which sends `works` or the error.
+    """Build the sandbox that `job` (JSON) describes, in a child process that sends `works` or an error message.
 
-    `number` is the file descriptor of the socket for that message.
+    `number` is the file descriptor of the socket for that result.
     """
     connection = socket.socket(fileno=int(number))
     pid = os.fork()  # a process with threads may not leave its user namespace
@@ -33,10 +33,7 @@ def main(number: str, job: str) -> int:
 
 
 def _tried(job: Job) -> str:
-    """Build the sandbox and start Python in it; return `works` or the error.
-
-    The first process of the sandbox reports the result to the calling process through a pipe.
-    """
+    """Build the sandbox and start Python in it; return `works` or an error message."""
     reader, writer = os.pipe()
     try:
         confine.separate(job)
@@ -57,7 +54,7 @@ def _tried(job: Job) -> str:
 
 
 def _python(environment: dict[str, str]) -> str:
-    """Start Python in this sandbox; return `works` or the error."""
+    """Start Python in this sandbox; return `works` or an error message."""
     import subprocess
 
     try:

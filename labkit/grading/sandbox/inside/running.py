@@ -26,7 +26,7 @@ MOST_NOTEBOOK = 32 * 1024**2
 
 
 class Telling:
-    """Reports the progress of the run over the connection to the grader."""
+    """Reports the progress of a notebook's execution to the grader, over a socket."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
@@ -40,7 +40,7 @@ class Telling:
     def starts(self, cell: object, cell_index: int) -> None:
         """Report that a cell starts.
 
-        Before the last cell, which answers the grader's questions, store the executed notebook.
+        Before the last cell, which is the grader's own, store the executed notebook in `executed`.
         """
         self.cell = cell_index
         if cell is self.notebook.cells[-1]:
@@ -49,23 +49,23 @@ class Telling:
         self.tell({"cell": cell_index})
 
     def tell(self, message: dict[str, object]) -> None:
-        """Send a message; end this process if the grader has closed the connection."""
+        """Send a message to the grader; end this process if the grader has closed the connection."""
         try:
             send(self.connection, json.dumps(message).encode())
         except FrameError:
             os._exit(1)
 
     def end(self, how: str, **details: object) -> NoReturn:
-        """Send the last message, which says how the run ended, and end this process."""
+        """Send the last message, which says how the execution ended, and end this process."""
         self.tell({"ended": how, "at": self.cell, **details})
         os._exit(0)
 
 
 def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
-    """Receive a notebook from the grader, execute it with the waiting kernel, and end this process."""
+    """Receive a notebook from the grader, execute it with the forked kernel, and end this process."""
 
     class Client(PapermillNotebookClient):  # type: ignore[misc]  # papermill has no types
-        """Papermill's client, which also limits the output of cells and ends the process after the last cell."""
+        """Papermill's client with a limit on the cells' output; it ends the process after the last cell."""
 
         shown = 0
 
@@ -118,12 +118,12 @@ def run(telling: Telling, waiting: Waiting, limits: Limits) -> NoReturn:
 
 
 def _echoes(message: Any) -> bool:
-    """Return whether a kernel's message only repeats the code to run, which is not output."""
+    """Return whether a kernel's message only repeats a cell's source, which is not output."""
     return bool(message["header"].get("msg_type") == "execute_input")
 
 
 def _size(content: object) -> int:
-    """Return the approximate number of characters that a message of the kernel shows."""
+    """Return about how many characters a kernel's message shows."""
     if isinstance(content, str):
         return len(content)
     if isinstance(content, dict):

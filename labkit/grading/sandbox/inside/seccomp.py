@@ -46,9 +46,9 @@ class _Program(ctypes.Structure):
 
 
 def forbid() -> None:
-    """Install a filter that makes the calls of `_FORBIDDEN`, and sockets outside of `_FAMILIES`, fail in this process.
+    """Make dangerous system calls and sockets of unusual families fail in this process and its later children.
 
-    It also applies to all later children. Raises `OSError`. On an unknown processor the function does nothing.
+    Raises `OSError`. On an unknown processor the function does nothing.
     """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
@@ -68,9 +68,9 @@ def forbid() -> None:
 
 
 def _only_families(calls: list[int]) -> list[tuple[int, int, int, int]]:
-    """Return seccomp instructions that refuse to create sockets of any family not in `_FAMILIES`.
+    """Return seccomp instructions that refuse sockets of any family not in `_FAMILIES`.
 
-    `calls` are the numbers of the two system calls; if the family is allowed, the filter goes on after these
+    `calls` are the numbers of the two system calls that create sockets. Other calls continue after these
     instructions.
     """
     families = list(_FAMILIES.values())

@@ -44,12 +44,12 @@ _MISSING = object()
 
 
 def keep(name: str) -> None:
-    """Store the present value of a learner's name, so that questions about it are answered with this value."""
+    """Store the current value of a learner's name, with which later questions about that name are answered."""
     _kept[name] = get_ipython().user_ns.get(name, _MISSING)
 
 
 def serve() -> None:
-    """Answer the grader's questions, one exercise at a time, until the grader has closed every connection."""
+    """Answer the grader's questions, one exercise after the other, until the grader has closed every connection."""
     names: dict[str, Any] = get_ipython().user_ns
     for name, connection in connections:
         dead, alive = os.pipe()
@@ -67,7 +67,7 @@ def serve() -> None:
 
 
 def _until_over(connection: socket.socket, dead: int) -> None:
-    """Wait until the grader has closed the connection or the answering process has ended."""
+    """Wait until the grader has closed the connection, or the process that answers has ended."""
     poll = select.poll()
     # Without POLLRDHUP (outside Linux) poll still reports a hang-up.
     poll.register(connection, getattr(select, "POLLRDHUP", 0))
