@@ -27,9 +27,9 @@ class Html(str):
 
 
 def tag(name: str, /, *inside: str, **attributes: str) -> Html:
-    """Return an HTML element with this name.
+    """Return an HTML element named `name`, with its content and attributes escaped.
 
-    Text and attribute values are escaped; `class_` is the attribute `class`.
+    In the names of attributes, `_` becomes `-` and is dropped at the end, so `class_` is the attribute `class`.
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value
@@ -48,21 +48,21 @@ def para(*inside: str, kind: str = "") -> Html:
 
 
 def code(text: str) -> Html:
-    """Return preformatted HTML with the lines of a program or a file."""
+    """Return the lines of a program or a file as preformatted HTML."""
     return tag("pre", tag("code", text))
 
 
 class Cell(NamedTuple):
-    """A table cell with a tone (`GOOD`, `BAD` or `DIM`), which chooses its colour."""
+    """One cell of an HTML table; its tone (`GOOD`, `BAD` or `DIM`) chooses the colour of its text."""
 
     text: str
     tone: str = ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Html:
-    """Return an HTML table in which the first cell of a row is its heading.
+    """Return an HTML table whose first column has the row headings.
 
-    If all texts of `head` are empty, the table has no line of column headings.
+    `head` are the column headings; if all are empty, the table has no heading line.
     """
     top = joined(tag("th", name, scope="col") for name in head)
     body = joined(tag("tr", *_cells(row)) for row in rows)
@@ -83,20 +83,17 @@ def _cells(row: Sequence[str | Cell]) -> Iterable[Html]:
 
 
 def items(entries: Iterable[str], kind: str = "") -> Html:
-    """Return an HTML list of sentences; `kind` is its CSS class."""
+    """Return an HTML list with one item for each entry; `kind` is its CSS class."""
     return tag("ul", *(tag("li", each) for each in entries), class_=kind)
 
 
 def fold(summary: str, *inside: str) -> Html:
-    """Return HTML whose parts appear after a click on the summary (a `details` element)."""
+    """Return an HTML `details` element: a click on the summary shows the rest."""
     return tag("details", tag("summary", summary), *inside)
 
 
 def folds(each: Iterable[Html]) -> Html:
-    """Return several folds, results of `fold`, side by side in one line while they are closed.
-
-    Folds that do not fit into a card are left out.
-    """
+    """Return several results of `fold` side by side, without those that would make a card too large."""
     kept, size = [], 0
     for one in each:
         size += len(one.encode())
@@ -106,12 +103,12 @@ def folds(each: Iterable[Html]) -> Html:
 
 
 def section(title: str, *inside: str) -> Html:
-    """Return a heading and parts of a page below it as HTML."""
+    """Return a part of a page as HTML: a heading and the content below it."""
     return joined([tag("h2", title), *inside])
 
 
 def document(title: str, style: str, *parts: str) -> str:
-    """Return an HTML page with its style sheet: one file without scripts that loads nothing from other hosts."""
+    """Return a complete HTML page; `style` is its CSS. The page has no scripts and loads nothing from other hosts."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
         f"<style>{style}</style>{joined(parts)}</html>\n"
@@ -119,12 +116,12 @@ def document(title: str, style: str, *parts: str) -> str:
 
 
 def beside(*parts: str) -> Html:
-    """Return HTML with the parts side by side, or one below the other if the page is too narrow."""
+    """Return HTML that shows the parts side by side, or one below the other on a narrow page."""
     return tag("div", *(tag("div", each) for each in parts if each), class_="lkc-row")
 
 
 class Card:
-    """One result to show: a large word, a line under it, further parts as HTML, and lines of text for a terminal."""
+    """A result for display: a large word, a line under it and further HTML; in a terminal, lines of text."""
 
     def __init__(
         self, word: str, *parts: str, plain: Sequence[str], tone: str = "", title: str = "", under: str = ""
@@ -143,7 +140,7 @@ class Card:
         )
 
     def html(self) -> str:
-        """Return the card as HTML, with its style sheet."""
+        """Return the whole card as HTML, with its CSS."""
         return framed(self.head(), *self.parts, label=self.title or self.word)
 
     def __str__(self) -> str:
@@ -156,9 +153,9 @@ class Card:
 
 
 def framed(*parts: str, label: str) -> str:
-    """Return the parts as HTML in a frame with the style sheet; `label` is its name for screen readers.
+    """Return the parts as HTML in a frame, with the CSS of cards; screen readers read `label` as its name.
 
-    The last parts are dropped if the card would become larger than `MOST_BYTES`.
+    The last parts are dropped if the result would be larger than `MOST_BYTES`.
     """
     start = f'<div class="lkc" role="group" aria-label="{escape(label)}"><style>{asset("card.css")}</style>'
     kept = list(parts)
@@ -174,7 +171,7 @@ def _bytes(start: str, parts: Iterable[str]) -> int:
 
 
 def text(lines: Sequence[str]) -> str:
-    """Return the lines as one text, shortened for a terminal to `MOST_LINES` lines of `LONGEST_LINE` characters."""
+    """Join the lines to one text for a terminal, cut to `MOST_LINES` lines of `LONGEST_LINE` characters."""
     kept = list(lines)
     if len(kept) > MOST_LINES:
         left = len(kept) - MOST_LINES + 1
@@ -183,19 +180,19 @@ def text(lines: Sequence[str]) -> str:
 
 
 def bundle(html: str, plain: str) -> dict[str, str]:
-    """Return a result as HTML and as plain text in the form that IPython displays, a MIME bundle."""
+    """Return HTML and plain text as a MIME bundle, of which IPython displays one."""
     return {"text/html": html, "text/plain": plain}
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return counts by name as text, such as `0 lost, 3 twice, 1 jump back`.
+    """Return counts as text, such as `0 lost, 3 twice, 1 jump back`; the keys of `counts` are the words.
 
-    A name with a plural of its own has it after a bar: `jump|jumps`.
+    A word may have a plural form after a bar: `jump|jumps`.
     """
     return ", ".join(f"{number:,} {plural(name, number)}" for name, number in counts.items())
 
 
 def plural(name: str, number: int) -> str:
-    """Return the form of a name for this number: of `row|rows` the first form for 1, otherwise the second."""
+    """Return the word for this number: of `row|rows` the first form for 1, otherwise the second."""
     one, _, many = name.partition("|")
     return one if number == 1 or not many else many

@@ -21,14 +21,14 @@ BLUE, ORANGE, GREY, RED = "#0072b2", "#d55e00", "#666666", "#a3171f"
 
 
 def png(figure: "Figure") -> bytes:
-    """Return the figure as PNG on a white background, so that it is readable on a dark page too."""
+    """Return a matplotlib figure as the bytes of a PNG file."""
     content = io.BytesIO()
     figure.savefig(content, dpi=110)
     return content.getvalue()
 
 
 def words(figure: "Figure") -> str:
-    """Return all words of a drawn figure, from top to bottom, as the text that screen readers read."""
+    """Return all texts in a drawn matplotlib figure, from top to bottom, as its description for screen readers."""
     from matplotlib.text import Text
 
     places = {
@@ -41,9 +41,9 @@ def words(figure: "Figure") -> str:
 
 
 def chart(wide: float, high: float) -> "Figure":
-    """Return an empty figure of this size in inches, which a notebook shows once and with a text for screen readers.
+    """Return an empty matplotlib figure, `wide` and `high` in inches, that a notebook shows with a description.
 
-    It does not use pyplot, which would make a notebook show it twice.
+    It is made without pyplot, with which a notebook would show it twice.
     """
     from matplotlib.figure import Figure
 
@@ -70,9 +70,9 @@ class Point(NamedTuple):
 
 
 class Track(NamedTuple):
-    """The visible values of one key in one run, and the readings between them.
+    """The values of one key that a reader could see in one run, for a chart.
 
-    `moments` are the positions and labels of the times at which the reader looked after a crash or at the end.
+    `moments` are the positions and labels of the reader's looks at the output, after a crash or at the end.
     """
 
     points: list[Point]
@@ -80,9 +80,9 @@ class Track(NamedTuple):
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """Return the visible values of one key in several runs, with the nth reading at the same position in all.
+    """Return chart data for each run: the values of one key, with the nth look at the output at the same position.
 
-    `runs` maps names to the steps of that key, as `labkit.view.timeline.by_key` returns them.
+    `runs` maps the name of a run to the result of `labkit.view.timeline.by_key` for that key.
     """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]
@@ -91,7 +91,7 @@ def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
 
 
 def _between_moments(steps: Sequence[Step]) -> list[list[Step]]:
-    """Return the steps in groups, each of which ends with a reading after a crash or at the end."""
+    """Split steps into groups, each of which ends with a look at the output (a step without a value)."""
     parts: list[list[Step]] = [[]]
     for step in steps:
         parts[-1].append(step)
@@ -119,7 +119,7 @@ Seen: TypeAlias = "tuple[Figure, dict[str, Track]]"
 def seen_over_time(runs: Mapping[str, Sequence[Step]], key: str) -> Seen:
     """Draw the values of `key` that a reader could have seen in each run, one run below the other.
 
-    Crashes and values that jump back are marked. `runs` maps names to the steps of that key.
+    The figure marks crashes and values that jump back. `runs` maps the name of a run to its values of `key`.
     """
     data = tracks(runs)
     figure = chart(7.5, 0.8 + 1.2 * len(data))
@@ -152,7 +152,7 @@ def _draw(axes: "Axes", name: str, shown: Track) -> None:
 
 
 def _say(axes: "Axes", point: Point, before: int) -> None:
-    """Write a value next to its mark, and draw an arrow down if the value is smaller than an earlier one."""
+    """Write a value next to its mark in the chart, and mark it if a larger value was visible before."""
     side = -14 if point.went_back else 7
     axes.annotate(str(point.value), (point.place, point.value), (6, side), textcoords="offset points", fontsize=9)
     if point.went_back:

@@ -13,7 +13,7 @@ Heard = Callable[[Mapping[str, object]], None]
 
 
 class Form(anywidget.AnyWidget):
-    """The form of the crash panel in the browser; `shown` is all the data that it displays."""
+    """The widget of the crash panel, in which a user chooses where to kill a job; it displays the data in `shown`."""
 
     _esm = _STATIC / "panel.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "stepper.css", "panel.css"))

@@ -13,22 +13,22 @@ from labkit.view.card import Card
 
 
 def is_watched() -> bool:
-    """Return whether this code runs in a notebook that a person uses, not a program such as papermill.
+    """Return whether this code runs in a notebook that a person uses, and not in a program such as papermill.
 
-    The only difference is that JupyterLab allows a cell to ask for input, and programs that execute notebooks do not.
-    A kernel in a browser (Pyodide's) has no such flag, and no program uses it.
+    Only for a person does Jupyter allow a cell to ask for input. A kernel in the browser (Pyodide) always has a
+    person.
     """
     kernel = kernel_here()
     return kernel is not None and bool(getattr(kernel, "_allow_stdin", "pyodide_kernel" in sys.modules))
 
 
 def is_kernel() -> bool:
-    """Return whether this code runs in a notebook's kernel, used by a person or by a program."""
+    """Return whether this code runs in a notebook's kernel."""
     return kernel_here() is not None
 
 
 def kernel_here() -> object | None:
-    """Return the kernel of the notebook, or None in a terminal or in a program that has not loaded IPython."""
+    """Return the notebook's kernel, or None outside of a notebook."""
     if "IPython" not in sys.modules:
         return None
     from IPython.core.getipython import get_ipython
@@ -37,9 +37,8 @@ def kernel_here() -> object | None:
 
 
 def present(card: Card) -> bool:
-    """Show a card if a person looks at this output.
-
-    Returns whether it was shown, so that a caller can print text instead.
+    """Show a card if a person sees this output. Returns whether it was shown, so that a caller can print text
+    instead.
     """
     if not is_watched():
         return False
@@ -50,32 +49,29 @@ def present(card: Card) -> bool:
 
 
 class Line(Protocol):
-    """A line of text with a progress bar that changes while a program runs."""
+    """A line of text with a progress bar, which changes while a program runs."""
 
     def show(self, words: str, done: int, of: int) -> None:
-        """Replace the line by this text and a bar that is filled to `done` of `of`."""
+        """Show this text and a progress bar that is filled to `done` of `of`, in place of the earlier line."""
 
     def end(self, words: str) -> None:
-        """Replace the line by this text without a bar; an empty text removes it."""
+        """Show this text without a bar, in place of the earlier line; an empty text removes the line."""
 
 
 class DisplayedLine:
-    """A line of text with a progress bar in a notebook's output.
-
-    `display` is IPython's function; the handle that it returns can change the output later.
-    """
+    """A line of text with a progress bar in a notebook's output; `display` is IPython's function of that name."""
 
     def __init__(self, display: Callable[..., Any]) -> None:
         self._display = display
         self._handle: Any = None
 
     def show(self, words: str, done: int, of: int) -> None:
-        """Replace the line by this text and a bar that is filled to `done` of `of`."""
+        """Show this text and a progress bar that is filled to `done` of `of`, in place of the earlier line."""
         bar = f'<progress max="{of}" value="{min(done, of)}" aria-label="how far the run has come"></progress>'
         self._put(f"{bar} {escape(words, quote=False)}", words)
 
     def end(self, words: str) -> None:
-        """Replace the line by this text without a bar; an empty text removes it."""
+        """Show this text without a bar, in place of the earlier line; an empty text removes the line."""
         self._put(escape(words, quote=False), words)
 
     def _put(self, html: str, plain: str) -> None:
@@ -87,7 +83,7 @@ class DisplayedLine:
 
 
 def line() -> Line:
-    """Return a line with a progress bar in the output of the running cell."""
+    """Return a line of text with a progress bar, shown in the output of the running cell."""
     from IPython.display import display
 
     return DisplayedLine(display)

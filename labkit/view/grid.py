@@ -16,12 +16,11 @@ Name = tuple[str, str, str]
 
 
 class Square(NamedTuple):
-    """One square of a grid: the guarantee that one or many runs showed, and the evidence for it.
+    """One cell of a `Grid`: the guarantee (such as exactly-once) that runs of one case showed, with the evidence.
 
     `because` is the reason in one sentence. `meanwhile` lists anomalies that a reader could see before the result
-    became correct. `origin` says whether and how often the runs were simulated, `real` the result of real runs of the
-    same case (empty: there are none). `steps` are the sentences of one run that shows the result, and `call` is the
-    Python call that repeats it.
+    became correct. `origin` says how the runs were simulated, and `real` the result of real runs, or nothing.
+    `steps` are the sentences of one run, and `call` is the Python call that repeats it.
     """
 
     guarantee: str
@@ -36,9 +35,9 @@ class Square(NamedTuple):
 
 
 class Grid:
-    """A table of results with blocks of rows; a notebook displays it.
+    """A table of guarantees, which a notebook displays; a click on a cell shows its evidence.
 
-    Every block must have the same rows and columns.
+    `squares` maps block (a group of rows), row and column to a cell. Every block has the same rows and columns.
     """
 
     def __init__(self, squares: Mapping[Name, Square]) -> None:
@@ -46,7 +45,7 @@ class Grid:
         self.blocks, self.rows, self.columns = (list(dict.fromkeys(part)) for part in zip(*self.squares, strict=True))
 
     def __str__(self) -> str:
-        """Return the guarantees as a text table; an asterisk marks one of the simulator that real runs confirm."""
+        """Return the guarantees as a text table; an asterisk marks those that real runs confirm."""
         lines = [("", *self.columns)]
         for block in self.blocks:
             lines.append((block, *("" for _ in self.columns)))

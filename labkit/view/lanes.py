@@ -19,7 +19,7 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """One box of the picture: writes that become durable together, and the file or request that makes them durable."""
+    """One box of the picture: writes that become durable together, and the file or request that makes them so."""
 
     label: str
     by: str
@@ -30,7 +30,7 @@ class Stage(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """One row of the picture: the writes of one engine in one step, from left to right."""
+    """One row of the picture: the durable writes of one stream processor in one batch, in order."""
 
     name: str
     under: str
@@ -42,7 +42,7 @@ class Lane(NamedTuple):
 
 
 def picture(lanes: Sequence[Lane], title: str) -> str:
-    """Return the rows of all engines as an SVG document, with their text form as its description."""
+    """Draw the durable writes of several stream processors as SVG, one row each, with `text` as the description."""
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12
     high = TOP + len(lanes) * ROW + 20
@@ -52,7 +52,7 @@ def picture(lanes: Sequence[Lane], title: str) -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return one line for each engine: its writes in order, the decision in brackets, and a cross at the kill."""
+    """Return a line for each stream processor: its writes, the deciding one in brackets, and a cross at the kill."""
     return "\n".join(_line(lane) for lane in lanes)
 
 
@@ -95,7 +95,7 @@ def _box(stage: Stage, left: float, top: float) -> str:
 
 
 def _cross(x: float, top: float) -> str:
-    """Return a red cross with the word "killed", so that it can be found without seeing colours."""
+    """Return a red cross with the word "killed" as SVG."""
     left, high = number(x - 7), number(top + HIGH / 2 - 7)
     style = "stroke:var(--bad);stroke-width:3.5;fill:none"
     move = f"translate({left} {high})"
@@ -106,7 +106,7 @@ def _cross(x: float, top: float) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a name that fits into a box, cut at its beginning, because its end is more informative."""
+    """Return the end of a name that is too long for its box, because the end says more than the beginning."""
     kept = name
     while kept and width(kept, 11.5) > BOX - 22:
         kept = kept[1:]

@@ -38,15 +38,15 @@ class Rect(NamedTuple):
     height: float
 
     def overlaps(self, other: "Rect") -> bool:
-        """Return whether the two rectangles have more than an edge in common."""
+        """Return whether the two rectangles share an area; a common edge does not count."""
         apart = self.x + self.width <= other.x or other.x + other.width <= self.x
         return not (apart or self.y + self.height <= other.y or other.y + other.height <= self.y)
 
 
 class Route(NamedTuple):
-    """The line of a channel: from the sender's edge to a bend (knee), and from there horizontally to the reader's edge.
+    """The line that is drawn for a channel: from the sender to a bend (`knee`), then horizontally to the reader.
 
-    If sender and reader are not in neighbouring columns, the line begins at the knee, and `stub` names the sender.
+    If the two boxes are not in neighbouring columns, the line begins at the bend, and `stub` names the sender.
     """
 
     start: tuple[float, float]
@@ -56,14 +56,14 @@ class Route(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of a row's content: text, or tokens (records and messages)."""
+    """One line of a row in a box: a text, or tokens (records and messages)."""
 
     text: str
     tokens: tuple[Token, ...] = ()
 
 
 class Cell(NamedTuple):
-    """The arrangement of a row in a box: label and content on one line, or the label above the content."""
+    """How a row of a box is laid out: label and content on one line (`is_level`), or the label above the content."""
 
     label: list[str]
     content: list[Line]
@@ -73,7 +73,7 @@ class Cell(NamedTuple):
 
     @property
     def height(self) -> float:
-        """The height of the row's frame in pixels."""
+        """The row's height in pixels."""
         sizes = [TOKENS_LINE if line.tokens else LINE for line in self.content]
         if self.is_level:
             return 10 + max([LINE, *sizes])
@@ -81,7 +81,7 @@ class Cell(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The positions of every box and channel that occurs in any step of a run, and the size of the picture."""
+    """The positions in pixels of all boxes and channels that occur in any step of a run, and the picture's size."""
 
     boxes: Mapping[str, Rect]
     heads: Mapping[str, float]
@@ -92,7 +92,7 @@ class Layout(NamedTuple):
 
 
 def token_width(token: Token) -> float:
-    """Return the width of a token in pixels."""
+    """Return the width in pixels of a token (a record or message)."""
     if token.shape is Shape.STOP:
         return 10.0
     if token.shape is Shape.SLIP:
@@ -101,7 +101,7 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a channel that are drawn; if there are too many, the last one shows how many more."""
+    """Return the tokens of a channel that are drawn; instead of too many, the last one says how many more there are."""
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -109,18 +109,18 @@ def shown(tokens: Sequence[Token]) -> list[Token]:
 
 
 def queue_width(tokens: Sequence[Token]) -> float:
-    """Return the width in pixels of the row of a channel's tokens."""
+    """Return the width in pixels of all tokens drawn in a channel."""
     return sum(token_width(token) + GAP for token in shown(tokens))
 
 
 def indent(row: Row) -> float:
-    """Return the number of pixels before the label of a row; a row in a frame has an icon there."""
+    """Return the pixels to the left of a row's label, which a row in a frame uses for its icon."""
     return 0.0 if row.kind is Kind.PLAIN else ICON + 6
 
 
 @lru_cache(maxsize=MEMORY)
 def cell(row: Row, inner: float) -> Cell:
-    """Return the arrangement of a row's label and content in a box with this inner width in pixels."""
+    """Return how a row is laid out in a box; `inner` is the box's width in pixels without its margins."""
     room = inner - indent(row) - (0 if row.kind is Kind.PLAIN else 8)
     tokens = sum(token_width(token) + GAP for token in row.tokens) - GAP if row.tokens else 0
     value = width(row.value, TEXT, bold=True)
@@ -146,28 +146,25 @@ def _in_lines(tokens: Iterable[Token], room: float) -> list[Line]:
 
 
 def mark_width(mark: Mark) -> float:
-    """Return the width in pixels of the tag for a remark about a box."""
+    """Return the width in pixels of a tag on a box, such as "down"."""
     return width(mark.value, SMALL, bold=True) + 24
 
 
 def head(box: Box, inner: float) -> tuple[list[str], list[str]]:
-    """Return the lines of a box's title, and the lines of the text below it, for this inner width in pixels."""
+    """Return the lines of a box's title and of the text below it; `inner` is the width in pixels without margins."""
     beside = sum(mark_width(mark) + GAP for mark in box.marks)
     return wrap(box.title, TITLE, inner - beside, bold=True), wrap(box.says, SMALL, inner)
 
 
 @lru_cache(maxsize=MEMORY)
 def head_height(box: Box, inner: float) -> float:
-    """Return the number of pixels from the top of a box to its first row."""
+    """Return the height in pixels of a box's head (title and text), above its first row."""
     title, says = head(box, inner)
     return 8 + 17 * len(title) + 14 * len(says) + 6
 
 
 def layout(scenes: Sequence[Scene]) -> Layout:
-    """Return one layout for all pictures (scenes) of a run.
-
-    Boxes keep their position while others appear and disappear.
-    """
+    """Compute one layout for the pictures of all steps of a run, so that no box moves between steps."""
     boxes = _united(scenes)
     channels = {each.id: each for scene in scenes for each in scene.channels}
     columns = [
@@ -207,7 +204,7 @@ def layout(scenes: Sequence[Scene]) -> Layout:
 
 
 def _united(scenes: Sequence[Scene]) -> dict[str, list[Box]]:
-    """Return the different contents of every box in any scene, by the box's id and in the order of the boxes."""
+    """Return, by box id, the different contents that each box has in any of the pictures."""
     forms: dict[str, dict[Box, None]] = {}
     for scene in scenes:
         for box in scene.boxes:
@@ -251,7 +248,7 @@ def is_stub(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> bool:
 
 
 def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) -> Sides:
-    """Return the ids of the channels that end or begin at each side of each box, from top to bottom."""
+    """Return the ids of the channels that begin or end at each side of each box, from top to bottom."""
     order = list(boxes)
     ends_of: dict[tuple[str, str], list[str]] = {(name, side): [] for name in boxes for side in ("left", "right")}
     ends = []
@@ -271,7 +268,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
 
 
 class Queue(NamedTuple):
-    """The largest width, in pixels, that a channel's tokens and its note need in any step."""
+    """The space in pixels that a channel needs for its tokens (messages) and its note, at most in any step."""
 
     tokens: float
     note: float
@@ -288,10 +285,7 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
-    """Return the columns of a channel's sender and reader.
-
-    Channels with the same pair have their bends (knees) in one vertical line.
-    """
+    """Return the columns of a channel's sender and reader; channels with the same pair have their bends aligned."""
     source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
     return (target, target) if is_stub(channel, boxes) else (source, target)
 
@@ -299,9 +293,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return for each pair of columns the width, in pixels, between the bends of its channels and their reader.
+    """Return for each pair of columns the pixels between the bends of its channels and their reader.
 
-    It is wide enough for the tokens, so that no slanting line crosses another channel's tokens.
+    The messages of all these channels fit in, so that no slanting line crosses them.
     """
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():
@@ -313,7 +307,7 @@ def _room(
 def _gutters(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel], columns: int
 ) -> list[float]:
-    """Return the widths, in pixels, of the gaps before the first column, between columns, and after the last."""
+    """Return the widths in pixels of the gaps before, between and after the columns of boxes."""
     wide = [4.0, *(EMPTY_GUTTER for _ in range(columns - 1)), 4.0]
     for name, channel in channels.items():
         target = boxes[channel.target][0]

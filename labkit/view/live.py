@@ -19,7 +19,7 @@ _STATIC = Path(__file__).parent / "static"
 
 
 class Explorer(anywidget.AnyWidget):
-    """A simulator that a learner steers by clicks; `session` offers the same in Python, and both show the same run.
+    """A Jupyter widget in which a learner chooses each next action of a simulator; `session` is its state in Python.
 
     A view that opens requests the whole state (`shown`); after that it receives the changes of each choice.
     """
@@ -35,16 +35,16 @@ class Explorer(anywidget.AnyWidget):
         self.on_msg(lambda _widget, message, _buffers: self.handle(message))
 
     def do(self, action: str) -> None:
-        """Take an action of the simulator, as a click on it does. Raises `InvalidAction` if it is impossible now."""
+        """Take an action of the simulator, as a click does. Raises `InvalidAction` if it is impossible now."""
         self._presenter.tell(self._presenter.do(action))
 
     def go(self, step: int) -> None:
-        """Go to step `step` of the run. Raises `InvalidAction` if there is no such step."""
+        """Show step `step` of the run. Raises `InvalidAction` if there is no such step."""
         self.session.go(step)
         self._presenter.tell("")
 
     def undo(self) -> None:
-        """Undo the last choice. Raises `InvalidAction` if there is none."""
+        """Undo the last choice of an action or a run. Raises `InvalidAction` if there is none."""
         self.session.undo()
         self._presenter.tell("")
 
@@ -55,18 +55,18 @@ class Explorer(anywidget.AnyWidget):
 
     @property
     def trace(self) -> str:
-        """The run so far as text, to pass to `labkit.lab.show`."""
+        """The run so far as text, which `labkit.lab.show` accepts."""
         return str(self.session.trace)
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Handle a message of the browser, such as a click; send the sentence of an error as the answer."""
+        """Handle a message from the browser, such as a click, and send the answer or the text of an error."""
         if "again" in message:
             self.send_state("shown")
         else:
             self._presenter.handle(message)
 
     def everything(self) -> dict[str, object]:
-        """Return the whole state that a view in the browser shows, as plain data."""
+        """Return everything that a view in the browser shows, as JSON-compatible data."""
         return self._presenter.everything()
 
     def __str__(self) -> str:

@@ -23,13 +23,13 @@ _OTHER = 105
 
 @cache
 def width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return an upper estimate of the text's width in pixels; `size` is the font size in pixels."""
+    """Return an upper estimate of a text's width in pixels; `size` is the font size in pixels."""
     table = _TABLES[bold]
     return sum(table[ord(sign) - 32] if 32 <= ord(sign) < 127 else _OTHER for sign in text) * size / 100
 
 
 def wrap(text: str, size: float, most: float, *, bold: bool = False) -> list[str]:
-    """Return the text in lines of at most `most` pixels; a wider word is broken. `size` is the font size in pixels."""
+    """Break a text into lines of at most `most` pixels, also inside a word if it is wider; `size` is the font size."""
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word

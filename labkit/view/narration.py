@@ -19,14 +19,14 @@ SENTENCE_OF_START = "The beginning: nothing has happened."
 
 
 class Verdict(NamedTuple):
-    """Whether a property of the simulator holds, is broken or is open after one step, and the reason in a sentence."""
+    """Whether a property of a simulator holds after one step, is violated or is still open, with the reason."""
 
     outcome: str
     because: str
 
 
 def _drawing(model: str) -> Drawing:
-    """Return the functions that draw a simulator; an open model is drawn like its complete simulator."""
+    """Return the functions that draw a simulator's states and actions."""
     if model in DRAWINGS:
         return DRAWINGS[model]
     from labkit.view.scenes.open_models import OPEN_DRAWINGS
@@ -35,10 +35,7 @@ def _drawing(model: str) -> Drawing:
 
 
 class Story:
-    """A run of a simulator with everything that a player shows: pictures, sentences, verdicts, possible actions.
-
-    It grows with the run and reuses earlier results.
-    """
+    """A run of a simulator with everything that a player shows: pictures, sentences, verdicts, possible actions."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model
@@ -54,7 +51,7 @@ class Story:
         self.follow(walk)
 
     def follow(self, walk: Replay) -> None:
-        """Change to this run; the steps in common with the earlier run are not computed again."""
+        """Change to the run of `walk`; steps in common with the earlier run are not computed again."""
         shared = 0
         if self.scenes:
             while shared < min(len(self.actions), len(walk.actions)) and self.actions[shared] == walk.actions[shared]:
@@ -68,7 +65,7 @@ class Story:
         self._judge_from(shared)
 
     def _judge_from(self, shared: int) -> None:
-        """Evaluate every property from step `shared` on; a verdict that was final before that step stays."""
+        """Evaluate every property from step `shared` on; verdicts that were final before that step stay."""
         claims = list(self.model.properties())
         self.verdicts = self.verdicts[:shared]
         self._settled = {name: (step, verdict) for name, (step, verdict) in self._settled.items() if step < shared}
@@ -83,11 +80,11 @@ class Story:
 
     @property
     def trace(self) -> Trace:
-        """The run as a trace, from which it can be replayed."""
+        """The run as a trace: the simulator, its parameters and the actions, from which it can be replayed."""
         return Trace.of(self.model, self.actions)
 
     def fulfilled(self, step: int) -> list[str]:
-        """Return the names of the simulator's tasks that the run has fulfilled at a step."""
+        """Return the names of the simulator's tasks (small goals for learners) that the run fulfils at a step."""
         verdicts = zip(self.model.properties(), self.verdicts[step], strict=True)
         outcomes = {claim.name: verdict.outcome for claim, verdict in verdicts}
         _, _, steps = str(Trace.of(self.model, self.actions[:step])).partition("~~")
@@ -101,25 +98,25 @@ class Story:
 
     @property
     def title(self) -> str:
-        """The simulator's name for people."""
+        """The simulator's name, with spaces."""
         return self.model.name.replace("_", " ")
 
     @property
     def chosen(self) -> str:
-        """The parameters of the simulator that differ from their defaults, as text."""
+        """The simulator's parameters as text, without those that have their default."""
         parameters = self.trace.to_json()["parameters"]
         return ", ".join(f"{name}={value}" for name, value in parameters.items()) or "all parameters at their defaults"
 
     def places(self) -> list[Place]:
-        """Return for every step the box that acts, and the boxes that it affects directly."""
+        """Return for each step the box in the picture that acts, and the boxes that it affects directly."""
         return [self.drawing.place(self.model, action) for action in self.actions]
 
     def sentences(self) -> list[str]:
-        """Return the sentence that describes each step."""
+        """Return a sentence for each step, which describes its action."""
         return list(map(self.model.sentence_in, self.states, self.actions))
 
     def diagram(self) -> spacetime.Diagram:
-        """Return the content of the run's space-time diagram."""
+        """Return the run as a space-time diagram (data, not yet drawn)."""
         return spacetime.of_walk(self.scenes, self.places(), self.sentences())
 
     def layout(self) -> Layout:
@@ -127,12 +124,12 @@ class Story:
         return layout(self.scenes)
 
     def keys(self) -> list[str]:
-        """Return the different keys of the records; empty if the simulator has no records with keys."""
+        """Return the different keys of the simulator's records, or [] if its records have no keys."""
         words = self.model.values.get("words")
         return list(dict.fromkeys(str(words).split("-"))) if words else []
 
     def lines(self) -> Iterator[str]:
-        """Yield the run as lines of text: a title, the steps, and the verdict on each property after the last step."""
+        """Yield the run as lines of text: a title, the steps, and the verdict on each property at the end."""
         yield f"{self.title} ({self.chosen}), {len(self.actions)} steps"
         if self.watch_for:
             yield f"watch for: {self.watch_for}"
@@ -144,7 +141,7 @@ class Story:
 
 
 def _settling(claim: Property[Any], state: object, step: int) -> Verdict | None:
-    """Return a verdict that no later step can change (the property is violated, or reached), or None."""
+    """Return the final verdict on a property, if this state violates or reaches it for good, otherwise None."""
     if claim.mood is Mood.ALWAYS and not claim.is_kept(state):
         return Verdict(BROKEN, f"Since step {step}: {claim.because(state)}")
     if claim.mood is Mood.SOMETIMES and (claim.where is None or claim.where(state)) and claim.holds(state):
@@ -165,10 +162,7 @@ def _open(claim: Property[Any], state: object, *, is_terminal: bool) -> Verdict:
 
 
 def first_difference(left: Story, right: Story) -> int:
-    """Return the first step in which two runs take different actions; 0 if the runs do not differ.
-
-    If all actions are the same, it is the first step after which the states differ.
-    """
+    """Return the first step, from 1, in which two runs differ by action or state; 0 if they do not differ."""
     for step, (one, other) in enumerate(zip(left.actions, right.actions, strict=False), start=1):
         if one != other:
             return step

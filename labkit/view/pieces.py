@@ -12,9 +12,9 @@ __all__ = ["Pieces"]
 
 
 class Piece(NamedTuple):
-    """One box: the name of a part of the job, its work as short lines of text, and whether it survives a crash.
+    """One box in the picture: a part of a streaming job, its work in short lines, and whether it survives a crash.
 
-    `x` and `y` are the pixels of its upper left corner.
+    `x` and `y` are the position of its upper left corner in pixels.
     """
 
     name: str
@@ -48,7 +48,7 @@ ARROWS = (
 
 
 class Pieces:
-    """A picture of a streaming job's parts, which a notebook shows as SVG and a terminal as text."""
+    """A picture of a streaming job's parts, shown as SVG in a notebook and as text in a terminal."""
 
     def __str__(self) -> str:
         wide = max(len(piece.name) for piece in PIECES)
@@ -57,7 +57,7 @@ class Pieces:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """Return the picture as SVG, with its text form as the description."""
+        """Return the picture as SVG, with the text as its description."""
         spark = '<rect x="196" y="16" width="562" height="284" rx="10" class="vo"/>'
         arrows = "".join(f'<path d="{line}" class="c"/><path d="{tip}" class="a"/>' for line, tip in ARROWS)
         body = spark + words(214, 38, "Spark: processes, in memory", "s") + arrows

@@ -26,13 +26,12 @@ _ENDINGS = {"mermaid": "mmd", "plantuml": "puml", "shiviz": "log", "svg": "svg"}
 
 
 class Presenter:
-    """A `Session` as the player in a browser sees it; `send` carries plain data to all players that show it.
+    """Connects a simulator `Session` with the players in the browser that show it.
 
-    A player that opens asks for everything; after that it receives the changes of each choice. A version number tells a
-    player whether it missed a message; then it asks for everything again.
-
-    `done` names the tasks (small goals for the reader) that were done before. Only a step that the reader takes
-    completes a task; opening a run and a jump do not. A task that is done stays done, also after an undo.
+    `send` carries JSON-compatible data to all of them. A player that opens asks for everything; then it receives the
+    changes of each choice. Version numbers tell a player that it has missed a message, and it asks for everything
+    again. `done` names the tasks (small goals for the reader) that are done already. Only an action of the reader
+    completes a task, and undo does not reopen it.
     """
 
     def __init__(self, session: Session, send: Callable[[dict[str, object]], None], done: Iterable[str] = ()) -> None:
@@ -56,10 +55,10 @@ class Presenter:
         }
 
     def handle(self, message: Message) -> None:
-        """Carry out a message of the browser, such as a click, and send the answer; an error's answer is its sentence.
+        """Carry out a message from the browser, such as a click, and send the answer or the text of an error.
 
-        `look` asks whether the schedules after a step go wrong, and `export` for the run as a file; any other message
-        changes the run.
+        `look` asks whether the schedules after a step go wrong, and `export` asks for the run as a file. All other
+        messages change the run.
         """
         try:
             if "look" in message:
@@ -75,10 +74,10 @@ class Presenter:
         self.tell(notice)
 
     def do(self, action: str, at: int | None = None) -> str:
-        """Take an action for the reader at the current step, or at step `at`.
+        """Take an action for the reader at step `at` (default: the current one).
 
-        Returns a sentence on the tasks that are done now, or an empty text. Raises `InvalidAction` if the action is
-        impossible there.
+        Returns a sentence on the tasks that this completes, or an empty text. Raises `InvalidAction` if the action
+        is impossible there.
         """
         session = self.session
         session.do(action, at)
@@ -103,14 +102,14 @@ class Presenter:
         return f"A nearest schedule that breaks a claim: {_steps(prospect)} more. Step back, or undo to leave it."
 
     def everything(self) -> dict[str, object]:
-        """Return the whole state that a player shows, as plain data."""
+        """Return everything that a player shows, as JSON-compatible data."""
         session, updates = self.session, self._now()
         self._version += updates.is_behind  # somebody steered the session itself: other players must ask as well
         update = {"story": {**updates.whole(session.differs_at), "keys": _KEYS}, **self._around()}
         return {**update, **self._compared(), "choices": choices(session.trace.model), "version": self._version}
 
     def tell(self, notice: str) -> None:
-        """Send the changes since the last message to all players, with a sentence for the reader."""
+        """Send the changes since the last message to all players, with the sentence `notice` for the reader."""
         session, base = self.session, self._version
         self._notice = notice
         self._version += 1
@@ -128,10 +127,11 @@ class Presenter:
         self._send(message)
 
     def ladder(self, step: int) -> dict[str, object]:
-        """Return for every possible action at a step whether the schedules after it go wrong, as plain data.
+        """Return for each possible action at a step whether the schedules (sequences of actions) after it go wrong.
 
-        `of` is the trace up to the step. `rungs` has for each action its outcome (`fate`), the share of wrong schedules
-        if known, a text, and whether the player can jump to a wrong schedule. `said` is a sentence about all actions.
+        In the result, `of` is the trace up to the step; `rungs` has for each action its outcome (`fate`), the share
+        of wrong schedules if known, a text, and whether the player can jump to a wrong one; `said` is a sentence
+        about all.
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)
@@ -158,13 +158,13 @@ class Presenter:
         return "All schedules were searched."
 
     def _file(self, to: str, at: int) -> dict[str, str]:
-        """Return the run up to a step, or from its first step the whole run, in another tool's format with a name."""
+        """Return the run up to step `at` (0: the whole run) as a file: its name, and its text in the format `to`."""
         story = Story(self.session.beginning(at or len(self.session.story.actions)))
         text = written(story.diagram(), f"{story.title}, {story.chosen}", to)
         return {"name": f"{story.model.name}.{_ENDINGS[to]}", "text": text}
 
     def _now(self) -> StoryUpdates:
-        """Return the object that computes the changes for the players; for another simulator, a new one."""
+        """Return the object that computes the changes for the players; a new one for another simulator."""
         if self._updates.story is not self.session.story:
             self._updates = StoryUpdates(self.session.story, self._updates.generation + 1)
         return self._updates
@@ -181,7 +181,7 @@ class Presenter:
 
 
 def choices(model: str) -> dict[str, object]:
-    """Return what a reader can choose in a simulator, as plain data: scenarios, parameters, tasks, formats, keys."""
+    """Return what a reader can choose in a simulator, by kind: named runs, parameters, tasks, export formats, keys."""
     shown = blueprint(model)
     return {
         "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},
@@ -211,7 +211,7 @@ def _rung(action: Action, fate: Fate, share: float | None, words: str, *, leads:
 
 
 def in_words(prospect: Prospect) -> str:
-    """Return in a few words whether the schedules after an action go wrong."""
+    """Return a short text that says whether the schedules after an action go wrong."""
     if prospect.fate is Fate.RIGHT:
         return "always right"
     if prospect.fate is Fate.UNKNOWN:
@@ -223,7 +223,7 @@ def in_words(prospect: Prospect) -> str:
 
 
 def _run_in(text: str) -> str:
-    """Return the run that a reader names, which may be the whole address of a page that shows it."""
+    """Return the run that a reader has pasted, which may be the address of a page that shows it."""
     return unquote(text.partition("#")[2]) if "://" in text else text
 
 

@@ -25,32 +25,32 @@ STYLE = (
 
 
 class Dots(NamedTuple):
-    """The measured waits of one way of writing, as pairs of interval and wait in seconds, sorted by interval."""
+    """A series of the chart: measured waits as pairs of commit interval and wait in seconds, sorted by interval."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 class Plane(NamedTuple):
-    """The scale of the chart: the longest interval and the highest wait, in seconds."""
+    """The scales of the chart's axes: the longest commit interval and the largest wait, in seconds."""
 
     longest: float
     highest: float
 
     def x(self, interval: float) -> float:
-        """Return the horizontal position of an interval, in pixels from the left."""
+        """Return the horizontal position, in pixels from the left, of an interval in seconds."""
         return LEFT + (WIDE - LEFT - RIGHT) * interval / self.longest
 
     def y(self, wait: float) -> float:
-        """Return the vertical position of a wait, in pixels from the top; higher waits are put at the upper edge."""
+        """Return the vertical position, in pixels from the top, of a wait in seconds, at most at the upper edge."""
         high = min(max(wait, 0.0), self.highest) / self.highest
         return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * high
 
 
 def wait_chart(ways: Sequence[Dots], longest: float, predicted: float | None) -> str:
-    """Return the chart as SVG, with one series for each way of writing up to the interval `longest` in seconds.
+    """Draw waits against commit intervals up to `longest` seconds as SVG, with a series for each way of writing.
 
-    `predicted` is the wait in seconds for each second of the interval, drawn as a line; None draws no line.
+    `predicted` is the predicted wait per second of the interval, drawn as a line; None draws no line.
     """
     waits = [wait for way in ways for _, wait in way.points]
     # A line far above the measured marks must not flatten them: it leaves the chart instead.
@@ -95,7 +95,7 @@ def _axes(plane: Plane) -> list[str]:
 
 
 def _step(most: float) -> float:
-    """Return the smallest of `STEPS` with which `PARTS` distances cover the axis from 0 to `most`, all in seconds."""
+    """Return the smallest of `STEPS` with which `PARTS` steps of the axis reach `most`, all in seconds."""
     return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 

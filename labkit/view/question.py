@@ -23,7 +23,7 @@ Heard = Callable[[Mapping[str, Any]], None]
 
 
 class QuestionForm(anywidget.AnyWidget):
-    """The form of a question in the browser; `shown` is all the data that it displays."""
+    """The widget of a question to a learner, which displays the data in `shown`."""
 
     _esm = _STATIC / "question.js"
     _css = "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in _STYLES)
@@ -44,7 +44,7 @@ class QuestionForm(anywidget.AnyWidget):
 
 
 def page_of(shown: Mapping[str, object]) -> str:
-    """Return the question as HTML that needs neither a kernel nor a network; without scripts only its text is shown."""
+    """Return a question as HTML that needs neither a kernel nor a network; without scripts it shows only the text."""
     data = embedded(shown)
     name = f"lk-{hashlib.sha256(data.encode()).hexdigest()[:12]}"
     script = asset("question.js").replace("export default { render };", "")

@@ -14,7 +14,7 @@ from labkit.sim.rules import Event
 
 
 class Kind(StrEnum):
-    """The kinds of row in a box; each kind has its own frame, icon and word."""
+    """What a row in a box of the picture stands for; each kind has a frame and an icon of its own."""
 
     DURABLE = "durable"
     """The data survives a crash of its process."""
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 class Mark(StrEnum):
-    """The remarks about a whole box, such as "down", which are drawn as tags at its head."""
+    """The tags that a box in the picture can have, such as "down"."""
 
     DOWN = "down"
     IN_DOUBT = "in doubt"
@@ -45,7 +45,7 @@ class Mark(StrEnum):
 
 
 class Shape(StrEnum):
-    """The shapes of tokens (records, messages, markers). Records of different keys differ in shape and in colour."""
+    """The shapes of tokens (records, messages, markers); records with different keys have different shapes."""
 
     CIRCLE = "circle"
     SQUARE = "square"
@@ -64,7 +64,7 @@ KEYS = (Shape.CIRCLE, Shape.SQUARE, Shape.DIAMOND, Shape.HEXAGON)
 
 
 class Token(NamedTuple):
-    """A record, message or marker in a channel, a log or a transaction. `name` is its text for screen readers."""
+    """A record, message or marker in the picture of a state; screen readers read `name`."""
 
     shape: Shape
     label: str
@@ -76,7 +76,7 @@ class Token(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row of a box: a part of its state as a label with text or tokens."""
+    """One row of a box: a label, and a part of the state as text or tokens."""
 
     kind: Kind
     label: str
@@ -85,9 +85,9 @@ class Row(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A process, a store or a reader, drawn as a box with rows. Boxes are in columns from left to right.
+    """A process, a store or a reader in the picture of a state, drawn as a box with rows.
 
-    `says` is the line below its title.
+    `column` is its position from the left, and `says` the text below its title.
     """
 
     id: str
@@ -103,7 +103,7 @@ class Box(NamedTuple):
 
 
 class Channel(NamedTuple):
-    """A channel between two boxes with the messages under way; the first token arrives next."""
+    """A channel between two boxes, with the messages that are under way; the first of `tokens` arrives next."""
 
     id: str
     source: str
@@ -117,7 +117,7 @@ class Channel(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """The picture of one state of a simulator, as data."""
+    """The picture of one state of a simulator, as data: boxes and the channels between them."""
 
     boxes: tuple[Box, ...]
     channels: tuple[Channel, ...] = ()
@@ -126,7 +126,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The box that acts in an action, the kind of event, and the boxes that it affects directly, without a message."""
+    """Where an action happens: the box that acts, the kind of event, and boxes that it affects without a message."""
 
     box: str
     event: Event = Event.STEP
@@ -134,7 +134,7 @@ class Place(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The functions that draw the states and actions of one simulator."""
+    """The two functions that draw the states and the actions of one simulator."""
 
     scene: Callable[[Any, Any], Scene]
     """Returns the picture of a state of the simulator."""
@@ -143,7 +143,7 @@ class Drawing(NamedTuple):
 
 
 def field(process: tuple[object, ...], name: str, label: str, value: str = "", tokens: Sequence[Token] = ()) -> Row:
-    """Return a row for a field of a process; its kind, durable or volatile, is declared by the process's class.
+    """Return a row that shows one field of a process, as durable or volatile according to the process's class.
 
     Raises `KeyError` for a field that the class does not declare.
     """
@@ -151,37 +151,37 @@ def field(process: tuple[object, ...], name: str, label: str, value: str = "", t
 
 
 def record(keys: Sequence[str], key: str, label: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return a token for a record, whose shape depends on the position of its key in `keys`."""
+    """Return the token for a record; the position of its key in `keys` decides its shape."""
     shape = KEYS[keys.index(key) % len(KEYS)]
     state = ", dropped" if crossed else ", read" if faded else ""
     return Token(shape, label, f"record {label} {key}{state}", faded, crossed)
 
 
 def slip(words: str, *, faded: bool = False, crossed: bool = False) -> Token:
-    """Return a token that shows a message as words."""
+    """Return the token for a message that is shown as words."""
     return Token(Shape.SLIP, words, words, faded, crossed)
 
 
 def flag(label: str, name: str) -> Token:
-    """Return a token for a barrier or a marker; `name` is its text for screen readers."""
+    """Return the token for a barrier or a marker; screen readers read `name`."""
     return Token(Shape.FLAG, label, name)
 
 
 def listed(words: Iterable[object], none: str = "nothing") -> str:
-    """Return the words as one text with commas between them, or `none` if there are no words."""
+    """Join the words with commas, or return `none` if there are no words."""
     return ", ".join(map(str, words)) or none
 
 
 def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
-    """Return a sentence on the faults that may still happen; `counts` are their remaining numbers, by name in order."""
+    """Return a text on the faults that may still happen; `counts` has the remaining number for each of `names`."""
     left = [f"{name.replace('_', ' ')} {count}" for name, count in zip(names, counts, strict=True) if count]
     return f"may still happen: {listed(left)}"
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """Return the horizontal lines of a run's space-time diagram: the ids of boxes, with their titles.
+    """Return the boxes that have a line in a run's space-time diagram: their titles by id, from top to bottom.
 
-    A box has a line if it occurs in any of the scenes and its attribute `lane` is true.
+    These are the boxes of all pictures whose attribute `lane` is true.
     """
     order = sorted(
         {
@@ -198,9 +198,9 @@ def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
 
 
 def draw(drawing: Drawing, model: Model[Any], state: object) -> Scene:
-    """Return the picture of one state as data. Raises `ValueError` if two of its boxes or channels share an id."""
+    """Return the picture of one state as data. Raises `ValueError` if two boxes or channels have the same id."""
     scene = drawing.scene(model, state)
     names = [box.id for box in scene.boxes] + [channel.id for channel in scene.channels]
     if len(set(names)) != len(names):
-        raise ValueError(f"{model.name}: two parts of the scene have the same name: {listed(names)}.")
+        raise ValueError(f"{model.name}: two boxes or channels of the picture have the same id, among {listed(names)}.")
     return scene

@@ -19,15 +19,15 @@ LABEL = 50.0
 
 
 def few(events: Iterable[Observation | Reading]) -> dict[str, list[Step]] | None:
-    """Return for each key the values that a reader saw, or None if there are more than `MOST_EVENTS` events."""
+    """Return, by key, the values that a reader saw, or None if there are more than `MOST_EVENTS` events."""
     some = list(islice(events, MOST_EVENTS + 1))
     return by_key(some) if len(some) <= MOST_EVENTS else None
 
 
 def worth_seeing(steps_by_key: Mapping[str, Sequence[Step]]) -> str | None:
-    """Return the key with the most values, or of several the first.
+    """Return the key with the most values, for which a chart is worthwhile.
 
-    Returns None if no key has two values, or if there are too many for a chart.
+    Returns None if no key has two values, or if the key has more than `MOST_POINTS`.
     """
     values = {key: sum(step.value is not None for step in steps) for key, steps in steps_by_key.items()}
     key = max(values, key=lambda each: values[each], default=None)
@@ -45,7 +45,7 @@ def in_words(steps: Sequence[Step]) -> str:
 
 
 def line(steps: Sequence[Step], key: str) -> Html:
-    """Return a chart of the values of one key, in the order in which they became visible, with alternative text."""
+    """Draw the values of one key as SVG, in the order in which they became visible, with a text for screen readers."""
     track = tracks({key: steps})[key]
     alt = f"what a reader saw of {key:.40}: {in_words(steps)}"
     return tag(
@@ -66,7 +66,7 @@ def _caption(key: str) -> str:
 
 
 def _side(share: float) -> str:
-    """Return SVG attributes that put a label to the left of its mark, or to the right if the left is too narrow.
+    """Return SVG attributes that put a label to the left of its mark, or to the right near the chart's left edge.
 
     `share` is the mark's horizontal position as a fraction of the chart's width.
     """

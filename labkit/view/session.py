@@ -19,7 +19,7 @@ Memory = tuple[Trace, int, str]
 
 
 class Session:
-    """A run of a simulator that a learner steers, its current step, and a history for undo.
+    """A run of a simulator that a learner steers action by action, with a current step and undo.
 
     Methods raise a `LabError` if a request is impossible.
     """
@@ -34,7 +34,7 @@ class Session:
 
     @classmethod
     def of(cls, model: str, **parameters: object) -> "Session":
-        """Return a session with a run of a simulator that has no step yet.
+        """Return a session that begins at the first state of a simulator.
 
         Raises `InvalidInput` for an unknown simulator or parameter.
         """
@@ -42,34 +42,34 @@ class Session:
 
     @property
     def trace(self) -> Trace:
-        """The whole run as a trace, from which it can be replayed."""
+        """The whole run as a trace: the simulator, its parameters and the actions, from which it can be replayed."""
         return self.story.trace
 
     @property
     def enabled(self) -> list[str]:
-        """The actions that are possible at the current step."""
+        """The actions that are possible at the current step, as text."""
         return [str(action) for action in self.story.model.actions(self.story.states[self.at])]
 
     @property
     def scenarios(self) -> dict[str, str]:
-        """The named runs of this simulator, each with a hint for what to watch."""
+        """The named runs of this simulator; each has a hint for what to watch."""
         scenarios = blueprint(self.trace.model).scenarios
         return {name: scenario.watch_for for name, scenario in scenarios.items()}
 
     @property
     def kept(self) -> Story | None:
-        """The run that is kept for comparison with this run; None if there is none."""
+        """The run that was kept for comparison with this one, or None."""
         return self._kept
 
     @property
     def differs_at(self) -> int:
-        """The first step in which this run differs from the kept one; 0 if it does not."""
+        """The first step in which this run differs from the kept one; 0 if they do not differ or none is kept."""
         return first_difference(self.story, self._kept) if self._kept else 0
 
     def do(self, action: str, at: int | None = None) -> None:
-        """Take an action at the current step, or at step `at`; the later steps of the run are dropped.
+        """Take an action at step `at` (default: the current one); later steps of the run are dropped.
 
-        Raises `InvalidAction` if the action is impossible there, and lists the possible ones.
+        Raises `InvalidAction`, which lists the possible actions, if this one is impossible there.
         """
         step = self._step(self.at if at is None else at)
         taken = Action.parse(action)
@@ -84,7 +84,7 @@ class Session:
         self.at = step + 1
 
     def go(self, step: int) -> None:
-        """Make step `step` the current one. Raises `InvalidAction` if there is no such step."""
+        """Make step number `step` the current one. Raises `InvalidAction` if there is no such step."""
         self.at = self._step(step)
 
     def undo(self) -> None:
@@ -102,15 +102,15 @@ class Session:
         self._play(*self._after.pop())
 
     def scenario(self, name: str) -> None:
-        """Open a named run of any simulator at its beginning.
+        """Open a named run of this or another simulator at its first state.
 
-        Raises `InvalidInput`, which names the most similar run, for an unknown name.
+        Raises `InvalidInput`, which suggests the most similar name, for an unknown one.
         """
         name_of_it = find(name if "." in name or name not in self.scenarios else f"{self.trace.model}.{name}")
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
-        """Open the run of a trace at its end, or a named run at its beginning.
+        """Open the run of a trace at its last state, or a named run at its first state.
 
         Raises `InvalidInput` if the text is neither, and `InvalidAction` if the trace cannot be replayed.
         """
@@ -129,7 +129,8 @@ class Session:
             raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def choose(self, parameters: Mapping[str, object]) -> None:
-        """Change parameters of the simulator, and keep the steps up to the current one as far as they are possible.
+        """Change parameters of the simulator, and repeat the steps up to the current one as far as they are
+        possible.
 
         Raises `InvalidInput` for an unknown parameter or a value that it does not allow.
         """
@@ -141,35 +142,37 @@ class Session:
         self._open(walk.trace, len(walk.actions), "")
 
     def prospects(self, at: int | None = None) -> Sequence[Prospect]:
-        """Return for each possible action at step `at` (default: now) whether schedules after it violate a property."""
+        """Return for each action at step `at` (default: now) whether the run can violate a property after it."""
         step = self._step(self.at if at is None else at)
         return self._looked().of(self.story.states[step])
 
     def sees_all(self, at: int) -> bool:
-        """Return whether `prospects` at this step come from a search of all schedules."""
+        """Return whether `prospects` at step `at` has searched all schedules (sequences of further actions)."""
         return self._looked().is_whole(self.story.states[self._step(at)])
 
     def jump(self, action: str, at: int | None = None) -> Prospect:
-        """Take an action at the current step, or at step `at`, and go on to the nearest state that violates a property.
+        """Take an action at step `at` (default: now), and go on to the nearest state that violates a property.
 
-        Returns the outcomes of the schedules after the action. Raises `InvalidAction` if it is impossible or leads to
-        no such state.
+        Returns what was known about the action. Raises `InvalidAction` if it is impossible or no such state is
+        known.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
         if prospect is None or not prospect.nearest:
-            raise InvalidAction(f"No schedule that begins with {action[:60]} is known to break a claim.")
+            raise InvalidAction(
+                f"No run that goes on with {action[:60]} is known to violate a property; choose another action."
+            )
         steps = (*self.story.actions[:step], *prospect.nearest)
         self._open(Trace.of(self.story.model, steps), len(steps), self.story.watch_for)
         return prospect
 
     @property
     def most_states(self) -> int:
-        """The number of states after which `prospects` stops looking further."""
+        """The number of states after which `prospects` stops searching."""
         return self._looked().max_states
 
     def beginning(self, step: int) -> Replay:
-        """Return the run up to a step. Raises `InvalidAction` if there is no such step."""
+        """Return the run up to step number `step`. Raises `InvalidAction` if there is no such step."""
         walk = Replay(self.story.model)
         walk.states, walk.actions = (list(self.story.states), list(self.story.actions))
         return walk.beginning(self._step(step))
@@ -180,9 +183,8 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run, up to step `at`, to compare the next one with it.
-
-        If a run is kept already, it is dropped instead.
+        """Keep this run up to step `at` (default: all) for comparison; if a run is kept already, drop that one
+        instead.
         """
         if self._kept:
             self._kept = None
@@ -191,7 +193,7 @@ class Session:
         self._kept = Story(replay(Trace.of(self.story.model, self.story.actions[:step])), self.story.watch_for)
 
     def compare(self, trace: Trace) -> None:
-        """Keep another run to compare this one with. Raises a `LabError` for a trace that cannot be replayed."""
+        """Keep the run of a trace, to compare this run with it. Raises a `LabError` if the trace cannot be replayed."""
         self._kept = Story(replay(trace))
 
     def _step(self, step: int) -> int:
@@ -211,7 +213,7 @@ class Session:
     def _play(self, trace: Trace, at: int, watch_for: str) -> None:
         """Continue with another run at step `at`.
 
-        Steps that both runs of a simulator have in common are not computed again.
+        Steps in common with the present run of the same simulator are not computed again.
         """
         walk = replay(trace)
         if (trace.model, trace.parameters) == (self.trace.model, self.trace.parameters):
@@ -223,9 +225,9 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """Return a session for a simulator by name, a named run, or the text of a trace.
+    """Return a session for a simulator's name, the name of a prepared run, or the text of a trace.
 
-    Raises `InvalidInput` if there is no such simulator or run.
+    Raises `InvalidInput` if `what` is none of these.
     """
     if "~" in what:
         return Session(parse(what))

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @takes('lab.show("pipeline.jump_back")')
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
-    """Return a player to step through a named run (`pipeline.jump_back`) or a trace; a cell that ends with it shows it.
+    """Return a player, which a notebook cell shows if it ends with this call, for a named run or a trace.
 
-    With `beside`, both runs appear side by side, with their first difference marked. Raises `InvalidInput` for an
+    With `beside`, two runs appear side by side, with their first difference marked. Raises `InvalidInput` for an
     unknown run or text that is no trace, and `InvalidAction` for a trace that cannot be replayed.
     """
     first = _player(what)
@@ -35,14 +35,14 @@ def _player(what: str | Trace) -> Player:
 
 @takes('lab.explorer("two_phase_commit")')
 def explorer(what: str, **parameters: object) -> "Explorer":
-    """Return a player in which you choose each next action of a simulator; a cell that ends with it shows it.
+    """Return a widget in which you choose each next action of a simulator; end a notebook cell with this call.
 
-    Click a process or a message of the picture to let it fail, or choose a button below it. The parameters are inputs
-    beside the picture, and *all futures* shows for each possible action whether the schedules after it can go wrong.
-    The tasks above the picture tick themselves off when a step of yours fulfils them.
+    Click a process or a message of the picture to let it fail, or choose a button below the picture. The simulator's
+    parameters are inputs next to it, and *all futures* shows for each possible action whether the run can go wrong
+    after it. The tasks above the picture are ticked when one of your steps fulfils them.
 
-    `what` is a simulator by name, with its parameters, or a named run or a trace to start from. Raises `InvalidInput`
-    for an unknown name or parameter.
+    `what` is a simulator by name, with its parameters, or a named run or a trace to start from. Raises
+    `InvalidInput` for an unknown name or parameter.
     """
     from labkit.view.live import Explorer
 

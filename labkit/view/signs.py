@@ -8,7 +8,7 @@ from labkit.core.verdict import Guarantee
 
 
 class Look(NamedTuple):
-    """The look of one guarantee: its sign, a dark and a light colour."""
+    """The sign and the colours with which a guarantee (such as exactly-once) is shown."""
 
     sign: str
     shade: str
@@ -29,5 +29,5 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
 
 
 def signed(guarantee: str) -> str:
-    """Return the sign and the name of a guarantee as one text."""
+    """Return the sign and the name of a guarantee as one text, such as `✓ exactly-once`."""
     return f"{LOOKS[guarantee].sign} {guarantee}"

@@ -23,9 +23,9 @@ CLOSEST, FURTHEST = 7.0, 34.0
 
 
 class Flight(NamedTuple):
-    """A message that one process sends in a step, and that another receives in a later step, unless it is lost.
+    """A message in a space-time diagram; `sent` and `received` are numbers of steps.
 
-    `sent` and `received` are numbers of steps; `received` is after the last step while the message is under way.
+    For a message that is under way at the end, `received` is after the last step.
     """
 
     source: str
@@ -37,7 +37,7 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step: the process that takes it, the kind of event, the processes that it affects directly, a sentence."""
+    """One step in a diagram: the process that acts, the kind of event, processes affected directly, and a sentence."""
 
     lane: str
     event: Event
@@ -48,9 +48,9 @@ class Step(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """The content of a space-time diagram; `lanes` are its processes with their titles, one line for each.
+    """A space-time diagram as data; `lanes` maps the id of each process to the title of its line.
 
-    The nth of `steps` is step n + 1; step 0 is the beginning.
+    The nth of `steps` has the number n, counted from 1; step 0 is the initial state.
     """
 
     lanes: Mapping[str, str]
@@ -61,19 +61,16 @@ class Diagram(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """The horizontal scale of a diagram: the position of step 0 and the distance between steps, in pixels.
-
-    The player uses it to find the step of a click.
-    """
+    """The horizontal scale of a space-time diagram: the position of step 0 and the distance of steps, in pixels."""
 
     left: float
     step: float
 
 
 def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequence[str]) -> Diagram:
-    """Return the diagram of a simulated run, from the picture of each state and a place and a sentence for each step.
+    """Return the space-time diagram of a simulated run, from the picture of each state (`scenes`).
 
-    The place names the box that acts.
+    For each step, `places` says which box acts, and `sentences` describes the action.
     """
     names = lanes(scenes)
     steps = []
@@ -85,7 +82,7 @@ def of_walk(scenes: Sequence[Scene], places: Sequence[Place], sentences: Sequenc
 
 
 def _changed(before: Scene, after: Scene) -> Iterable[str]:
-    """Return the boxes whose state differs between two pictures; remarks in boxes do not count."""
+    """Return the ids of the boxes whose state differs between two pictures."""
     old, new = (
         {box.id: (tuple(row for row in box.rows if row.kind is not Kind.PLAIN), box.marks) for box in scene.boxes}
         for scene in (before, after)
@@ -123,9 +120,9 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """Return the tokens under way after a step, and those that disappeared, each with the step that sent it.
+    """Match a channel's messages before and after a step; return those under way, and those that have disappeared.
 
-    `before` are those under way before it, and `tokens` those in the channel now.
+    Each message is paired with the number of the step that sent it.
     """
     tokens = tuple(tokens)
     rest: dict[Token, _UnderWay] = {}
@@ -142,9 +139,9 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """Return the tokens under way after the network has doubled one of them, and the arrival that left it there.
+    """Return a channel's messages after the network has doubled one, and an arrival that left its message there.
 
-    Nobody has sent the second token, so it was sent when the first one was.
+    The copy counts as sent in the same step as the original.
     """
     if place.box == channel.source:
         return left, []  # the process itself sends it again
@@ -167,7 +164,7 @@ def _downs(scenes: Sequence[Scene]) -> Iterable[tuple[str, int, int]]:
 
 
 def scale(diagram: Diagram) -> Scale:
-    """Return the horizontal scale with which a diagram fits its titles and steps."""
+    """Return the horizontal scale at which all steps fit next to the titles of the processes."""
     left = 16 + max((width(title, SMALL) for title in diagram.lanes.values()), default=0.0)
     return Scale(left + 8, max(CLOSEST, min(FURTHEST, (WIDE - left - 20) / (len(diagram.steps) + 1))))
 
@@ -179,7 +176,7 @@ def size(diagram: Diagram) -> tuple[float, float]:
 
 
 def svg(diagram: Diagram, *, title: str) -> str:
-    """Return the diagram as an SVG document, with every step in words below it and its text form as the description."""
+    """Draw the diagram as SVG, with a sentence for each step below it and the text form as its description."""
     wide, high = size(diagram)
     parts = [body(diagram)]
     for step, each in enumerate(diagram.steps, start=1):
@@ -192,7 +189,7 @@ def svg(diagram: Diagram, *, title: str) -> str:
 def body(diagram: Diagram, differs_at: int = 0) -> str:
     """Return the SVG elements of the diagram, without the document around them.
 
-    `differs_at` is the first step in which another run differs, which gets a mark; 0 for none.
+    The step `differs_at`, in which another run begins to differ, gets a mark; 0 for none.
     """
     at = scale(diagram)
     wide, high = size(diagram)
@@ -263,7 +260,7 @@ def _square(x: float, y: float, half: float) -> str:
 
 
 def text(diagram: Diagram) -> str:
-    """Return the diagram as lines of text: for each step its process, its sentence, and messages received or sent."""
+    """Return the diagram as lines of text, one for each step: its process, its sentence, and its messages."""
     wide = max([3, *map(len, diagram.lanes.values())])
     lines = [f"step  {'who'.ljust(wide)}  what"]
     for step, each in enumerate(diagram.steps, start=1):
@@ -272,7 +269,7 @@ def text(diagram: Diagram) -> str:
 
 
 def event_text(diagram: Diagram, step: int) -> str:
-    """Return one step in words, such as `CRASH: The driver dies. [lost vote of participant 0, step 3]`."""
+    """Return a step's sentence with its messages: `CRASH: The driver dies. [lost vote of participant 0, step 3]`."""
     each = diagram.steps[step - 1]
     got = [_got(diagram, flight) for flight in diagram.flights if flight.received == step]
     sent = [_sent(diagram, flight) for flight in diagram.flights if flight.sent == step]
@@ -282,7 +279,7 @@ def event_text(diagram: Diagram, step: int) -> str:
 
 
 def signed(step: Step) -> str:
-    """Return the sentence of a step, after the kind of event if that is more than a step: `CRASH: ...`."""
+    """Return the sentence of a step; if its event is a fault or a restart, the event comes first: `CRASH: ...`."""
     return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"
 
 

@@ -17,7 +17,7 @@ from labkit.view.updates import StoryUpdates
 
 
 def still(story: Story, step: int = -1) -> str:
-    """Return the picture of the state after a step as an SVG document. Raises `IndexError` for a run without steps."""
+    """Draw the state after step `step` (default: the last) as SVG. Raises `IndexError` for a run without steps."""
     place = story.layout()
     step = step % len(story.scenes)
     drawn = [pieces(scene, place) for scene in story.scenes[max(0, step - 1) : step + 1]]
@@ -27,7 +27,7 @@ def still(story: Story, step: int = -1) -> str:
 
 
 def sentence_of(story: Story, step: int) -> str:
-    """Return the sentence that describes step `step` of a run; step 0 is the start."""
+    """Return the sentence that describes step `step` of a run; step 0 is the initial state."""
     return story.model.sentence_in(story.states[step - 1], story.actions[step - 1]) if step else SENTENCE_OF_START
 
 
@@ -37,10 +37,7 @@ def embedded(data: object) -> str:
 
 
 def _page(data: dict[str, object], fallback: str) -> str:
-    """Return the player as HTML; `fallback` is shown if scripts do not run.
-
-    The element's id is the digest of its data.
-    """
+    """Return the player as HTML; a browser without scripts shows `fallback` instead."""
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
     script = asset("stepper.js").partition("// LIVE:")[0].replace("export function", "function")
@@ -52,7 +49,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return the data that a page shows of a run.
+    """Return the data of a run that the player in a web page shows.
 
     `differs_at` is the first step in which another run differs; 0 for none.
     """
@@ -60,7 +57,7 @@ def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
 
 
 def page_of(story: Story) -> str:
-    """Return the player of a run as HTML that needs no other file."""
+    """Return a player as HTML without other files; a reader steps through the run with it."""
     return _page(to_page(story), _fallback(story))
 
 
@@ -72,9 +69,9 @@ def _fallback(story: Story, at: int = 0) -> str:
 
 
 class Player:
-    """A run that a notebook shows to step through, opened at step `at`.
+    """A finished run that a notebook shows to step through; it opens at step `at`.
 
-    Raises a `LabError` for a trace that cannot be replayed.
+    Raises a `LabError` if the trace cannot be replayed.
     """
 
     def __init__(self, trace: Trace, watch_for: str = "", at: int = 0) -> None:
@@ -82,7 +79,7 @@ class Player:
         self.at = at
 
     def to_json(self) -> dict[str, object]:
-        """Return the data that the player's page shows."""
+        """Return the data of the run that the player in a web page shows."""
         return {**to_page(self.story), **({"at": self.at} if self.at else {})}
 
     def html(self) -> str:
@@ -99,7 +96,7 @@ class Player:
 
 
 class Pair:
-    """Two runs that a notebook shows side by side and steps together, with their first difference marked."""
+    """Two runs that a notebook shows side by side; a reader steps through both at once."""
 
     def __init__(self, left: Player, right: Player) -> None:
         self.left, self.right = left, right
@@ -107,7 +104,7 @@ class Pair:
 
     @property
     def sentence(self) -> str:
-        """A sentence on the first difference between the two runs."""
+        """A sentence that says in which step the two runs first differ, and what happens there."""
         if not self.differs_at:
             return "The two runs do not differ."
         left, right = (_what(player.story, self.differs_at) for player in (self.left, self.right))

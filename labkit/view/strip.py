@@ -20,7 +20,7 @@ OF_ONE = "Green moments leave something on disk: in the checkpoint or in the sto
 
 
 class Strip:
-    """The nine crash points of a batch, of any sink or of one; `killed` is the crash point at which the run dies."""
+    """A picture of the nine crash points of a batch, for one sink (`strategy`) or any; `killed` is the one to mark."""
 
     def __init__(
         self, killed: FailPoint | None = None, strategy: Strategy | None = None, order: Order | None = None
@@ -30,7 +30,7 @@ class Strip:
 
     @property
     def title(self) -> str:
-        """A title with the sink and its order of writes."""
+        """A title with the sink's name and its order of writes."""
         if self.strategy is None:
             return "One batch, from left to right"
         order = self.order.spoken if self.order else ""
@@ -38,7 +38,7 @@ class Strip:
 
     @property
     def notes(self) -> list[str]:
-        """The notes below the strip, for example on the kill."""
+        """The sentences below the picture, for example on the marked crash."""
         notes = [OF_ANY if self.strategy is None else OF_ONE]
         if self.strategy is not None and not all(each.is_passed for each in self.moments):
             notes.append("A moment that is crossed out does not exist with this sink.")
@@ -50,11 +50,11 @@ class Strip:
         return notes
 
     def html(self) -> str:
-        """Return the strip as HTML in a frame of its own."""
+        """Return the picture as HTML in a frame."""
         return framed(self.fragment(), label=self.title)
 
     def fragment(self) -> Html:
-        """Return the strip as HTML without a frame, as a part of a card."""
+        """Return the picture as HTML without a frame, as a part of a card."""
         listed = tag("ol", *(self._moment(each) for each in self.moments), class_="lkc-strip", aria_label=self.title)
         return joined(
             [
@@ -66,7 +66,7 @@ class Strip:
         )
 
     def _meanings(self) -> Html:
-        """Return a table with the texts of the tooltips, for people who do not use a mouse."""
+        """Return the tooltips of all crash points as an HTML table, for people who do not use a mouse."""
         rows = [(each.name, each.point.value, each.point.sentence) for each in self.moments]
         return table(("moment", "failpoint", "what has happened"), rows)
 
@@ -108,16 +108,16 @@ class Strip:
 
 
 def _aside(moment: Moment) -> str:
-    """Return the meaning of a crash point's colour as text for screen readers: a crash here leaves data on disk."""
+    """Return for screen readers what a crash point's green colour means: that a crash there leaves data on disk."""
     is_green = moment.is_passed and moment.is_on_disk
     return ", leaves something on disk" if is_green else ""
 
 
 def strip(killed: str | None = None, sink: str | None = None, order: str | None = None) -> Strip:
-    """Return a strip of one batch's crash points, to see what is on disk at each; end a cell with it to show it.
+    """Show the crash points of one batch, with what is on disk at each; end a notebook cell with this call.
 
-    `killed` is the failpoint of a kill to mark. `sink` shows the crash points of one sink, and `order` its order of
-    writes. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
+    `killed` is the failpoint to mark as the crash. `sink` shows the crash points of one sink, and `order` its order
+    of writes. Raises `InvalidInput` for an unknown name, or an order or failpoint that the sink lacks.
     """
     strategy = chosen = None
     if sink is not None:
@@ -125,14 +125,16 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
         names = [each.value for each in orders(strategy)]
         chosen = orders(strategy)[0] if order is None else Order(_check_name("order", order, names))
     elif order is not None:
-        raise InvalidInput('An order needs a sink, as in lab.strip(sink="two_phase", order="engine").')
+        raise InvalidInput(
+            'lab.strip(): an order needs a sink; write, for example, lab.strip(sink="two_phase", order="engine").'
+        )
     if killed is None:
         return Strip(None, strategy, chosen)
     point = _point(killed)
     if point.in_recovery:
         raise InvalidInput(
-            f"{point.value} lies in recovery, before a batch begins, and the strip shows only a batch; choose "
-            "another failpoint."
+            f"{point.value} lies in recovery, before a batch begins, but lab.strip() shows the failpoints of a "
+            "batch; choose another one."
         )
     if strategy is not None and chosen is not None:
         check_crash(Crash(point, 0), strategy, chosen)
@@ -140,10 +142,7 @@ def strip(killed: str | None = None, sink: str | None = None, order: str | None 
 
 
 def _point(killed: str) -> FailPoint:
-    """Return the failpoint with this name.
-
-    Raises `InvalidInput` for a sink's name, or a name with a batch number, because the strip shows any batch.
-    """
+    """Return the failpoint (crash point) with this name. Raises `InvalidInput` for any other text."""
     name, at, _ = name_in(killed, EXAMPLE).partition("@")
     if name in list(Strategy):
         raise InvalidInput(
@@ -151,7 +150,7 @@ def _point(killed: str) -> FailPoint:
         )
     point = FailPoint(_check_name("failpoint", name, [each.value for each in FailPoint]))
     if at:
-        raise InvalidInput(f'lab.strip(): the strip shows any batch, so leave the number out: lab.strip("{name}").')
+        raise InvalidInput(f'lab.strip(): it shows no particular batch, so leave the number out: lab.strip("{name}").')
     return point
 
 

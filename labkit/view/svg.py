@@ -68,7 +68,7 @@ def number(value: float) -> str:
 
 
 def words(x: float, y: float, text: str, kind: str = "") -> str:
-    """Return an SVG text element at this position; `kind` is its CSS class."""
+    """Return an SVG text element at the position (x, y) in pixels; `kind` is its CSS class."""
     style = f' class="{kind}"' if kind else ""
     return f'<text x="{number(x)}" y="{number(y)}"{style}>{escape(text, quote=False)}</text>'
 
@@ -76,10 +76,10 @@ def words(x: float, y: float, text: str, kind: str = "") -> str:
 def picture(
     scene: Scene, place: Layout | None = None, *, title: str = "", desc: str = "", now: Collection[str] = ()
 ) -> str:
-    """Return the picture of a state as an SVG document without other files.
+    """Draw the picture of a state as an SVG document.
 
-    `place` is the layout of its run. `now` are the ids of the boxes and channels that changed in this step, which are
-    highlighted.
+    `place` is the layout of the whole run, or None for this picture alone. The boxes and channels with the ids in
+    `now`, which changed in this step, are highlighted.
     """
     place = place or layout([scene])
     drawn = pieces(scene, place)
@@ -88,9 +88,9 @@ def picture(
 
 
 def document(body: str, wide: float, high: float, *, title: str, desc: str, style: str = "") -> str:
-    """Return an SVG document around `body`, with a title and a description for screen readers.
+    """Return an SVG document around the elements in `body`; `title` and `desc` are for screen readers.
 
-    Without `style` it has the player's style sheet.
+    `wide` and `high` are its size in pixels, and `style` its CSS (empty: the player's).
     """
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
     titles = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"
@@ -101,12 +101,12 @@ def document(body: str, wide: float, high: float, *, title: str, desc: str, styl
 
 
 def slots(place: Layout) -> list[str]:
-    """Return the ids of the boxes and channels in a layout, in drawing order: channels first, so boxes cover them."""
+    """Return the ids of all channels and boxes of a layout, in drawing order: boxes come last and cover channels."""
     return [*place.routes, *place.boxes]
 
 
 def pieces(scene: Scene, place: Layout) -> dict[str, str]:
-    """Return the SVG text of every box and channel in a layout, by id; empty for those that this scene lacks."""
+    """Return the SVG elements of each box and channel of a layout, by id; empty if `scene` lacks it."""
     drawn = dict.fromkeys(slots(place), "")
     for channel in scene.channels:
         drawn[channel.id] = _channel(channel, place.routes[channel.id])
@@ -198,7 +198,7 @@ def _in_a_row(tokens: Iterable[Token], x: float, y: float) -> str:
 
 
 def token(each: Token, x: float, y: float) -> str:
-    """Return the SVG text of one token (a record, message or marker) with its centre at (x, y)."""
+    """Return the SVG elements of one token (a record, message or marker) with its centre at (x, y)."""
     half = token_width(each) / 2
     if each.shape is Shape.STOP:
         drawn = f'<path d="M{number(x)} {number(y - 13)}v26" class="st"/>'
@@ -283,9 +283,9 @@ SIGNS = {
 
 
 def legend(scenes: Sequence[Scene], keys: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the legend of these scenes: for each sign that they use, a pair of its picture and its meaning.
+    """Return the legend of the pictures: for each sign in them, a small SVG picture and its meaning.
 
-    `keys` are the keys of records, in order.
+    `keys` are the different keys of the records, in order.
     """
     kinds = {row.kind for scene in scenes for box in scene.boxes for row in box.rows}
     marks = {mark for scene in scenes for box in scene.boxes for mark in box.marks}

@@ -13,7 +13,7 @@ LONGEST = 60
 
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
-    """Return one line such as `hello=1 hello=2 | crash 1 | hello=1`, in the order in which rows became visible."""
+    """Return a line such as `hello=1 hello=2 | crash 1 | hello=1`: keys and values in the order of their visibility."""
     every = (f"| {event.moment} |" if isinstance(event, Reading) else _row(event) for event in events)
     words = list(islice(every, LONGEST))
     last, left = deque(words, maxlen=LONGEST // 2), 0
@@ -26,7 +26,7 @@ def timeline(events: Iterable[Observation | Reading]) -> str:
 
 
 class Step(NamedTuple):
-    """A value of one key that became visible or, without a value, a time at which the outside reader looked."""
+    """A value of one key that became visible or, if `value` is None, a look of the outside reader at the output."""
 
     label: str
     value: int | None = None
@@ -37,9 +37,9 @@ class Step(NamedTuple):
 def by_key(
     events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
 ) -> dict[str, list[Step]]:
-    """Return for each key its values and the readings between them, in the order in which they became visible.
+    """Return for each key the values that became visible and the reader's looks at the output, in that order.
 
-    The result is limited to the first `most_keys` keys in alphabetical order, and to the first `most_steps` of each.
+    The result has the first `most_keys` keys in alphabetical order, and the first `most_steps` entries of each.
     """
     tracks: dict[str, list[Step]] = {}
     moments: list[Step] = []

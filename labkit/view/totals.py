@@ -27,25 +27,25 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return for each message of a run the reader's total and the batch query's.
+    """Return for each message of a run the total that a reader computes so far, next to the batch query's.
 
-    Raises `InvalidInput` for a run of another simulator than `changelog`, or one in which no message is read.
+    Raises `InvalidInput` for a run of another simulator than `changelog`, or without messages that are read.
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
-            f"{walk.model.name} has no table that messages change; name a scenario of the model changelog, such "
-            "as changelog.retract_stream."
+            f"{walk.model.name} is not the model changelog; name one of its scenarios, such as "
+            "changelog.retract_stream."
         )
     result = totals(walk.states, walk.actions)
     if not result:
         raise InvalidInput(
-            "the table reads no message in this run; name another scenario, such as changelog.retract_stream."
+            "the reader reads no message in this run; name another scenario, such as changelog.retract_stream."
         )
     return result
 
 
 class _Place(NamedTuple):
-    """The position of a run in the picture: its bottom line, and the right end of its last message, in pixels."""
+    """The position of one run in the picture: the height of its base line, and its right end, in pixels."""
 
     bottom: float
     right: float
@@ -56,7 +56,7 @@ class _Place(NamedTuple):
 
 
 class Totals:
-    """Runs of the simulator `changelog`, one below the other, as a picture in a notebook and otherwise as text."""
+    """A picture of runs of the simulator `changelog`: a reader's total and the batch query's after each message."""
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
         self.runs = runs
@@ -95,7 +95,7 @@ def _message(total: Total) -> str:
 
 
 def _reader_total(total: Total) -> str:
-    """Return the reader's total as text, with `wrong`, or `between` if only half of a change has arrived."""
+    """Return the reader's total as text, with `wrong`, or `between` while only half of a change has arrived."""
     if total.differs:
         return f"{total.reader_sum} wrong"
     return f"{total.reader_sum}{' between' * (total.reader_sum != total.records)}"
@@ -110,7 +110,7 @@ def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
 
 
 def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
-    """Return an SVG line that goes up or down at each message and stays level until the next one."""
+    """Return an SVG line that changes its height at each message and is level in between."""
     path = f"M{LEFT} {number(place.y(heights[0]))}H{LEFT + COLUMN}"
     for column, height in enumerate(heights[1:], start=2):
         path += f"V{number(place.y(height))}H{number(LEFT + COLUMN * column)}"
@@ -118,7 +118,7 @@ def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
 
 
 def _marks(run: Sequence[Total], place: _Place) -> Sequence[str]:
-    """Return the labels of the messages, and a mark wherever the reader's total differs from the batch query's."""
+    """Return the messages' labels as SVG, with a mark where the reader's total differs from the batch query's."""
     drawn = []
     for column, each in enumerate(run):
         middle = LEFT + COLUMN * (column + 0.5)

@@ -20,9 +20,9 @@ Plain = dict[str, Any]
 
 
 class StoryUpdates:
-    """The data of a run that one player in a browser has received, so that only the rest is sent.
+    """Computes which data of a run a player in the browser has not received yet.
 
-    `generation` counts the layouts; each new layout increases it.
+    `generation` counts the layouts; a new layout makes the player load everything again.
     """
 
     def __init__(self, story: Story, generation: int = 0) -> None:
@@ -65,7 +65,7 @@ class StoryUpdates:
         }
 
     def news(self, differs_at: int = 0) -> Plain:
-        """Return the changes since the last message or, if the layout has grown, all data of the run.
+        """Return the changes since the last call or, if the layout has grown, all data of the run.
 
         `differs_at` is the first step in which another run differs; 0 for none.
         """
@@ -92,7 +92,7 @@ class StoryUpdates:
         return len(self._scenes) != len(scenes) or _shared(self._scenes, scenes) < len(scenes)
 
     def _follow(self) -> None:
-        """Add the new steps of the run; texts and pieces of pictures that were sent before keep their numbers."""
+        """Add the run's new steps; texts and drawings that were sent before keep their numbers."""
         scenes = self.story.scenes
         kept = _shared(self._scenes, scenes)
         if self._has_grown(scenes[kept:]):
@@ -106,7 +106,7 @@ class StoryUpdates:
         self._scenes = list(scenes)
 
     def _has_grown(self, scenes: list[Scene]) -> bool:
-        """Return whether these scenes, with the scenes before them, need a larger layout than before."""
+        """Return whether the new pictures need a larger layout than the pictures before."""
         laid = len(self._laid)
         for scene in scenes:
             parts: set[object] = {*scene.boxes, *scene.channels, tuple(box.id for box in scene.boxes)}
@@ -136,7 +136,7 @@ class StoryUpdates:
         }
 
     def _numbered(self, action: Action, step: int) -> int:
-        """Return the number of an action, which is possible after this step."""
+        """Return the number with which the player refers to an action, which is possible after step `step`."""
         if action not in self._acts:
             self._acts[action] = len(self._acts)
             self._parts_of[action] = parts_of(self.story, step, action)
@@ -155,7 +155,7 @@ class StoryUpdates:
         return [str(action), model.sentence(action), self._parts_of[action], event.value]
 
     def _changing(self, differs_at: int) -> Plain:
-        """Return the data that may change with every step: the space-time diagram, its legend, and a hint."""
+        """Return the data that may change with every step: the space-time diagram, the legend, and a hint."""
         story = self.story
         diagram = story.diagram()
         at, (wide, high) = spacetime.scale(diagram), spacetime.size(diagram)
@@ -173,7 +173,7 @@ _AT_MESSAGES = (Event.STEP, Event.DROP, Event.DUPLICATE, Event.REORDER)
 
 
 def parts_of(story: Story, step: int, action: Action) -> list[str]:
-    """Return the ids of the boxes that act or that a fault hits, and of the channels whose messages change."""
+    """Return the ids of the boxes and channels in the picture on which a click takes this action."""
     model, before = story.model, story.scenes[step]
     box, event, touches = story.drawing.place(model, action)
     parts = [box, *(touches if event is not Event.STEP else ())]
@@ -191,7 +191,7 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return the number of scenes at the beginning that are the same objects in both lists."""
+    """Return how many scenes at the beginning are the same objects in both lists."""
     return next(_parting(before, now), min(len(before), len(now)))
 
 

@@ -23,39 +23,36 @@ _ONLY_SOME = {
 
 
 def word(guarantee: Guarantee) -> str:
-    """Return a guarantee as the large word of a card."""
+    """Return the large word of a card for a guarantee, such as `exactly-once`."""
     return WORDS.get(guarantee, guarantee.value)
 
 
 def tone(guarantee: Guarantee) -> str:
-    """Return the tone of a guarantee's large word on a card: good, bad or dim."""
+    """Return the tone of a guarantee on a card, which chooses the colour: good, bad or dim."""
     return TONES.get(guarantee, BAD)
 
 
 def counts(verdict: Verdict) -> str:
-    """Return the numbers of anomalies as text, such as `0 lost, 3 twice, 1 jump back`."""
+    """Return the numbers of anomalies in a verdict as text, such as `0 lost, 3 twice, 1 jump back`."""
     results = {message: len(getattr(verdict, name)) for name, message in _ALWAYS.items()}
     results |= {message: len(getattr(verdict, name)) for name, message in _ONLY_SOME.items() if getattr(verdict, name)}
     return counted(results)
 
 
 def rows(verdict: Verdict) -> str:
-    """Return the number of rows as text, such as `6 rows`."""
+    """Return the number of rows in the output as text, such as `6 rows`."""
     return f"{verdict.rows:,} {plural('row|rows', verdict.rows)}"
 
 
 def why(verdict: Verdict) -> str:
-    """Return the reason for the guarantee in one line.
-
-    It leaves out the temporary anomalies, because the counts and the reader's line show them.
-    """
+    """Return one line that says why the verdict is this guarantee; it leaves out temporary anomalies."""
     return verdict.because.partition("; meanwhile")[0]
 
 
 def in_columns(verdict: Verdict) -> Mapping[str, str]:
-    """Return a verdict as one row of a table that compares results: the text for each column, by the column's name.
+    """Return a verdict as a row of a table: texts by column name.
 
-    Only a verdict on rows that no input explains has a column for them.
+    The column `unexplained`, for rows that no input explains, exists only if there are any.
     """
     unexplained = {"unexplained": f"{len(verdict.unexpected):,}"} if verdict.unexpected else {}
     return {

@@ -15,18 +15,18 @@ from labkit.view.session import Session
 
 
 class Players:
-    """The players (displayed simulator runs) of a page, by a name that the page chose."""
+    """All players (simulator runs that a reader steers) of one web page, by names that the page has chosen."""
 
     def __init__(self) -> None:
         self._presenters: dict[str, Presenter] = {}
         self._answers: list[dict[str, object]] = []
 
     def answer(self, text: str) -> str:
-        """Return the answers to one message of the page, a list of plain data as JSON.
+        """Return the answers to one message of the web page, both as JSON.
 
-        `start` opens a player: the trace that it shows, its step, what to watch for, the tasks that are done, and
-        perhaps the trace beside it. Its answer is everything that the player shows, or the sentence of an error, after
-        which nothing has changed.
+        The message `start` opens a player; its fields are the trace to show, the step, what to watch for, the tasks
+        that are done, and a trace to show beside it. The answer is everything that the player shows, or an error's
+        sentence. An error changes nothing.
         """
         message = json.loads(text)
         self._answers = []

@@ -114,7 +114,7 @@ def test_no_message_is_wider_than_its_column(name: str) -> None:
     ("scenarios", "told"),
     [
         ((), "needs a scenario"),
-        (("barriers.alignment",), "no table that messages change"),
+        (("barriers.alignment",), "is not the model changelog"),
         (("changelog.lost_retractoin",), "lost_retraction"),
     ],
 )

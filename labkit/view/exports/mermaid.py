@@ -28,5 +28,5 @@ _DIALECT = sequence.Dialect(
 
 
 def write(diagram: Diagram, title: str) -> str:
-    """Return a diagram as a sequence diagram of Mermaid."""
+    """Return a space-time diagram as the source of a Mermaid sequence diagram."""
     return sequence.write(diagram, title, _DIALECT)

@@ -31,5 +31,5 @@ _DIALECT = sequence.Dialect(
 
 
 def write(diagram: Diagram, title: str) -> str:
-    """Return a diagram as a sequence diagram of PlantUML."""
+    """Return a space-time diagram as the source of a PlantUML sequence diagram."""
     return sequence.write(diagram, title, _DIALECT)

@@ -12,10 +12,10 @@ from labkit.view.spacetime import Diagram, Flight, signed
 
 
 class Dialect(NamedTuple):
-    """The lines of one drawing tool, as templates with names in braces.
+    """The syntax of one tool for sequence diagrams, as templates with fields in braces.
 
-    `arrow` has the places {source}, {line}, {target} and {text}; its lines are `sent` (a message that arrives later),
-    `lost`, `under_way` (at the end) and `at_once` (a step that reaches another process).
+    `arrow` has the fields {source}, {line}, {target} and {text}; {line} is `sent` (for a message that arrives
+    later), `lost`, `under_way` (at the end) or `at_once` (a step that affects another process directly).
     """
 
     begin: Sequence[str]
@@ -32,7 +32,7 @@ class Dialect(NamedTuple):
 
 
 def write(diagram: Diagram, title: str, dialect: Dialect) -> str:
-    """Return a diagram as the text of a sequence diagram."""
+    """Return a space-time diagram as the source of a sequence diagram in the syntax of `dialect`."""
     return "".join(f"{line}\n" for line in _lines(diagram, title, dialect))
 
 

@@ -22,7 +22,7 @@ Clock = Mapping[str, int]
 
 
 class Happening(NamedTuple):
-    """One event of one process: its part in a step."""
+    """One event of one process in a log for ShiViz; a step has an event for each process that takes part."""
 
     step: int
     lane: str
@@ -31,7 +31,7 @@ class Happening(NamedTuple):
 
 
 def happenings(diagram: Diagram) -> Iterator[Happening]:
-    """Yield every event with its vector clock, in the order of the steps."""
+    """Yield all events of a space-time diagram with their vector clocks, in the order of the steps."""
     clocks: dict[str, Clock] = {lane: {} for lane in diagram.lanes}
     # The clock with which a process sent what it sent in a step.
     sent: dict[tuple[int, str], Clock] = {}
@@ -59,9 +59,9 @@ def _next(lane: str, *before: Clock) -> Clock:
 
 
 def write(diagram: Diagram, _title: str) -> str:
-    """Return a diagram as a log file for ShiViz, with its two header lines. Raises `InvalidInput` without a step."""
+    """Return a space-time diagram as a log file for ShiViz. Raises `InvalidInput` if the diagram has no step."""
     if not diagram.steps:
-        raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; export it after a step.")
+        raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; take a step first.")
     hosts = _hosts(diagram.lanes)
     lines = [REGEX, ""]
     for each in happenings(diagram):
@@ -73,7 +73,7 @@ def write(diagram: Diagram, _title: str) -> str:
 
 
 def _hosts(lanes: Mapping[str, str]) -> dict[str, str]:
-    """Return a name without spaces for every process: its title, or its id if two have the same title."""
+    """Return for each process a name without spaces: its title, with its id if another process has the same title."""
     titles = {lane: re.sub(r"\s+", "_", title) for lane, title in lanes.items()}
     given = list(titles.values())
     return {lane: title if given.count(title) == 1 else f"{title}.{lane}" for lane, title in titles.items()}

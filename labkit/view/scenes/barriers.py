@@ -51,7 +51,7 @@ def scene(model: Barriers, state: State) -> Scene:
 
 
 def _is_held(model: Barriers, operator: Operator, into: int) -> bool:
-    """Return whether a task does not read this input now, because its barrier has arrived and others have not."""
+    """Return whether a task does not read this input now, because it waits for the barriers of other inputs."""
     at = operator.at[into]
     return model.settings.rules.blocks and at != ENDED and at > operator.done
 
@@ -168,7 +168,7 @@ _COORDINATOR = ("trigger", "copy", "complete", "expire", "announce", "crash", "c
 
 
 def place(model: Barriers, action: Action) -> Place:
-    """Return the task that acts in an action, and the boxes that it affects directly."""
+    """Return the task whose box acts in an action, and the boxes that the action affects directly."""
     name, which = action
     settings = model.settings
     if name in _COORDINATOR:

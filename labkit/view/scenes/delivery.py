@@ -30,7 +30,7 @@ _DOING = {
 
 
 def scene(model: Delivery, state: State) -> Scene:
-    """Return the picture of a state: the chain of processes from left to right, then a box with the output."""
+    """Return the picture of a state: a chain of processes from left to right, then the output."""
     last = len(state.processes) - 1
     boxes = [_process(model, number, process, last) for number, process in enumerate(state.processes)]
     tokens = tuple(Token(Shape.CIRCLE, str(record), f"record {record}") for record, _ in state.out)
@@ -78,7 +78,7 @@ def _ids(bits: Ids) -> str:
 
 
 def place(model: Delivery, action: Action) -> Place:
-    """Return the process that acts in an action, or the process whose channel a network fault hits."""
+    """Return the box of the process that acts in an action, or whose channel a network fault hits."""
     out = ("outside",) * (action.name == "store" and action.which == model.settings.last)
     return Place(f"process{action.which}", model.event(action), out)
 

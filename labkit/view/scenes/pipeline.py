@@ -142,10 +142,6 @@ def _store(model: Pipeline, state: State) -> Box:
 
 
 def _handed_over(driver: Driver) -> tuple[int, ...]:
-    """Return the offsets of the rows that the driver's open transaction contains now.
-
-    These are the rows that its marker will commit, without those that the driver has yet to write.
-    """
     mark = next((task for task in driver.todo if task.op is Op.MARK), None)
     if mark is None or driver.todo[0].op is Op.LOOK:
         return ()
