@@ -29,7 +29,7 @@ AFTER_RESTART = 64
 
 
 class Unanswered(AnswerFailed):
-    """Raised if the learner's function or value gives no valid reply to a question of the judge.
+    """Raised if the learner's function or value gives no valid reply to the judge (the exercise's check function).
 
     `kind` names the failure in the grader's own words, so learners may read it: it cannot contain a hidden value.
     """
@@ -57,7 +57,7 @@ class _Reply(msgspec.Struct):
 
 
 class RemoteAnswer:
-    """A learner's answer to an exercise, which runs in a sandbox; a judge questions it over a socket.
+    """A learner's answer in a sandbox process, which the judge (check function) asks over a socket.
 
     After `deadline`, in seconds of `time.monotonic`, every question fails.
     """
@@ -98,11 +98,11 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Send the questions for the next calls in advance in one message, so that the sandbox answers while the
-        judge works.
+        """Send the next calls to the sandbox in one message, so that it answers while the judge (check function)
+        works.
 
-        `calls` has the arguments of each call. The results of the calls stay the same, and only the time that the
-        judge waits for a reply counts against the learner.
+        `calls` has the arguments of each call. The results stay the same, and only the time that the judge waits for
+        a reply counts against the learner.
         """
         questions = dict.fromkeys(msgspec.json.encode({"arguments": arguments}) for arguments in calls)
         self._send_together(question for question in questions if question not in self.replies)
@@ -115,7 +115,7 @@ class RemoteAnswer:
             return False
 
     def repeat(self) -> None:
-        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply has changed."""
+        """Ask the learner's code earlier questions again. Raises `AnswerFailed` if a reply has changed."""
         step = max(1, len(self.replies) // AGAIN)
         questions = list(self.replies)[::step]
         self._send_together(questions)
@@ -187,7 +187,6 @@ class RemoteAnswer:
         return self._reply(raw, number)
 
     def _send_together(self, questions: Iterable[bytes]) -> None:
-        """Send several questions in one message, as far as the limits allow."""
         room = self._patience.calls - self.calls - len(self._under_way) - len(self._arrived)
         size, chosen = 0, list[bytes]()
         for question in questions:
@@ -230,7 +229,6 @@ class RemoteAnswer:
             self.waited += time.monotonic() - begun
 
     def _receive_next(self, until: float) -> None:
-        """Receive the reply to the oldest question that has none, or note why it does not arrive."""
         if not self._under_way:
             return
         begun = time.monotonic()
@@ -245,7 +243,6 @@ class RemoteAnswer:
         self._arrived[question] = raw, self._under_way.pop(question)
 
     def _lose(self, error: FrameError) -> None:
-        """Note that the oldest question without a reply gets none, and that no further question can be asked."""
         self.lost = f"it did not answer a question: {error}"
         kind = "took too long" if "in time" in str(error) else "ended its process or broke the connection"
         question = next(iter(self._under_way))
@@ -274,7 +271,8 @@ class RemoteAnswer:
         if isinstance(reply.plain, msgspec.UnsetType):
             # One of two fixed texts: what the learner's process says of itself could hold a hidden value.
             kind = NO_VALUE if reply.kind == NO_PLAIN_VALUE else RAISED
-            raise Unanswered((reply.failed or "it returned nothing")[:500], kind)
+            reason = (reply.failed or "it returned nothing")[:500]
+            raise Unanswered(reason, kind)
         return msgspec.json.encode(_plain(bytes(reply.plain)), order="sorted")
 
 

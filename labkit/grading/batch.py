@@ -148,7 +148,6 @@ def _check_exercises(order: Order, course: courses.Course) -> None:
 
 
 def _setting(order: Order, course: courses.Course, seed: int, work: Path) -> tasks.Setting:
-    """Return the settings that all worker processes share, with the best available level of isolation."""
     lab = work / "lab"
     root_layout.copy_lab(lab, course.withheld())
     shown = root_layout.shown(lab)

@@ -67,7 +67,6 @@ def _in_text(exercise: Exercise, source: str) -> str:
 
 
 def _bound_names(tree: ast.Module) -> set[str]:
-    """Return all names that a cell's source assigns, defines or imports, at any level of nesting."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

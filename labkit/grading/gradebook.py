@@ -29,13 +29,13 @@ BY_HAND = "by_hand"
 
 
 def write_all(out: Path, course: Course, policy: Policy | None = None) -> list[Record]:
-    """Write grades.csv and all HTML pages into the folder `out`; return the stored results shown there."""
+    """Write grades.csv and all HTML pages into the folder `out`; return the grading results in them."""
     kept, _ = write_book(out, course, policy or Policy())
     return kept
 
 
 def write_book(out: Path, course: Course, policy: Policy) -> tuple[list[Record], Gradebook]:
-    """Write grades.csv and all HTML pages into the folder `out`; return the stored results and the gradebook."""
+    """Write grades.csv and all HTML pages into the folder `out`; return the grading results and the gradebook."""
     kept, complaints = records.read_all(out / "records")
     book = gradebook(kept, course, policy)
     book.doubts += complaints

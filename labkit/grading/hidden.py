@@ -82,7 +82,6 @@ def _systems(c: Chance, good: Sequence[System], bad: Sequence[System]) -> Iterat
 
 
 def _assembled(system: Parameters, name: str = "put together", **parts: object) -> Variant:
-    """Return a test case with a simulated system's state that is assembled from `parts` instead of reached by a run."""
     return v(name, assembled=((name, system, parts),))
 
 
@@ -325,7 +324,7 @@ def _relay(c: Chance) -> Iterator[Variant]:
 
 
 def _messages(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases with counts of 0 and counts of several digits, which a wrong answer may forget."""
+    """Yield hidden test cases for the exercise `10-messages`, with word counts of 0 and of several digits."""
     words = ("hello", "world", "stream", "x")
     some, none, large = (1, 2, c.pick(3, 4)), (0, c.randrange(1, 9)), (c.randrange(10, 99), c.randrange(300, 9_999))
     for name, counts in (("small counts", some), ("with a count of none", none), ("large counts", large)):
@@ -457,7 +456,7 @@ def _waits(c: Chance) -> Iterator[Variant]:
 
 
 def _requests(c: Chance) -> Iterator[Variant]:
-    """Yield hidden test cases with the requests of sinks, in which the batch marker is at different positions."""
+    """Yield hidden test cases for the exercise `14-kills`; their sinks write the batch marker at various positions."""
     rows = ["ROW"] * c.randrange(1, 4)
     together = [*rows, "MARK"]
     c.shuffle(together)

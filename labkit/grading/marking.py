@@ -22,13 +22,13 @@ _HIDDEN = "The answer is wrong for a hidden variant of the question."
 
 
 class Repeatable(Answer, Protocol):
-    """A learner's answer whose earlier questions can be asked again, to check that the replies stay the same."""
+    """A learner's answer that can be asked earlier questions again, to check that its replies stay the same."""
 
     calls: int
     """The number of questions that the judge has asked so far."""
 
     def repeat(self) -> None:
-        """Ask some of the earlier questions again. Raises `AnswerFailed` if a reply has changed."""
+        """Ask the learner's code earlier questions again. Raises `AnswerFailed` if a reply has changed."""
         ...
 
 
@@ -161,9 +161,11 @@ def _judged(exercise: Exercise, answer: Answer, variant: Variant, judge: JudgeOf
     except (MissingSolution, AnswerFailed, GradingError):
         raise
     except Exception as error:
-        raise GradingError(f"The judge of {exercise.name} failed ({type(error).__name__}: {error}).") from error
+        raise GradingError(
+            f"The judge (check function) of {exercise.name} failed ({type(error).__name__}: {error})."
+        ) from error
     if type(finding) is not Finding or finding.passed not in {True, False}:
-        raise GradingError(f"The judge of {exercise.name} returned something other than a Finding.")
+        raise GradingError(f"The judge (check function) of {exercise.name} did not return a `Finding`.")
     return finding
 
 
@@ -184,7 +186,6 @@ def _in_words(finding: Finding) -> str:
 
 
 def _is_said(words: str, message: str) -> bool:
-    """Return whether a message begins or ends with these words; single words do not count."""
     whole, part = (each.casefold().rstrip(".") for each in (message, words))
     return " " in part and (whole.startswith(part) or whole.endswith(part))
 

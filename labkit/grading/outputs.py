@@ -27,7 +27,7 @@ _FOLDERS = ("records", "feedback", "executed")
 
 
 class Head(msgspec.Struct):
-    """The contents of `grading.json` in an output folder: the course, seed and options that its records share."""
+    """The contents of `grading.json` in an output folder: course, seed and options of all grading results there."""
 
     course: str
     seed: int
@@ -86,7 +86,7 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def remembered(out: Path) -> dict[str, str]:
-    """Return the options about the class that the last `labkit grade` stored in this folder; empty without any."""
+    """Return the options about the class (such as --roster) that the last `labkit grade` stored in `out`."""
     try:
         head: Head = msgspec.json.decode((out / HEAD).read_bytes(), type=Head)
     except (OSError, msgspec.DecodeError):
@@ -178,6 +178,6 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the record "no notebook of the course" of each student who has handed in a notebook since."""
+    """Delete the grading result "no notebook of the course" of each student who has handed in a notebook since."""
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -234,7 +234,7 @@ def _status(score: Score) -> str:
 
 
 def side_by_side(kept: Sequence[Record], book: Gradebook) -> list[dict[str, object]]:
-    """Return the template values for the page of similar answers: for each pair of students, their names and codes."""
+    """Return the template values for the page of similar answers: the names and code of each pair of students."""
     names: dict[str, list[str]] = {}
     for row in book.rows:
         for record in row.records:

@@ -19,7 +19,7 @@ NONE = "none"
 
 
 def options(out: Path, chosen: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the options about the class: those of this command, and otherwise those stored in the output folder."""
+    """Return the options about the class (such as --roster): those given now, otherwise those stored in `out`."""
     before = outputs.remembered(out)
     now = before | {name: value for name, value in chosen.items() if value is not None}
     return {name: value for name, value in now.items() if value != NONE}

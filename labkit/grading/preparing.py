@@ -142,7 +142,6 @@ def _own_cell(name: str, submitted: Notebook, released: Notebook, chosen: marks.
 
 
 def _pieces(line: str) -> Sequence[str]:
-    """Return a source line as a whole, its code, and its comment."""
     code, sign, comment = line.partition("#")
     return line, code, f"{sign}{comment}"
 

@@ -160,7 +160,6 @@ def read(raw: bytes) -> Notebook:
 
 
 def _in_utf8(raw: bytes) -> bytes:
-    """Return a file's text as UTF-8 without a byte order mark."""
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return raw.decode("utf-16").encode()
     return raw.removeprefix(codecs.BOM_UTF8)
@@ -221,5 +220,4 @@ def _lab(entry: object) -> _Lab:
 
 
 def _word(value: object) -> str:
-    """Return at most 100 characters of a value in a notebook's metadata, or an empty text if it is no string."""
     return value[:100] if isinstance(value, str) else ""

@@ -97,7 +97,6 @@ def solved(notebook: Path) -> str:
 
 
 def _solutions() -> dict[str, str]:
-    """Return the source of every exercise's solution, by exercise name."""
     tool = _build_tool()
     return {name: solution for source in tool.sources(ROOT) for name, (_, solution) in tool.exercises(source).items()}
 

@@ -39,7 +39,7 @@ _MOST = 1 << 24
 
 
 class Question(msgspec.Struct):
-    """A request to the Spark worker: test the answer `value` to an exercise with some cases (name and parameters)."""
+    """A request to the Spark worker: test the answer `value` to an exercise with these cases (names and parameters)."""
 
     exercise: str
     variants: list[tuple[str, list[tuple[str, object]]]]
@@ -59,7 +59,8 @@ class SparkJudge:
     """Judges answers to exercises that need Spark, in a worker process that is started again if it dies."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """Judge the course that `file` defines (None: labkit's own), with files of this judge in the folder `work`.
+        """Judge answers to the course that `file` defines (None: labkit's own), with temporary files in the folder
+        `work`.
 
         `close` removes `work`. Through the folder `shared`, several judges exchange their findings.
         """
@@ -69,7 +70,7 @@ class SparkJudge:
         self._judgements: dict[bytes, Judgement] = {}
 
     def __call__(self, exercise: Exercise, answer: Answer, variant: Variant) -> Finding:
-        """Return the finding for an answer and one test case (variant).
+        """Test an answer with one case (variant) and return the judge's finding.
 
         Raises `GradingError` if the judge fails, and `Unanswered` if the answer is at fault.
         """
@@ -85,7 +86,7 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test an answer with several cases in one run, and keep the findings for later calls unless one case fails."""
+        """Test an answer with several cases in one Spark run, and keep the findings unless one case fails."""
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]
@@ -196,7 +197,7 @@ def _judge(course: courses.Course, question: Question, work: str) -> list[Judgem
         except LabError as error:
             return [Judgement(error=str(error), of_answer=error.exit_code == 1)] * len(variants)
         except Exception as error:  # noqa: BLE001 - this worker continues after any error
-            why = f"The judge of {exercise.name} failed ({type(error).__name__}: {error})."
+            why = f"The judge (check function) of {exercise.name} failed ({type(error).__name__}: {error})."
             return [Judgement(error=why)] * len(variants)
         finally:
             os.chdir(work)

@@ -260,7 +260,6 @@ def _unread(files: Iterable[_Candidate]) -> Iterable[str]:
 
 
 def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
-    """Return ("",), which stands for any notebook, if one of the files could not be read; otherwise ()."""
     return ("",) if any(one.unread for one in files) else ()
 
 
@@ -285,7 +284,7 @@ def _in_another_form(
 
 
 def _nothing(unknown_files: Sequence[_Candidate], others: Sequence[Upload]) -> Submission:
-    """Return a submission that only states the reason, for a student whose files include no notebook of the course."""
+    """Return a submission without a notebook, which says why none of a student's files can be graded."""
     if unknown_files:
         last = _submission(unknown_files, "", ())
         unknown = dict.fromkeys(_unread(unknown_files), ("",))

@@ -76,7 +76,7 @@ def read(path: Path, what: str) -> list[Row]:
 
 
 def decoded(raw: bytes) -> str:
-    """Return a file's text in UTF-8, UTF-16 or Windows-1252, which editors and spreadsheet programs write."""
+    """Decode a file's bytes as UTF-8, UTF-16 or Windows-1252, which editors and spreadsheet programs write."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         return raw.decode("utf-16", "replace")
     try:

@@ -15,7 +15,7 @@ MOST = 1 << 20
 
 
 class Setting(msgspec.Struct):
-    """The settings that a worker process receives before its first submission."""
+    """The settings of one `labkit grade`, which each worker process receives before its first submission."""
 
     course: str | None
     """The file of the course, or None for the lab's own course."""

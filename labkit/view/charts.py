@@ -61,7 +61,7 @@ def chart(wide: float, high: float) -> "Figure":
 
 
 class Point(NamedTuple):
-    """One value that a reader could see: its position on the axis, and whether a larger value was visible before."""
+    """One point of a chart: a value that a reader could see, and whether a larger value was visible before."""
 
     place: int
     value: int
@@ -72,7 +72,7 @@ class Point(NamedTuple):
 class Track(NamedTuple):
     """The values of one key that a reader could see in one run, for a chart.
 
-    `moments` are the positions and labels of the reader's looks at the output, after a crash or at the end.
+    `moments` are the positions and labels of the times, after a crash or at the end, at which the output was read.
     """
 
     points: list[Point]
@@ -80,7 +80,7 @@ class Track(NamedTuple):
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """Return chart data for each run: the values of one key, with the nth look at the output at the same position.
+    """Return chart data for each run: the values of one key, with the nth read of the output at the same position.
 
     `runs` maps the name of a run to the result of `labkit.view.timeline.by_key` for that key.
     """
@@ -91,7 +91,6 @@ def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
 
 
 def _between_moments(steps: Sequence[Step]) -> list[list[Step]]:
-    """Split steps into groups, each of which ends with a look at the output (a step without a value)."""
     parts: list[list[Step]] = [[]]
     for step in steps:
         parts[-1].append(step)

@@ -52,7 +52,7 @@ class What(StrEnum):
 
 
 class Row(NamedTuple):
-    """One row in a picture of a program's effects, from top to bottom: an effect, a kill, or the edge of a call."""
+    """One row in a picture of a program's effects, from top to bottom: an effect, a kill, a call's beginning or end."""
 
     what: What
     label: str

@@ -19,7 +19,7 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """One box of the picture: writes that become durable together, and the file or request that makes them so."""
+    """One box of the picture: writes that become durable together, and the file or request that makes them durable."""
 
     label: str
     by: str
@@ -52,7 +52,7 @@ def picture(lanes: Sequence[Lane], title: str) -> str:
 
 
 def text(lanes: Sequence[Lane]) -> str:
-    """Return a line for each stream processor: its writes, the deciding one in brackets, and a cross at the kill."""
+    """Return a line for each stream processor: its writes, the one that ends the batch in brackets, ✗ at the kill."""
     return "\n".join(_line(lane) for lane in lanes)
 
 
@@ -95,7 +95,6 @@ def _box(stage: Stage, left: float, top: float) -> str:
 
 
 def _cross(x: float, top: float) -> str:
-    """Return a red cross with the word "killed" as SVG."""
     left, high = number(x - 7), number(top + HIGH / 2 - 7)
     style = "stroke:var(--bad);stroke-width:3.5;fill:none"
     move = f"translate({left} {high})"

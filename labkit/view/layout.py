@@ -101,7 +101,7 @@ def token_width(token: Token) -> float:
 
 
 def shown(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a channel that are drawn; instead of too many, the last one says how many more there are."""
+    """Return the tokens of a channel that are drawn; if there are too many, the last says how many more there are."""
     if len(tokens) <= MOST_TOKENS:
         return list(tokens)
     more = len(tokens) - MOST_TOKENS + 1
@@ -268,7 +268,7 @@ def _sides(boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]) 
 
 
 class Queue(NamedTuple):
-    """The space in pixels that a channel needs for its tokens (messages) and its note, at most in any step."""
+    """The largest space in pixels that a channel's tokens (messages) and its note need in any step."""
 
     tokens: float
     note: float
@@ -285,7 +285,7 @@ def _queues(scenes: Sequence[Scene]) -> dict[str, Queue]:
 
 
 def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int]:
-    """Return the columns of a channel's sender and reader; channels with the same pair have their bends aligned."""
+    """Return the columns of the boxes at a channel's beginning and end."""
     source, target = boxes[channel.source][0].column, boxes[channel.target][0].column
     return (target, target) if is_stub(channel, boxes) else (source, target)
 

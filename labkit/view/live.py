@@ -21,7 +21,7 @@ _STATIC = Path(__file__).parent / "static"
 class Explorer(anywidget.AnyWidget):
     """A Jupyter widget in which a learner chooses each next action of a simulator; `session` is its state in Python.
 
-    A view that opens requests the whole state (`shown`); after that it receives the changes of each choice.
+    A browser view requests the whole state (`shown`) once; then it receives the changes of each choice.
     """
 
     _esm = _STATIC / "stepper.js"

@@ -19,7 +19,7 @@ SENTENCE_OF_START = "The beginning: nothing has happened."
 
 
 class Verdict(NamedTuple):
-    """Whether a property of a simulator holds after one step, is violated or is still open, with the reason."""
+    """The verdict on one property of a simulator after one step (holds, violated or still open), with the reason."""
 
     outcome: str
     because: str
@@ -35,7 +35,7 @@ def _drawing(model: str) -> Drawing:
 
 
 class Story:
-    """A run of a simulator with everything that a player shows: pictures, sentences, verdicts, possible actions."""
+    """A run of a simulator, shown step by step: pictures, sentences, verdicts on properties, possible actions."""
 
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
         self.model: Model[Any] = walk.model

@@ -26,9 +26,10 @@ _ENDINGS = {"mermaid": "mmd", "plantuml": "puml", "shiviz": "log", "svg": "svg"}
 
 
 class Presenter:
-    """Connects a simulator `Session` with the players in the browser that show it.
+    """Connects a simulator `Session` with the players (views in which a reader steps through its run) in the
+    browser.
 
-    `send` carries JSON-compatible data to all of them. A player that opens asks for everything; then it receives the
+    `send` carries JSON-compatible data to all players. A new player asks for everything; then it receives the
     changes of each choice. Version numbers tell a player that it has missed a message, and it asks for everything
     again. `done` names the tasks (small goals for the reader) that are done already. Only an action of the reader
     completes a task, and undo does not reopen it.
@@ -57,7 +58,7 @@ class Presenter:
     def handle(self, message: Message) -> None:
         """Carry out a message from the browser, such as a click, and send the answer or the text of an error.
 
-        `look` asks whether the schedules after a step go wrong, and `export` asks for the run as a file. All other
+        `look` asks whether the run can go wrong after a step, and `export` asks for the run as a file. All other
         messages change the run.
         """
         try:
@@ -102,14 +103,14 @@ class Presenter:
         return f"A nearest schedule that breaks a claim: {_steps(prospect)} more. Step back, or undo to leave it."
 
     def everything(self) -> dict[str, object]:
-        """Return everything that a player shows, as JSON-compatible data."""
+        """Return everything that a player (a view of the run in the browser) shows, as JSON-compatible data."""
         session, updates = self.session, self._now()
         self._version += updates.is_behind  # somebody steered the session itself: other players must ask as well
         update = {"story": {**updates.whole(session.differs_at), "keys": _KEYS}, **self._around()}
         return {**update, **self._compared(), "choices": choices(session.trace.model), "version": self._version}
 
     def tell(self, notice: str) -> None:
-        """Send the changes since the last message to all players, with the sentence `notice` for the reader."""
+        """Send the latest changes to all players (views of the run), with the sentence `notice` for the reader."""
         session, base = self.session, self._version
         self._notice = notice
         self._version += 1
@@ -164,7 +165,6 @@ class Presenter:
         return {"name": f"{story.model.name}.{_ENDINGS[to]}", "text": text}
 
     def _now(self) -> StoryUpdates:
-        """Return the object that computes the changes for the players; a new one for another simulator."""
         if self._updates.story is not self.session.story:
             self._updates = StoryUpdates(self.session.story, self._updates.generation + 1)
         return self._updates
@@ -211,7 +211,7 @@ def _rung(action: Action, fate: Fate, share: float | None, words: str, *, leads:
 
 
 def in_words(prospect: Prospect) -> str:
-    """Return a short text that says whether the schedules after an action go wrong."""
+    """Return a short text that says whether the run can go wrong after an action."""
     if prospect.fate is Fate.RIGHT:
         return "always right"
     if prospect.fate is Fate.UNKNOWN:

@@ -42,7 +42,7 @@ class Plane(NamedTuple):
         return LEFT + (WIDE - LEFT - RIGHT) * interval / self.longest
 
     def y(self, wait: float) -> float:
-        """Return the vertical position, in pixels from the top, of a wait in seconds, at most at the upper edge."""
+        """Return the vertical position, in pixels from the top, of a wait in seconds, limited to the chart's height."""
         high = min(max(wait, 0.0), self.highest) / self.highest
         return HIGH - BOTTOM - (HIGH - TOP - BOTTOM) * high
 

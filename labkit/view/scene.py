@@ -126,7 +126,7 @@ class Scene(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an action happens: the box that acts, the kind of event, and boxes that it affects without a message."""
+    """Where an action happens in the picture: the box that acts, the kind of event, and boxes affected directly."""
 
     box: str
     event: Event = Event.STEP

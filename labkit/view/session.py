@@ -153,8 +153,8 @@ class Session:
     def jump(self, action: str, at: int | None = None) -> Prospect:
         """Take an action at step `at` (default: now), and go on to the nearest state that violates a property.
 
-        Returns what was known about the action. Raises `InvalidAction` if it is impossible or no such state is
-        known.
+        Returns the outcomes of the runs after the action. Raises `InvalidAction` if it is impossible or leads to no
+        such state.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)

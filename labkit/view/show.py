@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @takes('lab.show("pipeline.jump_back")')
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
-    """Return a player, which a notebook cell shows if it ends with this call, for a named run or a trace.
+    """Return a player to step through a named run or a trace (recorded run); end a notebook cell with this call.
 
     With `beside`, two runs appear side by side, with their first difference marked. Raises `InvalidInput` for an
     unknown run or text that is no trace, and `InvalidAction` for a trace that cannot be replayed.

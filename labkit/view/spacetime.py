@@ -37,7 +37,7 @@ class Flight(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One step in a diagram: the process that acts, the kind of event, processes affected directly, and a sentence."""
+    """One step in a space-time diagram: the process that acts, the kind of event, and a sentence."""
 
     lane: str
     event: Event
@@ -120,7 +120,7 @@ def _flights(scenes: Sequence[Scene], places: Sequence[Place]) -> Iterable[Fligh
 
 
 def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_UnderWay, _UnderWay]:
-    """Match a channel's messages before and after a step; return those under way, and those that have disappeared.
+    """Compare a channel's messages before and after a step; return those still there, and those that disappeared.
 
     Each message is paired with the number of the step that sent it.
     """
@@ -139,7 +139,7 @@ def _matched(before: _UnderWay, tokens: Iterable[Token], step: int) -> tuple[_Un
 def _doubled(
     before: _UnderWay, left: _UnderWay, channel: Channel, place: Place, step: int
 ) -> tuple[_UnderWay, _UnderWay]:
-    """Return a channel's messages after the network has doubled one, and an arrival that left its message there.
+    """Return a channel's messages after the network has duplicated one, and the original if it has arrived.
 
     The copy counts as sent in the same step as the original.
     """

@@ -37,7 +37,6 @@ def embedded(data: object) -> str:
 
 
 def _page(data: dict[str, object], fallback: str) -> str:
-    """Return the player as HTML; a browser without scripts shows `fallback` instead."""
     shown = embedded(data)
     name = f"lk-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
     script = asset("stepper.js").partition("// LIVE:")[0].replace("export function", "function")
@@ -49,7 +48,7 @@ def _page(data: dict[str, object], fallback: str) -> str:
 
 
 def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
-    """Return the data of a run that the player in a web page shows.
+    """Return the data of a run that a page shows, in which a reader steps through the run.
 
     `differs_at` is the first step in which another run differs; 0 for none.
     """
@@ -57,7 +56,7 @@ def to_page(story: Story, differs_at: int = 0) -> dict[str, object]:
 
 
 def page_of(story: Story) -> str:
-    """Return a player as HTML without other files; a reader steps through the run with it."""
+    """Return a run as HTML without other files, in which a reader steps through it."""
     return _page(to_page(story), _fallback(story))
 
 
@@ -79,11 +78,11 @@ class Player:
         self.at = at
 
     def to_json(self) -> dict[str, object]:
-        """Return the data of the run that the player in a web page shows."""
+        """Return the data of the run for a page in which a reader steps through it."""
         return {**to_page(self.story), **({"at": self.at} if self.at else {})}
 
     def html(self) -> str:
-        """Return the player as HTML that needs no other file."""
+        """Return the run as HTML to step through, which needs no other file."""
         return _page(self.to_json(), _fallback(self.story, self.at))
 
     def __str__(self) -> str:
@@ -111,7 +110,7 @@ class Pair:
         return f"The first difference is in step {self.differs_at}. Left: {left} Right: {right}"
 
     def html(self) -> str:
-        """Return both players as HTML that needs no other file."""
+        """Return both runs as HTML to step through, which needs no other file."""
         pair = [to_page(player.story, self.differs_at) for player in (self.left, self.right)]
         return _page({"pair": pair, "said": self.sentence}, _fallback(self.left.story) + _fallback(self.right.story))
 

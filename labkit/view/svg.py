@@ -90,7 +90,7 @@ def picture(
 def document(body: str, wide: float, high: float, *, title: str, desc: str, style: str = "") -> str:
     """Return an SVG document around the elements in `body`; `title` and `desc` are for screen readers.
 
-    `wide` and `high` are its size in pixels, and `style` its CSS (empty: the player's).
+    `wide` and `high` are its size in pixels, and `style` its CSS (empty: the default).
     """
     size = f'viewBox="0 0 {number(wide)} {number(high)}" width="{number(wide)}" height="{number(high)}"'
     titles = f"<title>{escape(title)}</title><desc>{escape(desc)}</desc>"

@@ -13,7 +13,7 @@ LONGEST = 60
 
 
 def timeline(events: Iterable[Observation | Reading]) -> str:
-    """Return a line such as `hello=1 hello=2 | crash 1 | hello=1`: keys and values in the order of their visibility."""
+    """Return a line such as `hello=1 hello=2 | crash 1 | hello=1`, in the order in which the rows became visible."""
     every = (f"| {event.moment} |" if isinstance(event, Reading) else _row(event) for event in events)
     words = list(islice(every, LONGEST))
     last, left = deque(words, maxlen=LONGEST // 2), 0
@@ -26,7 +26,7 @@ def timeline(events: Iterable[Observation | Reading]) -> str:
 
 
 class Step(NamedTuple):
-    """A value of one key that became visible or, if `value` is None, a look of the outside reader at the output."""
+    """A value of one key that became visible or, if `value` is None, a read of the output by the outside reader."""
 
     label: str
     value: int | None = None
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 def by_key(
     events: Iterable[Observation | Reading], most_keys: int = sys.maxsize, most_steps: int = sys.maxsize
 ) -> dict[str, list[Step]]:
-    """Return for each key the values that became visible and the reader's looks at the output, in that order.
+    """Return for each key the values and the reads of the output, in the order in which the values became visible.
 
     The result has the first `most_keys` keys in alphabetical order, and the first `most_steps` entries of each.
     """

@@ -27,9 +27,9 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return for each message of a run the total that a reader computes so far, next to the batch query's.
+    """Return for each message of a run the reader's total so far and the batch query's.
 
-    Raises `InvalidInput` for a run of another simulator than `changelog`, or without messages that are read.
+    Raises `InvalidInput` for a run of another simulator than `changelog`, or one in which no message is read.
     """
     if not isinstance(walk.model, Changelog):
         raise InvalidInput(
@@ -110,7 +110,6 @@ def _run(run: Sequence[Total], highest: int, place: _Place) -> str:
 
 
 def _steps(heights: Sequence[int], place: _Place, kind: str) -> str:
-    """Return an SVG line that changes its height at each message and is level in between."""
     path = f"M{LEFT} {number(place.y(heights[0]))}H{LEFT + COLUMN}"
     for column, height in enumerate(heights[1:], start=2):
         path += f"V{number(place.y(height))}H{number(LEFT + COLUMN * column)}"

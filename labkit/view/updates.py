@@ -136,7 +136,6 @@ class StoryUpdates:
         }
 
     def _numbered(self, action: Action, step: int) -> int:
-        """Return the number with which the player refers to an action, which is possible after step `step`."""
         if action not in self._acts:
             self._acts[action] = len(self._acts)
             self._parts_of[action] = parts_of(self.story, step, action)
@@ -191,7 +190,7 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return how many scenes at the beginning are the same objects in both lists."""
+    """Return how many leading scenes are the same objects in both lists."""
     return next(_parting(before, now), min(len(before), len(now)))
 
 

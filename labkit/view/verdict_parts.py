@@ -23,7 +23,7 @@ _ONLY_SOME = {
 
 
 def word(guarantee: Guarantee) -> str:
-    """Return the large word of a card for a guarantee, such as `exactly-once`."""
+    """Return the name of a guarantee as the large word on a result card, such as `exactly-once`."""
     return WORDS.get(guarantee, guarantee.value)
 
 

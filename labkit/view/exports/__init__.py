@@ -18,7 +18,7 @@ FORMATS: Mapping[str, Callable[[Diagram, str], str]] = {
 
 
 def written(diagram: Diagram, title: str, to: str) -> str:
-    """Return a diagram as text in the format `to`, a key of `FORMATS`. Raises `InvalidInput` if that is impossible."""
+    """Return a space-time diagram as text in the format `to`. Raises `InvalidInput` if that is impossible."""
     if to not in FORMATS:
         raise InvalidInput(f"there is no format {to[:40]!r}; {nearest(to[:40], list(FORMATS))}")
     return FORMATS[to](diagram, title)

@@ -115,7 +115,8 @@ def _reply(names: Mapping[str, Any], name: str, question: dict[str, Any]) -> dic
         arguments = question.get("arguments", question.get("steps"))
         if answer is not ... and arguments is not None:
             if not callable(answer):
-                raise NotPlain(f"is not a function, but of type {type(answer).__name__[:60]}")
+                kind = type(answer).__name__[:60]
+                raise NotPlain(f"is not a function, but of type {kind}")
             answer = step(answer, *arguments) if "steps" in question else listed(answer(*arguments))
         return {"plain": plain(answer)}
     except (NotImplementedError, MissingSolution):
