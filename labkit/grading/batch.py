@@ -37,7 +37,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one `labkit grade`; `graded`, `kept`, `failed`, `unread` and `taken` count submissions."""
+    """The result of one `labkit grade`; `graded`, `kept`, `failed`, `unread` and `taken` are numbers of submissions."""
 
     seed: int
     graded: int
@@ -206,7 +206,7 @@ def _placed(setting: tasks.Setting, work: Path, number: int) -> tasks.Setting:
 
 
 def _write_failure(one: Submission, why: str, setting: tasks.Setting, order: Order) -> bool:
-    """Write the record of a submission that could not be graded, for the reason `why`.
+    """Write the record (grading result) of a submission that could not be graded, for the reason `why`.
 
     Returns whether the record is final, so that no later command has to try again.
     """

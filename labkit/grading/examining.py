@@ -87,8 +87,8 @@ class Examination:
     def _restart(self) -> None:
         """Run the notebook again in another process, and fail each function whose replies differ there.
 
-        A job restarts in another process after a crash, where Python's `hash` of a string gives other values. As in
-        the first run, a cell that ends the run costs only its own exercise.
+        Such a function depends on Python's `hash` of strings, which also changes when a job restarts after a crash.
+        As in the first run, a cell that ends the run costs only its own exercise.
         """
         asked = [one for one in self.prepared.attempted if one.name in self.replies]
         seconds, without = self.restarted().limits.total_seconds if asked else 0.0, set(self.without)

@@ -222,9 +222,9 @@ def plain_origin(name: str) -> Origin:
 def origin(place: PurePath, notebooks: Collection[str], context: Context = NO_CONTEXT) -> Origin:
     """Return the student who owns a file, and the facts that its path states.
 
-    `place` is the path from the folder or archive that the user named, which is its first part. The second part
-    names the student, in a learning platform's format or together with the name of a notebook. Deeper parts may be
-    the student's own, so they identify nobody.
+    `place` begins with the folder or archive that the user named. Its second part names the student, in a learning
+    platform's format or together with the name of a notebook. Deeper parts may come from the student, so they
+    identify nobody.
     """
     root, *folders, name = place.parts if len(place.parts) > 1 else ("", *place.parts)
     if context.wrapped:

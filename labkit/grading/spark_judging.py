@@ -86,7 +86,9 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test an answer with several cases in one Spark run, and keep the findings unless one case fails."""
+        """Test an answer with several cases in one Spark run; store the results for later calls unless one case
+        fails.
+        """
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]

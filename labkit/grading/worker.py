@@ -105,7 +105,8 @@ class Grader:
         return {item.name: item for item in before.items if item.name not in self.setting.exercises}
 
     def _examine(self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]) -> str | None:
-        """Execute and judge a submission, and write the results into `record`, except those in `kept`.
+        """Execute and judge a submission; write the results into `record`, those in `kept` without judging them
+        again.
 
         Returns the executed notebook, or None if nothing was executed.
         """
@@ -262,8 +263,8 @@ def none_graded(record: Record, exercises: Sequence[Exercise], why: str) -> None
 def settle(record: Record, before: Record | None, requested: Collection[str]) -> None:
     """Stop retrying a submission after `MOST_TRIES` failures of the grader: give 0 points, and ask the instructor.
 
-    `before` is the previous grading result. Exercises outside `requested` keep their results from there; if
-    `requested` is empty, all exercises were graded.
+    `before` is the previous grading result. Exercises that `requested` does not name keep their results from there;
+    an empty `requested` means all exercises.
     """
     if record.graded():
         return

@@ -29,7 +29,7 @@ class Html(str):
 def tag(name: str, /, *inside: str, **attributes: str) -> Html:
     """Return an HTML element named `name`, with its content and attributes escaped.
 
-    In the names of attributes, `_` becomes `-` and is dropped at the end, so `class_` is the attribute `class`.
+    In attribute names `_` becomes `-`, and a trailing `_` is dropped, so `class_` is the attribute `class`.
     """
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value

@@ -29,10 +29,9 @@ class Presenter:
     """Connects a simulator `Session` with the players (views in which a reader steps through its run) in the
     browser.
 
-    `send` carries JSON-compatible data to all players. A new player asks for everything; then it receives the
-    changes of each choice. Version numbers tell a player that it has missed a message, and it asks for everything
-    again. `done` names the tasks (small goals for the reader) that are done already. Only an action of the reader
-    completes a task, and undo does not reopen it.
+    `send` carries JSON-compatible data to all players. A new player asks for everything, as does one that notices a
+    gap in the version numbers; otherwise a player receives only changes. `done` names the tasks (small goals for the
+    reader) that are done already. Only an action of the reader completes a task, and undo does not reopen it.
     """
 
     def __init__(self, session: Session, send: Callable[[dict[str, object]], None], done: Iterable[str] = ()) -> None:

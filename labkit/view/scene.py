@@ -179,9 +179,9 @@ def may_follow(names: Iterable[str], counts: Iterable[int]) -> str:
 
 
 def lanes(scenes: Iterable[Scene]) -> dict[str, str]:
-    """Return the boxes that have a line in a run's space-time diagram: their titles by id, from top to bottom.
+    """Return the lines of a run's space-time diagram, from top to bottom: titles of boxes by id.
 
-    These are the boxes of all pictures whose attribute `lane` is true.
+    A box has a line if it occurs in one of the pictures and its attribute `lane` is true.
     """
     order = sorted(
         {

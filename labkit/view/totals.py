@@ -27,7 +27,7 @@ KEY = (("mt", "the batch query's total"), ("m1", "the total that a reader finds"
 
 
 def totals_in(walk: Replay) -> list[Total]:
-    """Return for each message of a run the reader's total so far and the batch query's.
+    """Return for each message of a run the sum of the table at its reader, and the batch query's sum.
 
     Raises `InvalidInput` for a run of another simulator than `changelog`, or one in which no message is read.
     """
@@ -56,7 +56,7 @@ class _Place(NamedTuple):
 
 
 class Totals:
-    """A picture of runs of the simulator `changelog`: a reader's total and the batch query's after each message."""
+    """A picture of runs of the simulator `changelog`: after each message, the reader's sum and the batch query's."""
 
     def __init__(self, runs: Mapping[str, Sequence[Total]]) -> None:
         self.runs = runs

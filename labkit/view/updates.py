@@ -65,7 +65,7 @@ class StoryUpdates:
         }
 
     def news(self, differs_at: int = 0) -> Plain:
-        """Return the changes since the last call or, if the layout has grown, all data of the run.
+        """Return the data that has changed since the last call or, if the layout has grown, all data of the run.
 
         `differs_at` is the first step in which another run differs; 0 for none.
         """
@@ -190,7 +190,7 @@ def parts_of(story: Story, step: int, action: Action) -> list[str]:
 
 
 def _shared(before: list[Scene], now: list[Scene]) -> int:
-    """Return how many leading scenes are the same objects in both lists."""
+    """Return how many scenes at the beginning of both lists are the same objects."""
     return next(_parting(before, now), min(len(before), len(now)))
 
 
