@@ -81,8 +81,7 @@ class Archive:
         return b""
 
     def entries(self) -> Iterator[Entry]:
-        """Yield each file of the archive that may be a notebook, with its content or the reason why labkit refuses
-        to read it.
+        """Yield each file that may be a notebook, with its content or the reason why labkit does not read it.
 
         The files of ZIP archives inside this one are included. Raises `InvalidInput` if more than `MOST_ENTRIES`
         files are outside of any folder.
@@ -145,8 +144,7 @@ class Archive:
 def opened(source: Path | IO[bytes], name: str, *, within: bool = False) -> Iterator[Archive]:
     """Open the ZIP archive `source`, which error messages call `name`, for a `with` block.
 
-    `within` sets stricter limits for an archive inside another. Raises `InvalidInput` if `source` cannot be read as
-    ZIP.
+    An archive inside another one (`within`) has stricter limits. Raises `InvalidInput` for an unreadable archive.
     """
     try:
         if not isinstance(source, Path) and _directory_bytes(source) > MOST_DIRECTORY:

@@ -98,8 +98,7 @@ class RemoteAnswer:
         return self._answer(msgspec.json.encode({"steps": [kind, exchanges, arguments]}))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Send the next calls to the sandbox in one message, so that it answers while the judge (check function)
-        works.
+        """Send the next calls to the sandbox together, so that it answers while the judge (check function) works.
 
         `calls` has the arguments of each call. The results stay the same, and only the time that the judge waits for
         a reply counts against the learner.

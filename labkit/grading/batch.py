@@ -57,8 +57,7 @@ class Done:
 def run(order: Order, tell: Tell) -> Done:
     """Grade all submissions without a valid record (stored result); return how many were graded, kept and failed.
 
-    `tell` shows the progress. Raises `InvalidInput` for unusable options, and `GradingError` without a working
-    sandbox.
+    `tell` shows the progress. Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
     """
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)

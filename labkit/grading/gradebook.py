@@ -99,8 +99,7 @@ def _feedback_pages(out: Path, book: Gradebook, policy: Policy, environment: Env
 def _write_by_hand(out: Path, book: Gradebook, policy: Policy, environment: Environment) -> None:
     """Write the page and the CSV file in which a person grades free texts and answers regrade requests.
 
-    The CSV file also lists the work whose points only a person can decide. Without free texts and requests there is
-    no page.
+    The CSV file also lists the work that only a person can grade. Without free texts and requests there is no page.
     """
     folder, texts = out / BY_HAND, pages.texts(book)
     wanted = [
@@ -155,8 +154,7 @@ def _keys(row: Row) -> tuple[str, ...]:
 def table(book: Gradebook) -> str:
     """Return the text of grades.csv: a row for each student and a column for each exercise.
 
-    An exercise's cell is empty while its points are missing. The total is empty while a file could not be read or
-    graded.
+    An exercise's cell is empty while its points are missing, and the total while a file could not be read or graded.
     """
     titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
     lines = [titles]

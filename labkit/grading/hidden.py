@@ -180,8 +180,7 @@ def _long_input(c: Chance) -> tuple[str, ...]:
 def _orphans(c: Chance) -> Iterator[Variant]:
     """Yield hidden test cases for the exercise `08-finish`, in which a job finishes its prepared transactions.
 
-    The transactions' names are similar, contain quotes, have batch numbers of one and two digits, or belong to
-    others.
+    Their names are similar, contain quotes, have batch numbers of one and two digits, or belong to other jobs.
     """
     name, quoted = c.pick("sum_1", "week_2", "top_5"), c.pick("o'clock", "today's", "x'y")
     nine, first = c.pick(9, 99), c.randrange(3)
@@ -513,8 +512,7 @@ def _longest(c: Chance) -> Iterator[Variant]:
 
 
 def _handed_over(c: Chance, parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], [])) -> Iterator[Variant]:
-    """Yield hidden test cases for a sink that the learner wrote: at least one for each axis (part with its own
-    points).
+    """Yield hidden test cases for a sink that the learner wrote, at least one for each axis (part with own points).
 
     `epochs` are the writer epochs of the two queries, if the sink gets them.
     """

@@ -93,11 +93,9 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Turn the result `item` into one that a person grades, if a free-text answer has no text but its cell was
-    edited.
+    """Let a person grade the cell of a free-text answer that gives no text; change the result `item` to that.
 
-    `cell` is the source of that cell. The points are then unknown, because only a person sees whether it has an
-    answer.
+    `cell` is the cell's source. The points become unknown, because only a person sees whether it has an answer.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return

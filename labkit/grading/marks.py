@@ -211,8 +211,7 @@ class Wanted(NamedTuple):
 
 
 def write_template(folder: Path, wanted: Sequence[Wanted], rules: Rules) -> None:
-    """Write a new CSV file in which a person enters points, unless earlier files already list everything in
-    `wanted`.
+    """Write a new CSV file in which a person enters points, unless earlier files list everything in `wanted`.
 
     If `wanted` is empty, the first file has only column titles. If the last file has only titles, it is replaced.
     """

@@ -155,9 +155,7 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether a submission's stored record (grading result) is valid; if so, update its other facts in the
-    file.
-    """
+    """Return whether a submission's stored record (grading result) is valid; if so, update its other facts."""
     record = stands(one, out, course, seed)
     if record is None:
         return False

@@ -65,8 +65,7 @@ def _notebook(record: Record, row: Row, policy: Policy) -> dict[str, object]:
 def _item(score: Score, policy: Policy, requests: Sequence[str]) -> dict[str, object]:
     """Return the template values for one exercise on a student's feedback page.
 
-    `requests` are the reasons of the student's regrade requests. Of hidden test cases the page shows only how many
-    passed.
+    `requests` are the student's regrade requests. Of hidden test cases the page shows only how many passed.
     """
     item = score.item or ItemRecord(score.exercise.name, score.exercise.points)
     judged = item.status in {"right", "wrong", "failed"} and bool(item.public[1])

@@ -166,11 +166,9 @@ def _doubts_of(records: Iterable[Record], decided: Collection[tuple[str, str]]) 
 
 
 def _decide(rows: Iterable[Row], exercises: Sequence[Exercise]) -> set[tuple[str, str]]:
-    """Return the instructor's questions settled by points given by hand, as pairs of a submission's key and
-    question.
+    """Return the instructor's questions that points given by hand have settled, as pairs of key and question.
 
-    Exercises that still need a decision are added to the rows. A question about a group is settled when it is for
-    all.
+    Exercises that still need a decision are added to the rows. A group's question must be settled for every member.
     """
     decided: set[tuple[str, str]] = set()
     left_open: set[tuple[str, str]] = set()
@@ -428,8 +426,7 @@ def sums(row: Row, exercises: Iterable[Exercise], rules: Rules) -> tuple[float, 
 
 
 def _drop(row: Row, rules: Rules) -> None:
-    """Drop the student's weakest exercises, as many as the rules allow: those with the smallest share of their
-    points.
+    """Drop the student's weakest exercises, as many as the rules allow: those with the smallest share of points.
 
     Of equally weak exercises, the one with the most points is dropped first.
     """

@@ -59,8 +59,7 @@ class SparkJudge:
     """Judges answers to exercises that need Spark, in a worker process that is started again if it dies."""
 
     def __init__(self, file: Path | None, work: Path, shared: Path | None = None) -> None:
-        """Judge answers to the course that `file` defines (None: labkit's own), with temporary files in the folder
-        `work`.
+        """Judge answers to the course that `file` defines (None: labkit's own), with files in the folder `work`.
 
         `close` removes `work`. Through the folder `shared`, several judges exchange their findings.
         """
@@ -86,9 +85,7 @@ class SparkJudge:
         raise GradingError(judgement.error)
 
     def together(self, exercise: Exercise, answer: Answer, variants: Sequence[Variant]) -> None:
-        """Test an answer with several cases in one Spark run; store the results for later calls unless one case
-        fails.
-        """
+        """Test an answer with several cases in one Spark run; store the results unless one case fails."""
         if exercise.judge_together is None:
             return
         single = [_question(exercise, answer, [variant]) for variant in variants]

@@ -266,8 +266,7 @@ def _unknown_unread(files: Iterable[_Candidate]) -> tuple[str, ...]:
 def _in_another_form(
     others: Iterable[Upload], graded: Collection[str], course: Course, *, is_empty: bool
 ) -> dict[str, str]:
-    """Return questions for the instructor about files, such as PDFs, that may contain an answer which labkit cannot
-    read.
+    """Return questions for the instructor about files that may contain an answer which labkit cannot read (PDFs).
 
     The keys are the notebooks that the file names state, or "" for none. A plain text may be an answer only if the
     graded notebooks contain none (`is_empty`).

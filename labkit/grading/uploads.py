@@ -119,8 +119,7 @@ class Uploads:
     def _in_nested_archive(self, path: Path, inside: PurePath, owner: Origin, *, own: bool) -> Iterator[Upload]:
         """Yield the files of a ZIP archive inside a folder.
 
-        If `own`, all belong to `owner`; otherwise the archive may be a class's download with the files of many
-        students.
+        If `own`, all belong to `owner`; otherwise the archive may be the download of a whole class.
         """
         shown = text(str(inside))
         when = owner.when or _modified(path)

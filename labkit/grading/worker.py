@@ -105,8 +105,7 @@ class Grader:
         return {item.name: item for item in before.items if item.name not in self.setting.exercises}
 
     def _examine(self, submission: Submission, record: Record, kept: Mapping[str, ItemRecord]) -> str | None:
-        """Execute and judge a submission; write the results into `record`, those in `kept` without judging them
-        again.
+        """Execute and judge a submission; write the results into `record`, and those in `kept` unchanged.
 
         Returns the executed notebook, or None if nothing was executed.
         """

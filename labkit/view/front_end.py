@@ -15,8 +15,7 @@ from labkit.view.card import Card
 def is_watched() -> bool:
     """Return whether this code runs in a notebook that a person uses, and not in a program such as papermill.
 
-    Only for a person does Jupyter allow a cell to ask for input. A kernel in the browser (Pyodide) always has a
-    person.
+    Jupyter allows a cell to ask for input only if a person uses the notebook. A kernel in a browser always counts.
     """
     kernel = kernel_here()
     return kernel is not None and bool(getattr(kernel, "_allow_stdin", "pyodide_kernel" in sys.modules))
@@ -37,9 +36,7 @@ def kernel_here() -> object | None:
 
 
 def present(card: Card) -> bool:
-    """Show a card if a person sees this output. Returns whether it was shown, so that a caller can print text
-    instead.
-    """
+    """Show a card if a person sees this output. Returns whether it was shown; a caller can print text instead."""
     if not is_watched():
         return False
     from IPython.display import display

@@ -26,8 +26,7 @@ _ENDINGS = {"mermaid": "mmd", "plantuml": "puml", "shiviz": "log", "svg": "svg"}
 
 
 class Presenter:
-    """Connects a simulator `Session` with the players (views in which a reader steps through its run) in the
-    browser.
+    """Connects a simulator `Session` with the players (views in the browser that step through its run).
 
     `send` carries JSON-compatible data to all players. A new player asks for everything, as does one that notices a
     gap in the version numbers; otherwise a player receives only changes. `done` names the tasks (small goals for the
@@ -130,8 +129,7 @@ class Presenter:
         """Return for each possible action at a step whether the schedules (sequences of actions) after it go wrong.
 
         In the result, `of` is the trace up to the step; `rungs` has for each action its outcome (`fate`), the share
-        of wrong schedules if known, a text, and whether the player can jump to a wrong one; `said` is a sentence
-        about all.
+        of wrong schedules if known, a text, and whether the player can jump to a wrong one; `said` sums up.
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)

@@ -129,8 +129,7 @@ class Session:
             raise InvalidInput(f"this is not a trace, and {error}") from None
 
     def choose(self, parameters: Mapping[str, object]) -> None:
-        """Change parameters of the simulator, and repeat the steps up to the current one as far as they are
-        possible.
+        """Change parameters of the simulator, and repeat the steps up to the current one as far as possible.
 
         Raises `InvalidInput` for an unknown parameter or a value that it does not allow.
         """
@@ -153,8 +152,8 @@ class Session:
     def jump(self, action: str, at: int | None = None) -> Prospect:
         """Take an action at step `at` (default: now), and go on to the nearest state that violates a property.
 
-        Returns the outcomes of the runs after the action. Raises `InvalidAction` if it is impossible or leads to no
-        such state.
+        Returns the outcomes of the runs after the action. Raises `InvalidAction` if there is no such action or
+        state.
         """
         step = self._step(self.at if at is None else at)
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
@@ -183,9 +182,7 @@ class Session:
         return self._futures
 
     def keep(self, at: int | None = None) -> None:
-        """Keep this run up to step `at` (default: all) for comparison; if a run is kept already, drop that one
-        instead.
-        """
+        """Keep this run up to step `at` (default: all) for comparison; if a run is kept already, drop that one."""
         if self._kept:
             self._kept = None
             return

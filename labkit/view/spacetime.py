@@ -279,7 +279,7 @@ def event_text(diagram: Diagram, step: int) -> str:
 
 
 def signed(step: Step) -> str:
-    """Return the sentence of a step; if its event is a fault or a restart, the event comes first: `CRASH: ...`."""
+    """Return the sentence of a step, with its kind of event in front unless it is an ordinary step: `CRASH: ...`."""
     return step.sentence if step.event is Event.STEP else f"{step.event.value.upper()}: {step.sentence}"
 
 

@@ -25,10 +25,9 @@ _HEADROOM = 8
 
 
 class Watch:
-    """A context manager that kills all descendants of process `pid` if together they exceed a limit (four checks a
-    second).
+    """A context manager that kills all descendants of process `pid` if together they exceed a limit.
 
-    Afterwards `breach` is `processes`, `memory` (also for too many sockets), or None.
+    It checks four times a second. Afterwards `breach` is `processes`, `memory` (also for too many sockets), or None.
     """
 
     def __init__(self, pid: int, limits: Limits) -> None:

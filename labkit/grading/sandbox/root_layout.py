@@ -116,8 +116,7 @@ def _there(names: Iterable[str]) -> set[Path]:
 
 
 def masked(visible: Sequence[str], private: Iterable[Path]) -> tuple[str, ...]:
-    """Return the folders inside `visible` that a sandbox must not see: those in `private`, and other copies of
-    labkit.
+    """Return the folders inside `visible` that a sandbox must not see: `private` ones and other copies of labkit.
 
     A whole checkout is hidden, because its history, built files and notes contain solutions.
     """

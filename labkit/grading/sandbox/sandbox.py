@@ -57,8 +57,7 @@ class RunEnd(NamedTuple):
 class Sandbox:
     """The fork server: a process that forks sandboxes, one at a time, until `close`.
 
-    `salt` seeds the hashes of strings in all of them (PYTHONHASHSEED). Raises `GradingError` if the process does not
-    start.
+    `salt` seeds the hashes of strings in all of them (PYTHONHASHSEED). Raises `GradingError` if it does not start.
     """
 
     def __init__(self, level: Level, place: Place, lab: Path, limits: Limits, salt: int = 0) -> None:

@@ -21,8 +21,7 @@ _NAME = "learner"
 
 
 def separate(job: Job) -> None:
-    """Move this process into its own Linux namespaces (network, processes, mounts), unless the job's level is
-    `PLAIN`.
+    """Move this process into its own Linux namespaces (network, processes, mounts), except at the level `PLAIN`.
 
     Its next child becomes the first process of the new process namespace. Raises `OSError`.
     """
