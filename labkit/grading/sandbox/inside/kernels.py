@@ -100,7 +100,7 @@ def _become_kernel(reader: int, listening: int, first: Callable[[], None]) -> No
 
 
 def _kept_streams() -> Callable[[object], None]:
-    """Return a function that restores stdout and stderr if a cell has replaced them by objects without a flush.
+    """Return a function that restores stdout and stderr if a cell replaced them by objects that cannot flush.
 
     The kernel flushes both after every cell, and would otherwise never reply.
     """
