@@ -257,8 +257,7 @@ class RemoteAnswer:
             reply = msgspec.json.decode(raw, type=_Reply)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
             raise Unanswered(
-                "the sandbox sent a reply that is not valid JSON of the expected form",
-                "broke the connection to the judge",
+                "the reply of the sandbox is not in the expected format (JSON)", "broke the connection to the judge"
             ) from None
         if reply.at != number:
             self.lost = "it sent a reply to another question"

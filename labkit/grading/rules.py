@@ -127,7 +127,7 @@ def _assignment(
         raise InvalidInput(f"{name}: title in [assignment] must be a text in quotes.")
     if empty := [key for key in ("notebooks", "exercises") if section.get(key) == []]:
         raise InvalidInput(
-            f"{name}: {empty[0]} in [assignment] is empty, so nothing would count; leave it out for all."
+            f"{name}: {empty[0]} in [assignment] is empty, so nothing would count; remove the key to count all."
         )
     asked = set[str]()
     for word in _words(section, "notebooks", name):

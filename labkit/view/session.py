@@ -159,7 +159,7 @@ class Session:
         prospect = next((each for each in self.prospects(step) if str(each.action) == action), None)
         if prospect is None or not prospect.nearest:
             raise InvalidAction(
-                f"No run that goes on with {action[:60]} is known to violate a property; choose another action."
+                f"No schedule that begins with {action[:60]} is known to violate a property; choose another."
             )
         steps = (*self.story.actions[:step], *prospect.nearest)
         self._open(Trace.of(self.story.model, steps), len(steps), self.story.watch_for)

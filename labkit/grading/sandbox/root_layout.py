@@ -82,7 +82,7 @@ def _empty(folder: Path, module: str) -> None:
         place /= "__init__"
     elif not place.with_suffix(".py").exists():
         raise GradingError(
-            f"{module}: an exercise withholds this module, but it does not exist; correct `withheld` of the exercise."
+            f"{module}: an exercise lists this module in `withheld`, but it does not exist; correct the exercise."
         )
     place.with_suffix(".py").write_text(_WITHHELD, encoding="utf-8")
 

@@ -61,7 +61,7 @@ def _next(lane: str, *before: Clock) -> Clock:
 def write(diagram: Diagram, _title: str) -> str:
     """Return a space-time diagram as a log file for ShiViz. Raises `InvalidInput` if the diagram has no step."""
     if not diagram.steps:
-        raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; take a step first.")
+        raise InvalidInput("this run has no step yet, and ShiViz refuses a log without events; export it after a step.")
     hosts = _hosts(diagram.lanes)
     lines = [REGEX, ""]
     for each in happenings(diagram):
