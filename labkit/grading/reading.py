@@ -141,7 +141,7 @@ def read(raw: bytes) -> Notebook:
     except (msgspec.DecodeError, ValueError) as error:
         raise NotANotebook(_why(raw, error)) from None
     except RecursionError:
-        raise NotANotebook("The file is not a notebook: its JSON is nested too deeply.") from None
+        raise NotANotebook("It is not a notebook: its JSON is nested too deeply.") from None
     sheets = decoded.worksheets if decoded.nbformat == _WITH_SHEETS else None
     cells = decoded.cells if sheets is None else [cell for sheet in sheets for cell in sheet.cells]
     if cells is None or decoded.nbformat not in {_WITH_SHEETS, 4}:
