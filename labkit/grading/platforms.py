@@ -64,7 +64,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Context:
-    """Facts that only all file names of a download together reveal, such as the words that every name begins with."""
+    """Facts about a download that follow from all its file names together, such as a word that begins each name."""
 
     shaped: bool = False
     """Whether any name has a platform's form; if so, the other top-level files are the platform's own."""
