@@ -93,9 +93,9 @@ def _keep_text(item: ItemRecord, answer: Answer) -> None:
 
 
 def hand_over(item: ItemRecord, exercise: Exercise, cell: str) -> None:
-    """Let a person grade the cell of a free-text answer that gives no text; change the result `item` to that.
+    """Change the result `item` so that a person grades a free-text answer which has no text, but an edited cell.
 
-    `cell` is the cell's source. The points become unknown, because only a person sees whether it has an answer.
+    `cell` is that cell's source. The points become unknown, because only a person sees whether it has an answer.
     """
     if item.status not in {"by hand", "failed", "not attempted"} or (item.written or "").strip():
         return

@@ -293,9 +293,9 @@ def _way(channel: Channel, boxes: Mapping[str, Sequence[Box]]) -> tuple[int, int
 def _room(
     queues: Mapping[str, Queue], boxes: Mapping[str, Sequence[Box]], channels: Mapping[str, Channel]
 ) -> dict[tuple[int, int], float]:
-    """Return for each pair of columns the pixels between the bends of its channels and their reader.
+    """Return, for each pair of columns, the pixels that lie between the bends of its channels and their reader.
 
-    The messages of all these channels fit in, so that no slanting line crosses them.
+    All messages that wait there fit in, so that no slanting line crosses them.
     """
     widths: dict[tuple[int, int], float] = {}
     for name, channel in channels.items():

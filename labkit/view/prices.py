@@ -95,7 +95,7 @@ def _axes(plane: Plane) -> list[str]:
 
 
 def _step(most: float) -> float:
-    """Return the smallest of `STEPS` with which `PARTS` steps of the axis reach `most`, all in seconds."""
+    """Return the distance between two numbers on an axis that reaches up to `most`; both are in seconds."""
     return next((each for each in STEPS if PARTS * each >= most), most / PARTS)
 
 
