@@ -27,7 +27,7 @@ Fact = Verdict | int | str | list[int] | None
 
 
 class Scenario(NamedTuple, Generic[ScriptT]):
-    """A named run of a model: what to watch for, the parameters that differ from their defaults, and the script."""
+    """An example run of a simulator: the script of its actions, and what a learner should watch for."""
 
     watch_for: str
     parameters: Mapping[str, object]
@@ -35,9 +35,11 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
-    """Return the scenarios in the file `scenarios.toml` of a model's package by name, in the order of the file.
+    """Return the example runs in the file `scenarios.toml` of a simulator's package, by name, in the order of the
+    file.
 
-    `script` converts the field `script` into what the model plays; the default leaves it a text of action names.
+    `script` converts each run's field `script` for the simulator's `play`; by default it stays a text of action
+    names.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -47,9 +49,9 @@ def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, 
 
 
 def play(model: Model[Any], steps: str) -> Replay:
-    """Return the run that takes exactly these steps, action names separated by spaces, from the initial state.
+    """Start the simulator in its initial state, take exactly these steps, and return the run.
 
-    Raises `InvalidAction` for a step that is not enabled.
+    `steps` are action names separated by spaces. Raises `InvalidAction` for a step that is not enabled.
     """
     walk = Replay(model)
     for step in steps.split():
@@ -58,24 +60,24 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def first_of(enabled: list[Action]) -> Action:
-    """Return the first of these actions; `go_on` uses it as the default `choose`."""
+    """Return the first of these actions. This is the default for the argument `choose` of `go_on`."""
     return enabled[0]
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = first_of) -> Replay:
-    """Take further steps, chosen by `choose`, until none is enabled but faults that only a script may cause."""
+    """Continue a run until only faults that a script must name are enabled. `choose` picks each action."""
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the enabled actions that may happen although no script names them (see `Rule.on_cue`)."""
+    """Return the enabled actions that may happen although no script names them (see `Rule.waits_for_cue`)."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
-    """Return the run that takes these steps as `play` does, and then continues as `go_on` does."""
+    """Take these steps as `play` does, continue as `go_on` does until nothing is left to do, and return the run."""
     return go_on(play(model, steps), model)
 
 
@@ -89,7 +91,8 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """The description of a model before its parameters are chosen.
+    """The description of a simulator before its parameters are chosen: its name, its parameters, and its example
+    runs.
 
     Increase `version` with every change of a default or of the meaning of a parameter or action.
     """
@@ -119,20 +122,20 @@ class Blueprint(Generic[ModelT, ScriptT]):
     """Tasks for a learner who steps through the model, by name, in order of difficulty."""
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
-        """Return the model with these parameters and defaults for the others.
+        """Return the simulator with these parameters, and with defaults for all others.
 
         Raises `InvalidInput` for an unknown parameter or a value that is not allowed.
         """
         return self.build(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
-        """Return the scenario of this name. Raises `InvalidInput`, which suggests the nearest name, if none has it."""
+        """Return the example run of this name. Raises `InvalidInput`, which suggests another name, if there is none."""
         if name not in self.scenarios:
-            close = nearest(name[:40], list(self.scenarios))
-            raise InvalidInput(f"there is no scenario {name[:40]!r}; {close}")
+            suggestion = nearest(name[:40], list(self.scenarios))
+            raise InvalidInput(f"there is no scenario {name[:40]!r}; {suggestion}")
         return self.scenarios[name]
 
     def trace_of(self, name: str) -> Trace:
-        """Return the trace of a scenario, played to its end. Raises `InvalidInput` for an unknown name."""
+        """Play the example run of this name to its end and return its trace. Raises `InvalidInput` if there is none."""
         scenario = self.scenario(name)
         return self.play(self.make(scenario.parameters), scenario.script).trace

@@ -36,7 +36,7 @@ SINKS = tuple(each.value for each in Strategy)
 
 
 class Chain(NamedTuple):
-    """A combination to simulate, given by the names of its source, its engine and its sink."""
+    """A pipeline to simulate: the names of its source, its stream processing engine and its sink."""
 
     source: str
     engine: str
@@ -44,7 +44,10 @@ class Chain(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """Return the commit order of this chain: the engine's if the sink supports it, otherwise the sink's default."""
+        """Return whether this pipeline's sink commits before or after the engine logs the batch as finished.
+
+        This is the order of the engine if the sink supports it, otherwise the sink's default.
+        """
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]
 
@@ -54,7 +57,7 @@ class Chain(NamedTuple):
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return parameters of the simulator `pipeline`: this chain, with four records in two batches."""
+        """Return parameters for the simulator `pipeline` to simulate this pipeline: four records in two batches."""
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
             chosen["order"] = self.order.value
@@ -66,7 +69,10 @@ class Chain(NamedTuple):
 
 
 def chain(source: str, engine: str, sink: str) -> Chain:
-    """Return the chain of these names. Raises `InvalidInput`, which suggests the nearest name, for an unknown one."""
+    """Return the pipeline of these three names.
+
+    Raises `InvalidInput`, which suggests the most similar name, if there is no such source, engine or sink.
+    """
     for kind, name, names in (("source", source, SOURCES), ("engine", engine, ENGINES), ("sink", sink, SINKS)):
         if name not in names:
             raise InvalidInput(f"there is no {kind} {str(name)[:40]!r}; {nearest(str(name)[:40], list(names))}")
@@ -74,5 +80,5 @@ def chain(source: str, engine: str, sink: str) -> Chain:
 
 
 def every() -> Iterator[Chain]:
-    """Return all chains, by source, then sink, then engine."""
+    """Return every combination of source, engine and sink, ordered by source, then sink, then engine."""
     return (Chain(source, engine, sink) for source in SOURCES for sink in SINKS for engine in ENGINES)

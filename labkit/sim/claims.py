@@ -10,10 +10,10 @@ from labkit.sim.model import Model, Mood, Property, StateT
 
 @dataclass
 class Claims(Generic[StateT]):
-    """The undecided properties of a search, by kind (`Mood`), and the violations found so far.
+    """The properties that a search still has to check, and the violations that it has found so far.
 
-    An "always" or "eventually" property is undecided until a state violates it, a "sometimes" one until a state fulfils
-    it. `broken` has each violated property with the state that violates it.
+    An "always" or "eventually" property is checked until a state violates it, a "sometimes" one until a state
+    fulfils it. `broken` pairs each violated property with the state that violates it.
     """
 
     model: Model[StateT]
@@ -30,19 +30,19 @@ class Claims(Generic[StateT]):
 
     @property
     def settled(self) -> set[str]:
-        """Return the names of the decided properties: violated, or for "sometimes" fulfilled."""
+        """Return the names of the properties that need no more checks: violated, or for "sometimes" fulfilled."""
         claims = (*self.always, *self.sometimes, *self.eventually)
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Stop checking the properties with these names, which other processes of the search have decided."""
+        """Stop checking the properties with these names, because another process of the search has decided them."""
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]
 
     def meet(self, states: list[StateT]) -> None:
-        """Check new states against all "always" and "sometimes" properties, and remove those that they decide.
+        """Check new states against all "always" and "sometimes" properties.
 
-        Violated ones are added to `broken`. States are selected only once for all properties with the same `where`.
+        A violated property moves to `broken`, and a fulfilled "sometimes" property is no longer checked.
         """
         picked: dict[Callable[[StateT], bool] | None, list[StateT]] = {None: states}
         for claim in [*self.always, *self.sometimes]:
@@ -58,7 +58,7 @@ class Claims(Generic[StateT]):
                 self.sometimes.remove(claim)
 
     def end(self, state: StateT) -> None:
-        """Check a terminal state, one without enabled actions, against the "eventually" properties."""
+        """Check a terminal state, which is one without enabled actions, against the "eventually" properties."""
         for claim in list(self.eventually):
             if not claim.holds(state):
                 self.eventually.remove(claim)

@@ -16,9 +16,10 @@ from labkit.sim.packing import News, compact
 
 
 class Expander(Generic[StateT]):
-    """Expands states, that is, takes every action in them, for a search that another process leads.
+    """Computes the successors of states in a helper process, for a search that another process leads.
 
-    `begun` is a copy of that search; the helper uses the codes for values that it contains.
+    `begun` is a copy of that search, made when the helper started; it contains the codes by which states are
+    encoded.
     """
 
     def __init__(self, begun: Search[StateT]) -> None:
@@ -27,13 +28,14 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Add the codes that the leader has assigned since the last call."""
+        """Add the codes for field values that the leading process has assigned since the last call."""
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Check the properties in the states with these numbers and, unless `is_last`, take every action in them.
+        """Check the properties in the states with these numbers and, unless `is_last`, compute their successors.
 
-        `are_often_met` says whether most states are reached several times (`Search.are_often_met`).
+        With `are_often_met`, which says that most states are reached several times, a successor is reported only
+        once.
         """
         claims, pack = self._claims, self._packer.pack
         states = list(map(self._packer.unpack, numbers))

@@ -27,7 +27,7 @@ _AT_ONCE = 512
 
 
 class Progress(NamedTuple):
-    """The progress of a search: the number of different states, the number of generated ones, and the depth."""
+    """How far a search has got: the number of distinct states, of generated states, and of steps (depth)."""
 
     unique: int
     generated: int
@@ -35,7 +35,8 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """A helper's result for some states of a level: the states that one action leads to, and violated properties.
+    """The result of a helper process for some states: the states that one action leads to, and the violated
+    properties.
 
     A violated property is given by its name and the index of the state that violates it.
     """
@@ -57,22 +58,22 @@ class Expansion(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """A property that does not hold, the reason, and a shortest trace that shows it."""
+    """A property that the simulator violates, the reason in words, and a shortest trace to a state that violates it."""
 
     property: str
     because: str
     trace: Trace
 
     def to_json(self) -> dict[str, Any]:
-        """Return the violation as plain data, with its trace as text."""
+        """Return the violation as a dictionary for JSON, with its trace as text."""
         return {"property": self.property, "because": self.because, "trace": str(self.trace)}
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The result of a search. `stopped` says why it ended early; it is empty if the search visited every state.
+    """The result of searching a simulator's states. `stopped` says why the search ended early; empty if it did not.
 
-    `never_reached` names the "sometimes" properties that no state fulfils.
+    `never_reached` names the "sometimes" properties that no visited state fulfils.
     """
 
     model: str
@@ -90,7 +91,7 @@ class Exploration:
         return not self.stopped
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result of the search as plain data for `--json`."""
+        """Return the result of the search as a dictionary for JSON."""
         plain = {name: part for name, part in vars(self).items() if name not in ("violations", "never_reached")}
         return plain | {
             "parameters": dict(self.parameters),
@@ -101,31 +102,31 @@ class Exploration:
 
 
 def go_on(_progress: Progress) -> bool:
-    """Return True, as a `keep_going` that never stops a search."""
+    """Return True always: the default `keep_going`, which never stops a search."""
     return True
 
 
 def explore(
     model: Model[StateT], *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visit every reachable state of the model and return the result.
+    """Visit every state that the simulator can reach, breadth first, and return the result.
 
-    The search ends early at `max_states` states, or when `keep_going` returns False.
+    The search ends early at `max_states` states, or when `keep_going`, which it calls now and then, returns False.
     """
     return Search(model, max_states, keep_going).run().result()
 
 
 def reachable(model: Model[StateT], *, max_states: int = MAX_STATES) -> Iterable[StateT]:
-    """Return every reachable state, at most `max_states`, in the order in which the search finds them."""
+    """Return every state that the simulator can reach, at most `max_states`, in breadth-first order."""
     search = Search(model, max_states).run()
     return map(search.packer.unpack, search.parents)
 
 
 class Search(Generic[StateT]):
-    """One breadth-first search. `parents` maps each known state to its first predecessor, both encoded as numbers.
+    """A breadth-first search of a simulator's states, which are encoded as numbers.
 
-    A level is the list of states that the same number of steps leads to, in the order in which they were reached. At
-    most `_AT_ONCE` of its numbers are decoded at a time.
+    `parents` maps each visited state to the state that it was first reached from. `level` holds the states to expand
+    next, which are equally many steps from the start.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ class Search(Generic[StateT]):
         keep_going: Callable[[Progress], bool] = go_on,
         start: StateT | None = None,
     ) -> None:
-        """Prepare a search from the state `start`, by default from the model's initial state."""
+        """Prepare a search from the state `start`, by default from the initial state of the simulator."""
         self.model, self.max_states, self.keep_going = model, max_states, keep_going
         self.claims = Claims(model)
         self.packer = Packer(model)
@@ -147,25 +148,26 @@ class Search(Generic[StateT]):
 
     @property
     def progress(self) -> Progress:
-        """Return the progress so far."""
+        """Return the number of distinct and of generated states so far, and the depth."""
         return Progress(len(self.parents), self.generated, self.depth)
 
     @property
     def are_often_met(self) -> bool:
-        """Return whether most states are reached several times.
+        """Return whether the search has reached most states several times.
 
-        Then looking a state up in a set of recent ones costs less than encoding it again.
+        If so, it saves time to look a state up in a set of recent ones before encoding it again.
         """
         return self.generated > 2 * len(self.parents)
 
     def run(self) -> "Search[StateT]":
-        """Search level by level until a level is empty, and return this search."""
+        """Search level by level until a level is empty, and return this object."""
         while self.level:
             self.advance()
         return self
 
     def advance(self) -> None:
-        """Check every state of the current level and take every action in it; the new states form the next level.
+        """Check each state of the current level and take every enabled action in it; the new states are the next
+        level.
 
         A stopped search still checks the states of the level, but takes no more actions.
         """
@@ -175,17 +177,13 @@ class Search(Generic[StateT]):
         self.finish_level()
 
     def look(self, numbers: Sequence[int]) -> None:
-        """Check some states of the current level and, unless the search must stop, take every action in them."""
+        """Check these states of the current level and, unless the search must stop, take every action in them."""
         states = list(map(self.packer.unpack, numbers))
         self.claims.meet(states)
         if not self.stopped:
             self._expand(numbers, states)
 
     def _expand(self, numbers: Sequence[int], states: list[StateT]) -> None:
-        """Add every new state that one action reaches from these states to the next level.
-
-        `numbers` and `states` are the same states, encoded and decoded.
-        """
         parents, level, pack = self.parents, self.level, self.packer.pack
         expanded = expand(self.model, self.claims, states, each_once=self.are_often_met)
         for number, (enabled, successors) in zip(numbers, expanded, strict=False):
@@ -198,7 +196,7 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Add the result of a helper process (`labkit.sim.expansion`) for these states, as `look` would compute it."""
+        """Add what a helper process has computed for these states, with the same effect as calling `look` on them."""
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, expansion)
         if self.stopped:
@@ -224,7 +222,7 @@ class Search(Generic[StateT]):
         self._take_broken(self.claims.eventually, numbers, ended)
 
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
-        """Add a helper's states one by one up to the limit of states.
+        """Add the states that a helper reached, one by one, until the limit of states.
 
         Returns the index in `numbers` of the last state whose successors were all added.
         """
@@ -243,14 +241,12 @@ class Search(Generic[StateT]):
         return len(numbers) - 1
 
     def _take_over(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Record which properties a helper found violated by these states, and which "sometimes" ones fulfilled."""
         self._take_broken(self.claims.always, numbers, expansion.met)
         self.claims.sometimes[:] = [claim for claim in self.claims.sometimes if claim.name in expansion.unreached]
 
     def _take_broken(
         self, claims: list[Property[StateT]], numbers: Sequence[int], broken: Sequence[tuple[str, int]]
     ) -> None:
-        """Record each property of `broken` (name, index of a state) as violated, unless it is decided already."""
         for name, place in broken:
             for claim in [claim for claim in claims if claim.name == name]:
                 claims.remove(claim)
@@ -263,12 +259,11 @@ class Search(Generic[StateT]):
         return (len(self.parents) >= self.max_states or not self.expansions % _ASK_EVERY) and self.must_stop()
 
     def finish_level(self) -> None:
-        """Record the violations of a completely checked level, and count one level more if there is a next one."""
+        """Record the violations found in a completed level, and increase the depth if there is a next level."""
         self._note_broken()
         self.depth += bool(self.level)
 
     def _note_broken(self) -> None:
-        """Record the violations of a level: first those of properties of every state, then those of terminal states."""
         claims = self.model.properties()
         places = {
             claim.name: len(claims) if claim.mood is Mood.EVENTUALLY else place for place, claim in enumerate(claims)
@@ -277,7 +272,11 @@ class Search(Generic[StateT]):
         self.violated += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
-        """Return whether the limit of states is reached or `keep_going` returns False; store why in `stopped`."""
+        """Return whether the search must stop, because it reached the limit of states or `keep_going` returned
+        False.
+
+        The reason is stored in `stopped`.
+        """
         if len(self.parents) >= self.max_states:
             self.stopped = f"{self.max_states} states were reached"
         elif not self.keep_going(self.progress):
@@ -285,7 +284,7 @@ class Search(Generic[StateT]):
         return bool(self.stopped)
 
     def result(self) -> Exploration:
-        """Return the result, with a shortest trace to each violation."""
+        """Return the result of the search, with a shortest trace to each violation."""
         return Exploration(
             self.model.name,
             self.model.values,
@@ -307,10 +306,10 @@ class Search(Generic[StateT]):
 
 
 def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) -> Trace | None:
-    """Return a shortest trace that helps to see why no state fulfils the "sometimes" property `name`.
+    """Return a trace for a "sometimes" property that no state fulfils: it shows how near to that a run can get.
 
-    It leads to a state that the property is about (`where`); if there is none, or the property is about all states, to
-    a terminal state. Returns None if there is neither among the first `max_states` states.
+    The trace leads to the first state that the property's filter `where` selects or, without a filter or such a
+    state, to the first terminal state. Returns None if there is neither among the first `max_states` states.
     """
     claim = next(each for each in model.properties() if each.name == name)
 
@@ -330,10 +329,10 @@ def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) ->
 def expand(
     model: Model[StateT], claims: Claims[StateT], states: Iterable[StateT], *, each_once: bool
 ) -> Iterator[tuple[int, list[StateT]]]:
-    """Take every action in these states; yield for each state the number of its actions, and the states they lead to.
+    """Take every enabled action in these states; yield for each state the number of its actions, and its successors.
 
-    A state without actions is checked as a terminal state (`Claims.end`). With `each_once`, a state that several of
-    these states lead to is yielded only for the first of them.
+    A state without actions is checked as a terminal state (`Claims.end`). With `each_once`, a successor of several
+    states is yielded only for the first of them.
     """
     actions, apply = model.actions, model.apply
     met, count = set[StateT](), 0
@@ -354,7 +353,7 @@ def expand(
 
 
 def at_once(level: Sequence[int], most: int) -> Iterator[Sequence[int]]:
-    """Yield the states of a level in slices of at most `most` states."""
+    """Yield a sequence in slices of at most `most` items."""
     for first in range(0, len(level), most):
         yield level[first : first + most]
 
@@ -365,7 +364,7 @@ def step_between(model: Model[StateT], parent: StateT, reached: StateT) -> Actio
 
 
 def walk(model: Model[StateT], choose: Callable[[int], int], steps: int) -> tuple[Trace, tuple[Violation, ...]]:
-    """Run one random schedule of a model that is too large for a search, and return its trace and violations.
+    """Run one random schedule of a simulator that is too large for a search, and return its trace and violations.
 
     `choose(n)` returns a random number from 0 to n - 1. The run ends after `steps` steps or in a terminal state.
     """
@@ -390,7 +389,7 @@ def _new_violations(model: Model[StateT], claims: Claims[StateT], taken: list[Ac
 
 
 def violations(walked: Replay) -> list[Violation]:
-    """Return the properties that a run violates, each with the trace up to the first state that violates it."""
+    """Return the properties that this run violates, each with the trace up to the first state that violates it."""
     broken = []
     for claim in walked.model.properties():
         states: list[Any] = walked.states if claim.mood is Mood.ALWAYS else []

@@ -25,7 +25,7 @@ _CLOSE = 1e-9
 
 
 class Fate(StrEnum):
-    """How many of the schedules that begin with one step violate a property: none, some, all, or unknown."""
+    """How many of the schedules that begin with a given step violate a property: none, some, all, or unknown."""
 
     RIGHT = "right"
     """No schedule violates a property, and the search saw all of them."""
@@ -38,7 +38,7 @@ class Fate(StrEnum):
 
 
 class Prospect(NamedTuple):
-    """A summary of all schedules that begin with one possible next step (`action`)."""
+    """What a search found out about all schedules that begin with one possible next step (`action`)."""
 
     action: Action
     fate: Fate
@@ -59,7 +59,10 @@ class Prospect(NamedTuple):
 
 
 class Futures(Generic[StateT]):
-    """Computes the prospects of states of one model, and keeps the last search for later states."""
+    """Computes, for each possible next step in a state of a simulator, whether a property is violated afterwards.
+
+    It keeps its last search, which often answers for later states as well.
+    """
 
     def __init__(self, model: Model[StateT], max_states: int = MAX_STATES) -> None:
         self.model, self.max_states = model, max_states
@@ -67,12 +70,12 @@ class Futures(Generic[StateT]):
         self._root: StateT | None = None
 
     def of(self, state: StateT) -> list[Prospect]:
-        """Return the prospect of every enabled action of a state, in the model's order; none for a terminal state."""
+        """Return a `Prospect` for each enabled action of a state, in a fixed order; none for a terminal state."""
         graph = self._around(state)
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
     def is_whole(self, state: StateT) -> bool:
-        """Return whether the search visited every state that can follow this one."""
+        """Return whether the search visited every state that can follow this one before its limit of states."""
         return self._around(state).is_whole
 
     def _around(self, state: StateT) -> "_Graph[StateT]":
@@ -84,7 +87,7 @@ class Futures(Generic[StateT]):
 
 
 class _Graph(Generic[StateT]):
-    """The graph of the states that can follow the state `root`; a state is its index in the order of the search."""
+    """The graph of the states that can follow the state `root`. A state is an index in breadth-first order."""
 
     def __init__(self, model: Model[StateT], root: StateT, max_states: int) -> None:
         search = Search(model, max_states, start=root).run()
@@ -119,7 +122,7 @@ class _Graph(Generic[StateT]):
         return self._pack(state) in self._numbers
 
     def prospect(self, action: Action, after: StateT) -> Prospect:
-        """Return the prospect of an action that leads to the state `after`."""
+        """Return the `Prospect` of an action that leads to the state `after`."""
         place = self._number(after)
         if place not in self._distance:
             fate = Fate.UNKNOWN if place == _UNSEEN or place in self._open else Fate.RIGHT
@@ -135,7 +138,6 @@ class _Graph(Generic[StateT]):
         return Prospect(action, fate, *share, tuple(steps), claim.name, claim.because(state))
 
     def _share(self, place: int, fate: Fate) -> tuple[float | None, tuple[int, int] | None]:
-        """Return `Prospect.share` and `Prospect.counted` for the schedules after a state."""
         certain = {Fate.RIGHT: 0.0, Fate.WRONG: 1.0}.get(fate)
         if place == _UNSEEN or place in self._open:
             return certain, None
@@ -148,7 +150,7 @@ class _Graph(Generic[StateT]):
         return self._numbers.get(self._pack(state), _UNSEEN)
 
     def _nearest(self) -> tuple[dict[int, int], dict[int, int]]:
-        """Return for each state that can lead to a violated property the fewest steps to that, and the next state."""
+        """Map each state that can lead to a violation to the fewest steps to it, and to the next state on the way."""
         distance = dict.fromkeys(self._broken, 0)
         towards: dict[int, int] = {}
         waiting = deque(self._broken)
@@ -189,9 +191,9 @@ class _Graph(Generic[StateT]):
         return [each for each in self._after[place] if each != _UNSEEN]
 
     def _schedules(self, order: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Return for each state how many schedules after it violate a property, and how many there are.
+        """Map each state to the number of schedules from it that violate a property, and of all schedules from it.
 
-        States from which a cycle can be reached are left out.
+        States from which a cycle can be reached are left out, because their schedules are infinitely many.
         """
         counts: dict[int, tuple[int, int]] = {}
         for place in order:
@@ -202,7 +204,6 @@ class _Graph(Generic[StateT]):
         return counts
 
     def _chances(self, order: Sequence[int]) -> list[float]:
-        """Return for each state the probability of a later violation, if each next step is equally likely."""
         chances = [1.0 if place in self._broken else 0.0 for place in range(len(self._after))]
         order = [place for place in order if place not in self._broken and self._after[place]]
         for _ in range(_SWEEPS):

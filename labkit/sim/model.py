@@ -38,14 +38,17 @@ def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
 
 
 class Word(StrEnum):
-    """Base class of the enumerations in states. Members hash as fast as `str`, because a search hashes every state."""
+    """Base class of enumerations in states. Members hash as fast as `str`, because a search hashes every state."""
 
     __hash__ = str.__hash__
 
 
 @cache
 def declared(process: type[ProcessT]) -> Mapping[str, str]:
-    """Return for each field of a process's class "durable" or "volatile". Raises `TypeError` if a field is neither."""
+    """Map each field of a simulated process's class to "durable" or "volatile", as its type annotation says.
+
+    Raises `TypeError` if a field is annotated as neither.
+    """
     hints = get_type_hints(process, include_extras=True)
     marks = {}
     for field in process._fields:  # type: ignore[attr-defined]  # a named tuple's class
@@ -63,13 +66,12 @@ _KEPT = object()
 
 @cache
 def _left_by_crash(process: type[ProcessT]) -> tuple[Any, ...]:
-    """Return the value of each field after a crash, or `_KEPT` for a field that the crash leaves unchanged."""
     defaults: Mapping[str, Any] = process._field_defaults  # type: ignore[attr-defined]  # a named tuple's class
     return tuple(defaults[field] if mark == "volatile" else _KEPT for field, mark in declared(process).items())
 
 
 def crash(process: ProcessT) -> ProcessT:
-    """Return the state of a process after its crash: durable fields keep their values, volatile ones get defaults."""
+    """Return a simulated process after a crash: durable fields keep their values, volatile ones get defaults."""
     kind = type(process)
     return from_fields(kind)(
         tuple([value if left is _KEPT else left for value, left in zip(process, _left_by_crash(kind), strict=True)])
@@ -80,7 +82,7 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One step of a model: its name, and the number of the participant, partition or message (-1 if there is none)."""
+    """One step of a simulator: its name, and the number of the process, partition or message it concerns, or -1."""
 
     name: str
     which: int = -1
@@ -90,7 +92,7 @@ class Action(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Action":
-        """Return the action that `str` wrote. Raises `InvalidInput` for any other text."""
+        """Return the action in a text such as `restart` or `crash(1)`. Raises `InvalidInput` for any other text."""
         match = _ACTION.fullmatch(text)
         if match is None:
             raise InvalidInput(f"{text[:60]!r} is not an action; write name or name(number), as in crash(1).")
@@ -98,7 +100,7 @@ class Action(NamedTuple):
 
 
 class Mood(StrEnum):
-    """The states in which a property must hold: all, at least one, or all terminal ones."""
+    """In which states of a simulator a property must hold: in all, in at least one, or in all terminal ones."""
 
     ALWAYS = "always"
     """The property must hold in every state."""
@@ -111,10 +113,10 @@ class Mood(StrEnum):
 
 
 class Property(NamedTuple, Generic[StateT]):
-    """A named property of states (a claim), which a search checks.
+    """A named property that the states of a simulator should have, also called a claim, which a search checks.
 
-    `because` returns, for a violating state, a sentence that says which record or participant violates it. `where`
-    selects the states that the property is about, so that a check of few states costs little; None means all states.
+    For a violating state `because` returns a sentence that names the record or participant to blame. `where` selects
+    the states to check; None means all.
     """
 
     name: str
@@ -125,19 +127,19 @@ class Property(NamedTuple, Generic[StateT]):
     where: Callable[[StateT], bool] | None = None
 
     def is_kept(self, state: StateT) -> bool:
-        """Return whether the property holds in a state, or is not about that state."""
+        """Return whether a state has the property, or is not among the states to check."""
         return (self.where is not None and not self.where(state)) or self.holds(state)
 
 
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a property given by one function `broken`: how a state violates it, or an empty text if it does not."""
+    """Return a property defined by the function `broken`: how a state violates it, or an empty text."""
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
 
 class Model(ABC, Generic[StateT]):
-    """A simulator with values for its parameters.
+    """Base class of simulators of protocols: an initial state, the enabled actions of each state, and their effects.
 
     A trace contains `name`, `version` and the parameters that differ from defaults. Increase `version` with every
     change of a default, an action or its meaning.
@@ -158,11 +160,11 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions, always in the same order; none if the state is terminal."""
+        """Return the actions that are possible in a state, always in the same order; none if the state is terminal."""
 
     @abstractmethod
     def apply(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an enabled action, without checking that it is enabled."""
+        """Return the state after an action, which the caller knows to be enabled."""
 
     @abstractmethod
     def properties(self) -> Sequence[Property[StateT]]:
@@ -174,7 +176,7 @@ class Model(ABC, Generic[StateT]):
 
     @abstractmethod
     def sentence(self, action: Action) -> str:
-        """Return one sentence that says what an action does, whatever the state."""
+        """Return one sentence that says what an action does, independent of the state."""
 
     def seats(self, _state: StateT) -> Sequence[Any]:
         """Return the state of each interchangeable process, including its channels; empty if there are none.
@@ -184,15 +186,15 @@ class Model(ABC, Generic[StateT]):
         return ()
 
     def seated(self, state: StateT, _order: Sequence[int]) -> StateT:
-        """Return the state with the processes of `seats` reordered: first the one at index `order[0]`, and so on."""
+        """Return the state with the processes of `seats` reordered: the one at index `order[0]` comes first, etc."""
         return state
 
     def sentence_in(self, state: StateT, action: Action) -> str:
-        """Return one sentence that says what an action does in this state; it may differ from `sentence`."""
+        """Return one sentence that says what an action does in this state; by default that of `sentence`."""
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an action. Raises `InvalidAction`, which lists the enabled ones, for any other."""
+        """Return the state after an action. Raises `InvalidAction`, which lists the enabled ones, if it is not one."""
         enabled = self.actions(state)
         if action not in enabled:
             choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
@@ -200,6 +202,6 @@ class Model(ABC, Generic[StateT]):
         return self.apply(state, action)
 
     def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:
-        """Yield every enabled action with the state that it leads to."""
+        """Yield every enabled action of a state, with the state that the action leads to."""
         for action in self.actions(state):
             yield action, self.apply(state, action)

@@ -8,7 +8,7 @@ from labkit.sim.parameters import Parameter, Values
 
 
 class Below(Protocol[StateT]):
-    """The interface that an overlay needs of the model below it; every `labkit.sim.model.Model` has it."""
+    """The interface of the simulator that an `Overlay` wraps; every `labkit.sim.model.Model` has it."""
 
     name: str
     version: int
@@ -21,7 +21,7 @@ class Below(Protocol[StateT]):
         ...
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions of a state, in a fixed order."""
+        """Return the actions that are possible in a state, in a fixed order."""
         ...
 
     def apply(self, state: StateT, action: Action) -> StateT:
@@ -29,7 +29,7 @@ class Below(Protocol[StateT]):
         ...
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """Return the properties (claims) of the model."""
+        """Return the properties (claims) that a search checks in the states."""
         ...
 
     def text(self, state: StateT) -> str:
@@ -42,9 +42,9 @@ class Below(Protocol[StateT]):
 
 
 class Overlay(Model[StateT]):
-    """A model that passes every call on to the model `below`; subclasses override what they change.
+    """A simulator that wraps another one, `below`, and delegates all calls to it. Subclasses override some of them.
 
-    It has the name, version and parameters of that model, so that traces fit both.
+    It has the name, version and parameters of that simulator, so both can replay the same traces.
     """
 
     def __init__(self, below: Below[StateT]) -> None:

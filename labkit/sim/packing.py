@@ -18,14 +18,14 @@ News = tuple[int, list[tuple[int, Any]]]
 
 
 class _Bits:
-    """The bits of the numbers that are in use: how many in total, and for each part of a state a mask of its bits."""
+    """The bits of the numbers that encode states: how many are in use, and a mask for each part of a state."""
 
     def __init__(self) -> None:
         self.taken = 0
         self.masks: list[int] = []
 
     def take(self, part: int) -> int:
-        """Return a bit that is not in use yet, and reserve it for this part of a state."""
+        """Reserve an unused bit for this part of a state, and return it."""
         bit = 1 << self.taken
         self.taken += 1
         self.masks[part] |= bit
@@ -33,9 +33,10 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The codes of the values of one part of a state.
+    """The codes of the values that one part of a state, such as a field, can have. A missing value gets the next
+    code.
 
-    A new value gets the next number, written into the bits that the part owns; these may be apart.
+    A code is a number written into the bits that the part owns, which need not be adjacent.
     """
 
     def __init__(self, bits: _Bits) -> None:
@@ -59,14 +60,17 @@ class _Codes(dict[Any, int]):
 
 
 class Packer(Generic[StateT]):
-    """Converts states of one model, which are named tuples of one class, into numbers and back."""
+    """Encodes states of one simulator, which are named tuples of one class, as integers, and decodes them.
+
+    Each distinct value of a field gets a code; the codes of all fields together form the integer.
+    """
 
     def __init__(self, model: Model[StateT]) -> None:
         initial: Any = model.initial()
         if not hasattr(initial, "_fields"):
             raise TypeError(
-                f"{type(initial).__name__} is not a named tuple; make the state of the model one, so that a search can "
-                "encode its fields."
+                f"{type(initial).__name__} is not a named tuple; make the class of the states one, "
+                "so that a search can encode its fields."
             )
         self._build: Any = from_fields(type(initial))
         self._row = initial._fields.index(model.row) if model.row in initial._fields else -1
@@ -77,39 +81,39 @@ class Packer(Generic[StateT]):
         self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
-        """Return the parts of a state: its fields, but each process of `Model.row` as a part of its own."""
+        """Return the parts of a state that are encoded separately: its fields, and each process in `Model.row`."""
         row = self._row
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple
         if len(state[row]) != self._length:
             raise TypeError(
-                f"the state's field {state._fields[row]} had {self._length} processes and now has {len(state[row])}."
+                f"the state's field {state._fields[row]} had {self._length} processes and now has {len(state[row])}; "
+                "keep the number of processes."
             )
         return (*state[:row], *state[row], *state[row + 1 :])
 
     def mask(self, fields: Iterable[int]) -> int:
-        """Return the mask of the bits that these fields of a state, given by index, own so far."""
+        """Return the mask of the bits that encode these fields of a state, given by their indices."""
         return sum(mask for field in fields for mask in self._masks[self._slice(field)])
 
     def _slice(self, field: int) -> slice:
-        """Return the positions of a field among the parts of a state; only `Model.row` has several."""
         row, more = self._row, self._length - 1
         if row < 0 or field < row:
             return slice(field, field + 1)
         return slice(field + more * (field > row), field + more + 1)
 
     def unknown(self, state: StateT) -> list[tuple[int, Any]]:
-        """Return the values of a state that have no code yet, each with the index of its part."""
+        """Return the values in a state that have no code yet, each with the index of its part of the state."""
         return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
-        """Return the code of a value of the part with the index `field`; assign one if it has none."""
+        """Return the code of a value in the part of states with the index `field`; assign one if it has none."""
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return for each part its number of codes, and its mask with the codes after the first `since`.
+        """Return how many codes each part of a state has, and the codes that were assigned after its first `since`.
 
-        Another packer of the same model that has read all of this (`read_on`) can decode this one's numbers.
+        Another packer of the same simulator that reads all of this (`read_on`) can decode this one's numbers.
         """
         counts = [len(table) for table in self._tables]
         return counts, [
@@ -118,12 +122,12 @@ class Packer(Generic[StateT]):
         ]
 
     def close(self, *, is_closed: bool = True) -> None:
-        """Stop assigning codes: from now on, `pack` raises `KeyError` for a state with a new value."""
+        """Stop assigning codes, so that `pack` raises `KeyError` for a new value; `is_closed=False` resumes it."""
         for table in self._tables:
             table.is_closed = is_closed
 
     def read_on(self, news: Sequence[News]) -> None:
-        """Add codes from `news` of another packer, so that this one reads and writes the same numbers from now on.
+        """Add the codes in `news` of another packer, so that both encode states as the same numbers.
 
         From then on, `pack` raises `KeyError` for a state with a value that has no code.
         """
@@ -135,21 +139,21 @@ class Packer(Generic[StateT]):
 
     @property
     def width(self) -> int:
-        """Return how many parts a state has: its fields, where each process of `Model.row` is a part of its own."""
+        """Return the number of parts of a state that are encoded separately: fields, and processes in `Model.row`."""
         return len(self._tables)
 
     @property
     def bits(self) -> int:
-        """Return the number of bits that numbers of states have so far."""
+        """Return how many bits the numbers of states need so far."""
         return max(mask.bit_length() for mask in self._masks)
 
     def pack(self, state: StateT) -> int:
-        """Return the state's number. Raises `TypeError` if the number of processes in a row has changed."""
+        """Return the number that encodes a state. Raises `TypeError` if its number of processes has changed."""
         parts: Any = state if self._row < 0 else self._parts(state)
         return sum(map(getitem, self._tables, parts))
 
     def unpack(self, key: int) -> StateT:
-        """Return the state of a number from `pack`."""
+        """Return the state that `pack` encoded as this number."""
         parts = tuple(map(getitem, self._values, map(key.__and__, self._masks)))
         row = self._row
         if row >= 0:

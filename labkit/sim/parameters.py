@@ -18,16 +18,16 @@ Values = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a simulator: its meaning, its default, and the allowed values."""
+    """One parameter of a simulator: its meaning in words, its default, and the kind of its values."""
 
     meaning: str
     default: Any
     kind: Kind[Any]
 
     def check(self, name: str, choice: object) -> Value:
-        """Return the value for this choice, which may be text.
+        """Convert a value, which may be given as text, to the parameter's type, and return it.
 
-        Raises `InvalidInput`, which says what the parameter `name` allows.
+        Raises `InvalidInput`, with the parameter's `name` and the allowed values, for any other value.
         """
         text = str(choice).lower() if isinstance(choice, bool) else str(choice)
         try:
@@ -59,7 +59,7 @@ def Words(meaning: str, default: str) -> Parameter:  # noqa: N802
 
 
 def settle(model: str, parameters: Mapping[str, Parameter], wanted: Mapping[str, object]) -> Values:
-    """Return every parameter of `model` with its value, as `wanted` or the default.
+    """Return the value of every parameter of the simulator `model`: the one in `wanted`, or else the default.
 
     Raises `InvalidInput` for an unknown name or a value that is not allowed.
     """

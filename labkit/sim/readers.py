@@ -19,22 +19,25 @@ STEPS = "steps"
 
 
 class ReaderAccount(NamedTuple):
-    """The details of a verdict on a simulated run: its explanation, and for how many steps readers saw wrong values."""
+    """Details of the verdict on a simulated run: its explanation, and for how many steps readers saw wrong values."""
 
     explanation: Explanation
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return explanation and exposure as pairs of a name and a sentence (`labkit.core.exposure.verdict_notes`)."""
+        """Return explanation and exposure as pairs of a heading and a sentence, for printing after a verdict."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
-        """Return explanation and exposure as plain data for JSON."""
+        """Return explanation and exposure as a dictionary for JSON."""
         return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 
 def reader_account(blueprint: Blueprint[Any, Any], walk: Replay) -> ReaderAccount | None:
-    """Return explanation and exposure of a simulated run; None if the model has no outside reader."""
+    """Explain the verdict on a simulated run, and count the steps for which readers saw wrong values.
+
+    Returns None if the simulator has no reader who observes the output from outside.
+    """
     if blueprint.history is None or blueprint.expected is None:
         return None
     expected = blueprint.expected(walk)
@@ -58,7 +61,7 @@ def _bare(event: object) -> object:
 
 
 class _Steps:
-    """The steps of a run after which each row appeared, was first hidden in a transaction, and was aborted."""
+    """The numbers of the steps after which each row appeared, was first hidden in a transaction, and was aborted."""
 
     def __init__(self) -> None:
         self.appeared: defaultdict[object, list[int]] = defaultdict(list)
@@ -67,7 +70,7 @@ class _Steps:
         self.step = 0
 
     def look(self, history: History, step: int) -> None:
-        """Record the rows in the history after this step; call it for every step in order."""
+        """Record which rows are new in the history after this step. Call this for every step, in order."""
         self.step = step
         rows = [each for each in history.events if isinstance(each, Observation)]
         aborted = [each for each in rows if each.visibility == Visibility.ABORTED]
@@ -80,9 +83,9 @@ class _Steps:
     def exposure(
         self, expected: Sequence[Record], rows: Sequence[Observation], last: History, *, is_timed: bool
     ) -> Exposure:
-        """Return how long readers of each key saw wrong values, in steps.
+        """Return for how many steps readers of each key saw wrong values.
 
-        `is_timed` is true if every row that readers cannot see yet is in a transaction; otherwise waiting times are
+        `is_timed` says that every row that readers cannot see yet is in a transaction; otherwise its waiting time is
         unknown.
         """
         sights = sorted(self._sights(rows), key=lambda each: (each[0], each[1].goes))

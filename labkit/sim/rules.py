@@ -13,7 +13,7 @@ from labkit.sim.parameters import Values
 
 
 class Event(StrEnum):
-    """The kind of an action, which decides its symbol in a space-time diagram and its key in the stepper."""
+    """The kind of an action, such as a crash or a timeout, which decides its symbol in diagrams and its key."""
 
     STEP = "step"
     CRASH = "crash"
@@ -28,7 +28,7 @@ class Event(StrEnum):
 
 
 class Rule(NamedTuple, Generic[StateT]):
-    """The definition of one action of a model."""
+    """The definition of one action of a simulator: its effect on a state, and the sentence that describes it."""
 
     effect: Callable[[Any, StateT, int], StateT]
     """A method of the model that returns the state after the action, from the state before and the action's number."""
@@ -40,19 +40,19 @@ class Rule(NamedTuple, Generic[StateT]):
 
     @property
     def waits_for_cue(self) -> bool:
-        """Return whether the action happens only if a scenario's script names it."""
+        """Return whether the action happens only if the script of an example run names it, as is usual for faults."""
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
         return self.on_cue
 
 
 class RuleModel(Model[StateT]):
-    """A model that looks up the effect and the sentence of an action in the table `rules`, by the action's name."""
+    """Base class of simulators with a table `rules`, which defines the effect and sentence of each action by name."""
 
     rules: ClassVar[dict[str, Rule[Any]]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Add the base class's rules to those of the subclass, which defines only rules that it adds or changes."""
+        """Copy the base class's rules into the subclass, which defines only the rules that it adds or changes."""
         super().__init_subclass__()
         for base in cls.__mro__[1:]:
             if issubclass(base, RuleModel):
@@ -73,18 +73,18 @@ class RuleModel(Model[StateT]):
         return self.rules[action.name].event
 
     def sentence(self, action: Action) -> str:
-        """Return one sentence that says what an action does; placeholders in braces are replaced by `words`."""
+        """Return one sentence that says what an action does, with the placeholders of its template filled in."""
         return self.template(action).format(which=action.which, **self.words(action))
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action with placeholders in braces.
+        """Return the sentence that describes an action, with placeholders in braces.
 
-        A model overrides this if a parameter changes the meaning.
+        Simulators override this if a parameter changes what an action does.
         """
         return self.rules[action.name].sentence
 
     def words(self, _action: Action) -> Mapping[str, object]:
-        """Return the value of each placeholder in an action's sentence, except `{which}`."""
+        """Return the value of each placeholder in the sentence of an action, except `{which}`, the action's number."""
         return {}
 
 
@@ -92,7 +92,7 @@ BudgetT = TypeVar("BudgetT", bound=tuple[int, ...])
 
 
 def one_less(budget: BudgetT, fault: str) -> BudgetT:
-    """Return a budget, a named tuple of how many faults of each kind may still happen, after one of this kind."""
+    """Return a budget, which counts how many faults of each kind may still happen, with one `fault` less."""
     at = budget._fields.index(fault)  # type: ignore[attr-defined]  # a named tuple
     left: BudgetT = budget._make((*budget[:at], budget[at] - 1, *budget[at + 1 :]))  # type: ignore[attr-defined]  # a named tuple, too
     return left

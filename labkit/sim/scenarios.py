@@ -16,24 +16,24 @@ __all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "say"]
 
 
 class ScenarioName(NamedTuple):
-    """The full name of a scenario, which is a named run: the name of its model, and its own."""
+    """The full name of an example run: the name of its simulator, and its own."""
 
     model: str
     name: str
 
     @property
     def watch_for(self) -> str:
-        """Return the sentence that tells a learner what to watch for in the scenario."""
+        """Return the sentence that tells a learner what to watch for in the example run."""
         return MODELS[self.model].scenarios[self.name].watch_for
 
     @property
     def trace(self) -> Trace:
-        """Return the trace of the scenario, played to its end."""
+        """Play the example run to its end, and return its trace."""
         return MODELS[self.model].trace_of(self.name)
 
 
 def every() -> dict[str, ScenarioName]:
-    """Return all scenarios by `model.name`, in the order of the course."""
+    """Return the example runs of all simulators by their full name, `simulator.name`, in the order of the course."""
     return {
         f"{model}.{name}": ScenarioName(model, name)
         for model, exported in MODELS.items()
@@ -42,9 +42,9 @@ def every() -> dict[str, ScenarioName]:
 
 
 def find(text: str) -> ScenarioName:
-    """Return the scenario that a text names: `model.name`, or `name` if only one model has it.
+    """Return the example run that a text names: `simulator.name`, or `name` if only one simulator has it.
 
-    Raises `InvalidInput`, which suggests the nearest name, if there is none or more than one.
+    Raises `InvalidInput` if no run or more than one has this name; the message suggests names.
     """
     scenarios = every()
     wanted = "_".join(text.split())  # pages and menus show names with blanks
@@ -52,21 +52,21 @@ def find(text: str) -> ScenarioName:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        both = " or ".join(f"{name.model}.{name.name}" for name in matches)
-        raise InvalidInput(f"there is more than one scenario {text!r}; choose {both}.")
+        candidates = " or ".join(f"{name.model}.{name.name}" for name in matches)
+        raise InvalidInput(f"there is more than one scenario {text!r}; choose {candidates}.")
     names = [*scenarios, *dict.fromkeys(name.name for name in scenarios.values())]
-    listed = "labkit replay and the menu of a player list them all."
-    close = nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else listed
-    raise InvalidInput(f"there is no scenario {text[:40]!r}; {close}")
+    where_listed = "labkit replay and the menu of a player list them all."
+    suggestion = nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else where_listed
+    raise InvalidInput(f"there is no scenario {text[:40]!r}; {suggestion}")
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the facts that a run's model computes from the whole run, by name."""
+    """Return the results about a whole run, such as waiting times, that its simulator computes; by name."""
     return blueprint(walk.model.name).facts(walk)
 
 
 def meaning(fact: str) -> str:
-    """Return the meaning of a fact of any model in words. Raises `KeyError` for an unknown fact."""
+    """Return what a result of `facts` means, in words. Raises `KeyError` for an unknown name."""
     for exported in MODELS.values():
         if fact in exported.meanings:
             return exported.meanings[fact]
@@ -74,7 +74,7 @@ def meaning(fact: str) -> str:
 
 
 def say(name: str, fact: Fact) -> str:
-    """Return a fact as text for the user: the lines of a verdict, or the fact's meaning and its value."""
+    """Return one result of `facts` as text for the user: the lines of a verdict, or the meaning and the value."""
     if isinstance(fact, Verdict):
         return fact.text()
     numbers = ", ".join(map(str, fact)) if isinstance(fact, list) else fact

@@ -17,9 +17,9 @@ from labkit.sim.walk import Replay
 
 
 class Quotient(Model[StateT]):
-    """The smaller model of a model: its states are those in which the interchangeable processes are sorted.
+    """A wrapper of a simulator that treats states as one if they differ only in the order of equal processes.
 
-    Raises `InvalidInput` for a model without interchangeable processes.
+    So a search has fewer states to visit. Raises `InvalidInput` for a simulator without equal processes.
     """
 
     def __init__(self, model: Model[StateT]) -> None:
@@ -29,11 +29,11 @@ class Quotient(Model[StateT]):
         self.parameters, self.row = model.parameters, model.row
         if not model.seats(model.initial()):
             raise InvalidInput(
-                f"{model.name} with --symmetry: this model declares no equal participants; leave --symmetry out."
+                f"{model.name} with --symmetry: this simulator has no interchangeable processes; leave --symmetry out."
             )
 
     def shown(self, state: StateT) -> StateT:
-        """Return the state that represents this one in the smaller model: the same with its processes sorted."""
+        """Return the state with its equal processes sorted, which represents this one in the wrapper."""
         seats = self.model.seats(state)
         order = sorted(range(len(seats)), key=seats.__getitem__)
         if all(map(int.__le__, order, order[1:])):
@@ -44,7 +44,7 @@ class Quotient(Model[StateT]):
         return self.shown(self.model.initial())
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions; if processes have equal states, only the actions of the first of them."""
+        """Return the enabled actions, without those of processes whose state equals that of the process before."""
         seats = self.model.seats(state)
         return [
             action
@@ -56,7 +56,6 @@ class Quotient(Model[StateT]):
         return self.shown(self.model.apply(state, action))
 
     def properties(self) -> Sequence[Property[StateT]]:
-        """Return the original model's properties, none of which may name a process."""
         return self.model.properties()
 
     def text(self, state: StateT) -> str:
@@ -66,7 +65,7 @@ class Quotient(Model[StateT]):
         return self.model.sentence(action)
 
     def in_full(self, exploration: Exploration) -> Exploration:
-        """Translate the result of a search of this model into traces and reasons of the original model."""
+        """Translate traces and reasons in the result of a search of this simulator into those of the wrapped one."""
         return replace(exploration, violations=tuple(map(self._in_full, exploration.violations)))
 
     def _in_full(self, violation: Violation) -> Violation:
@@ -75,7 +74,7 @@ class Quotient(Model[StateT]):
         return Violation(claim.name, claim.because(walk.state), walk.trace)
 
     def walk(self, actions: Sequence[Action]) -> Replay:
-        """Return a run of the original model that corresponds, state by state, to these actions of the smaller one."""
+        """Return the run of the wrapped simulator whose states correspond to those of these actions in this one."""
         walk, here = Replay(self.model), self.initial()
         for action in actions:
             here = self.apply(here, action)

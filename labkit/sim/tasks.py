@@ -13,7 +13,8 @@ from labkit.sim.parameters import Values
 
 
 class Task(NamedTuple):
-    """A task in one sentence, and the conditions that a run must all fulfil.
+    """An exercise for a learner who steps through a simulator: one sentence, and conditions that the run must
+    fulfil.
 
     `tests/view/test_tasks.py` needs an example of such a run for every task.
     """
@@ -29,12 +30,12 @@ class Task(NamedTuple):
     """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 
     def fits(self, values: Values, steps: str) -> bool:
-        """Return whether a run has the task's parameters and steps; the claims are not checked here."""
+        """Return whether a run has the parameters and steps that the exercise asks for, whatever its properties."""
         chosen = all(values[name] == value for name, value in self.parameters.items())
         return chosen and re.search(self.steps, steps) is not None
 
 
 def tasks_of(package: str) -> dict[str, Task]:
-    """Return the tasks in the file `tasks.toml` of a model's package by name, in order of difficulty."""
+    """Return the exercises in the file `tasks.toml` of a simulator's package by name, easiest first."""
     tables = tomllib.loads(files(package).joinpath("tasks.toml").read_text(encoding="utf-8"))
     return {name: Task(**table) for name, table in tables.items()}

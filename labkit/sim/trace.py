@@ -26,11 +26,14 @@ MAX_TEXT = 400_000
 
 _PART = re.compile(r"([a-z_]{1,40})\.([A-Za-z0-9_-]{1,200})")
 _STEP = re.compile(r"([a-z][a-z_]{0,39})(?:-(\d{1,6}))?")
-_FORM = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
+_ADVICE = "copy the whole trace, as in two_phase_commit~1~participants.2~~start"
 
 
 def blueprint(name: str) -> Blueprint[Any, Any]:
-    """Return the description of the model or open model of this name. Raises `InvalidInput` if there is none."""
+    """Return the description of the simulator of this name, also of one in which a learner programs a part.
+
+    Raises `InvalidInput` if there is none.
+    """
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
     if name not in MODELS:
@@ -39,7 +42,7 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
 
 
 def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
-    """Return the model of this name, with these parameters and defaults for the others.
+    """Return the simulator of this name with these parameters, and with defaults for all others.
 
     Raises `InvalidInput` for an unknown name or a value that is not allowed.
     """
@@ -50,11 +53,11 @@ def make(name: str, parameters: Mapping[str, object]) -> Model[Any]:
 def parse(text: str) -> Trace:
     """Return the trace in a text that `str(trace)` returned. Raises `InvalidInput` for any other text."""
     if len(text) > MAX_TEXT:
-        raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; cut it after a few steps.")
+        raise InvalidInput(f"the trace has {len(text)} characters, more than {MAX_TEXT}; keep only its first steps.")
     head, separator, steps = text.strip().partition("~~")
     name, *rest = head.split("~")
     if not separator or not rest or not (rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 5):
-        raise InvalidInput(f"{text[:40]!r} is not a complete trace; {_FORM}.")
+        raise InvalidInput(f"{text[:40]!r} is not a complete trace; {_ADVICE}.")
     parameters = dict(map(_parameter, rest[1:]))
     return _checked(name, int(rest[0]), parameters, [_long(step) for step in _split(steps)])
 
@@ -62,7 +65,8 @@ def parse(text: str) -> Trace:
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
     """Return the trace with the fields of `Trace.to_json`, whose types the caller has checked.
 
-    Raises `InvalidInput` if no model has this name, version and parameters.
+    Raises `InvalidInput` for an unknown simulator, for another version of it, and for parameters that are not
+    allowed.
     """
     _check_length(len(actions))
     return _checked(model, version, parameters, [Action.parse(text) for text in actions])
@@ -81,7 +85,7 @@ def _checked(name: str, version: int, parameters: Mapping[str, object], actions:
 
 def _check_length(actions: int) -> None:
     if actions > MAX_ACTIONS:
-        raise InvalidInput(f"the trace has {actions} actions, more than {MAX_ACTIONS}; cut it after a few steps.")
+        raise InvalidInput(f"the trace has {actions} actions, more than {MAX_ACTIONS}; keep only its first steps.")
 
 
 def _split(steps: str) -> list[str]:
@@ -92,19 +96,22 @@ def _split(steps: str) -> list[str]:
 def _parameter(part: str) -> tuple[str, str]:
     match = _PART.fullmatch(part)
     if match is None:
-        raise InvalidInput(f"{part[:40]!r} in the trace is not a parameter; {_FORM}.")
+        raise InvalidInput(f"{part[:40]!r} in the trace is not a parameter; {_ADVICE}.")
     return match[1], match[2]
 
 
 def _long(step: str) -> Action:
     match = _STEP.fullmatch(step)
     if match is None:
-        raise InvalidInput(f"{step[:40]!r} in the trace is not an action; {_FORM}.")
+        raise InvalidInput(f"{step[:40]!r} in the trace is not an action; {_ADVICE}.")
     return Action(match[1], -1 if match[2] is None else int(match[2]))
 
 
 def replay(trace: Trace) -> Replay:
-    """Take every action of a trace and return the run. Raises `InvalidAction` for an action that is not enabled."""
+    """Take every action of a trace in its simulator, and return the run.
+
+    Raises `InvalidAction`, with the number of the step, for an action that is not enabled.
+    """
     walk = Replay(make(trace.model, trace.parameters))
     for number, action in enumerate(trace.actions, start=1):
         try:

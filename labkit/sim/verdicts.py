@@ -13,9 +13,10 @@ from labkit.sim.model import Mood, Property, StateT
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Judges the states of one model by what an outside reader saw, which `history` returns for a state.
+    """Base class of judges of a simulator's states: the rows that a reader saw are compared with the `expected`
+    ones.
 
-    `view` returns the parts of a state that `history` uses, so that states with an equal view are judged once.
+    `view` returns the part of a state that `history` uses, so that states with an equal view are judged only once.
     """
 
     def __init__(self, expected: Sequence[Record], view: Callable[[StateT], Hashable]) -> None:
@@ -25,17 +26,17 @@ class StateJudge(ABC, Generic[StateT]):
 
     @abstractmethod
     def history(self, state: StateT) -> History:
-        """Return the rows that an outside reader has seen up to this state, and at the end one reading of them."""
+        """Return the rows that an outside reader has seen so far; in a final state the reader reads all rows again."""
 
     def verdict(self, state: StateT) -> Verdict:
-        """Return the judge's verdict on a state, as if the run ended there."""
+        """Return the verdict on a state as if the run ended there: which rows are lost, duplicated or unexpected."""
         view = self._view(state)
         if view not in self._verdicts:
             self._verdicts[view] = judge(self.expected, self.history(state))
         return self._verdicts[view]
 
     def because(self, state: StateT) -> str:
-        """Return the judge's reason for its verdict on a state, as a sentence."""
+        """Return the reason for the verdict on a state, as a sentence."""
         return self.verdict(state).because + "."
 
     def claim(
@@ -45,7 +46,7 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that the judge finds its property `name` violated in no state selected by `where`."""
+        """Return the claim that the judge finds `name`, such as no_loss, violated in no state selected by `where`."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED

@@ -14,7 +14,7 @@ from labkit.sim.parameters import Value, chosen
 
 @dataclass(frozen=True)
 class Trace:
-    """The actions of a run, in order, with the model's name, version, and the parameters that differ from defaults."""
+    """The record of a run: the simulator's name, version and parameters other than the defaults, and all actions."""
 
     model: str
     version: int
@@ -37,7 +37,7 @@ class Trace:
 
     @classmethod
     def of(cls, model: Model[Any], actions: Sequence[Action]) -> "Trace":
-        """Return the trace of these actions in a model."""
+        """Return the trace of these actions in a simulator."""
         parameters = chosen(model.parameters, model.values)
         return cls(model.name, model.version, parameters, tuple(actions))
 
@@ -51,7 +51,7 @@ def _short(action: Action) -> str:
 
 
 class Replay:
-    """A run of a model: its states and actions so far. It can go forward by any enabled action, and back."""
+    """A run of a simulator: its states and actions so far. It can take any enabled action, and undo the last one."""
 
     def __init__(self, model: Model[Any]) -> None:
         self.model = model
@@ -65,11 +65,11 @@ class Replay:
 
     @property
     def trace(self) -> Trace:
-        """Return the trace to the current state."""
+        """Return the trace of the actions so far."""
         return Trace.of(self.model, self.actions)
 
     def beginning(self, length: int) -> "Replay":
-        """Return the run's first `length` steps as a run."""
+        """Return a copy of the run that ends after its first `length` steps."""
         walk = Replay(self.model)
         walk.states, walk.actions = self.states[: length + 1], self.actions[:length]
         return walk
@@ -83,13 +83,13 @@ class Replay:
     def back(self) -> Any:
         """Undo the last action and return the state before it. Raises `InvalidAction` at the beginning."""
         if not self.actions:
-            raise InvalidAction("this is the initial state: there is no step to take back.")
+            raise InvalidAction("this is the initial state: there is no step to undo.")
         self.actions.pop()
         self.states.pop()
         return self.state
 
     def lines(self) -> Iterator[str]:
-        """Yield the run as text, one line per step: number, action, its sentence, and the state after it."""
+        """Yield the run as text, one line per step: number, action, a sentence about it, and the state after it."""
         yield f"0 start: {self.model.text(self.states[0])}"
         for number, (action, sentence, state) in enumerate(
             zip(self.actions, self.sentences(), self.states[1:], strict=True), start=1
@@ -97,5 +97,5 @@ class Replay:
             yield f"{number} {action}: {sentence} {self.model.text(state)}"
 
     def sentences(self) -> list[str]:
-        """Return for each step of the run the sentence that says what its action does."""
+        """Return for each step of the run a sentence that says what its action does."""
         return list(map(self.model.sentence_in, self.states, self.actions))

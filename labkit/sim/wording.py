@@ -4,15 +4,15 @@ from collections.abc import Iterable
 
 
 def listed(words: Iterable[object], between: str = " ", none: str = "-") -> str:
-    """Return the words joined by `between`, or `none` if there are no words."""
+    """Return the words joined by `between`, or the text `none` if there are no words."""
     return between.join(map(str, words)) or none
 
 
 def members(bits: int) -> list[int]:
-    """Return the numbers in a bit set: the positions of the bits that are 1."""
+    """Return the positions of the bits that are 1, which are the numbers in a bit set."""
     return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
 
 def to_come(names: Iterable[str], counts: Iterable[int]) -> list[str]:
-    """Return a text such as "2 crashes" for each fault of which the count that is left is not 0."""
+    """Return a text such as "2 crashes" for each fault that may still happen, from its name and remaining count."""
     return [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count]

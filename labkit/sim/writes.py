@@ -15,7 +15,7 @@ WordT = TypeVar("WordT", bound=Word)
 
 
 class Write(Word):
-    """The kinds of durable writes that a processing step can make."""
+    """The kinds of durable writes that a step of a streaming job, such as a batch, can make."""
 
     PLAN = "plan"
     """The input that the step will take (Spark's `offsets/N`)."""
@@ -36,7 +36,7 @@ class Write(Word):
 
 
 class Output(Word):
-    """The way in which the store adds a step's rows: a repeated row may replace the first, rows may appear together."""
+    """How the store adds the rows of a step: one by one, as upserts, or all in one transaction."""
 
     APPEND = "append"
     """Rows are added one by one; a repeated row appears twice."""
@@ -47,7 +47,7 @@ class Output(Word):
 
 
 class Start(Word):
-    """The record from which a restart resumes."""
+    """The durable record from which a job resumes after a restart."""
 
     BEGINNING = "beginning"
     """No record: the input is read from its beginning."""
@@ -64,7 +64,7 @@ class Start(Word):
 
 
 class Leftover(Word):
-    """The rule by which recovery treats staged output, which no reader has seen yet."""
+    """What a restart does with staged output, that is, output written before a crash that no reader has seen yet."""
 
     DROPPED = "drops staged"
     """Recovery drops staged output; a repeated step stages it again."""
@@ -79,7 +79,7 @@ UNDOES = "undoes undecided"
 
 
 class Recovery(NamedTuple):
-    """The rules of a restart: which record it reads, and what it does with unfinished steps and output."""
+    """The rules of a restart: from which record the job resumes, and what happens to unfinished steps and output."""
 
     start: Start = Start.BEGINNING
     newest: bool = False
@@ -106,7 +106,10 @@ EXAMPLE = "plan > visible+marker > decision; transaction; from decision, skips m
 
 
 class Design(NamedTuple):
-    """A design: the writes of a step as atomic sets in their order, the kind of output, and the rules of recovery."""
+    """How a streaming job writes: the writes of a step in order, the kind of output, and the rules of recovery.
+
+    Each item of `steps` is a set of writes that become durable together.
+    """
 
     steps: tuple[AtomicSet, ...]
     output: Output
@@ -114,7 +117,7 @@ class Design(NamedTuple):
 
     @property
     def writes(self) -> frozenset[Write]:
-        """Return every write of the design."""
+        """Return the set of all writes in a step of the job."""
         return writes_of(self.steps)
 
     @property
@@ -123,7 +126,7 @@ class Design(NamedTuple):
         return order_text(self.steps)
 
     def place(self, write: Write) -> int:
-        """Return the index of the atomic set that contains this write, or -1 if the design does not make the write."""
+        """Return the index of the atomic set that contains this write, or -1 if the job never makes the write."""
         return next((n for n, each in enumerate(self.steps) if write in each), -1)
 
     def __str__(self) -> str:
@@ -131,9 +134,10 @@ class Design(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Design":
-        """Return the design that a text such as `EXAMPLE` describes; output and recovery may be omitted.
+        """Return the design in a text such as "plan > visible+marker > decision; transaction; from decision".
 
-        Raises `InvalidInput` for any other text, and for a design that makes no sense.
+        Its three parts are writes, output and recovery; the last two may be omitted. Raises `InvalidInput` for any
+        other text, and for a design that makes no sense.
         """
         if len(text) > 300:
             raise InvalidInput(f"a design has at most 300 characters; write it as in {EXAMPLE!r}.")
@@ -151,7 +155,7 @@ class Design(NamedTuple):
 
 
 def writes_of(steps: Iterable[AtomicSet]) -> frozenset[Write]:
-    """Return every write in these atomic sets."""
+    """Return the set of all writes in these atomic sets."""
     return frozenset(write for each in steps for write in each)
 
 
@@ -162,14 +166,14 @@ def without(steps: Iterable[AtomicSet], left_out: Collection[Write]) -> tuple[At
 
 
 def order_text(steps: Iterable[Iterable[Write]]) -> str:
-    """Return the order of atomic sets as text, for example `plan > visible+marker`."""
+    """Return atomic sets of writes as text, in their order, for example `plan > visible+marker`."""
     return " > ".join("+".join(each) for each in steps)
 
 
 def word_of(kind: type[WordT], text: str, what: str) -> WordT:
     """Return the member of an enumeration that a text names. Raises `InvalidInput` if there is none.
 
-    `what` names the enumeration in the error.
+    `what` is the word for the enumeration in the error message.
     """
     names = [each.value for each in kind]
     if text not in names:
@@ -178,7 +182,7 @@ def word_of(kind: type[WordT], text: str, what: str) -> WordT:
 
 
 def atomic(writes: Iterable[Write]) -> AtomicSet:
-    """Return the writes as one atomic set, in the order of `Write`."""
+    """Return writes that become durable together as a tuple, in the order of the enumeration `Write`."""
     return tuple(sorted(writes, key=list(Write).index))
 
 
@@ -197,7 +201,7 @@ def parse_order(text: str) -> tuple[AtomicSet, ...]:
 
 
 def parse_recovery(text: str) -> Recovery:
-    """Return the recovery in a text such as `from decision, skips marked`. Raises `InvalidInput` for any other text."""
+    """Return the recovery rules in a text such as `from plan, skips marked`. Raises `InvalidInput` for other text."""
     recovery = Recovery()
     for part in (each.strip() for each in text.split(",")):
         if part.startswith("from "):
@@ -234,7 +238,7 @@ READS = {
 
 
 def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
-    """Return the default recovery of a design with these writes, which reads everything that they contain."""
+    """Return the default recovery rules for a job with these writes, which use every record that the job writes."""
     writes = writes_of(steps)
     readable = (start for start, write in READS.items() if write in writes)
     start = next(readable, Start.BEGINNING)
@@ -244,7 +248,7 @@ def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
 
 
 def nonsense(design: Design) -> str:
-    """Return why a design makes no sense, as the end of a sentence; empty if it makes sense."""
+    """Return why a design makes no sense, as the end of a sentence; an empty text if it makes sense."""
     writes, place, recovery = design.writes, design.place, design.recovery
     if Write.VISIBLE not in writes:
         return "no write makes output visible"
@@ -260,14 +264,14 @@ def nonsense(design: Design) -> str:
 
 
 def contradiction(recovery: Recovery) -> str:
-    """Return the reason, as the end of a sentence, if two rules of recovery exclude each other; otherwise empty."""
+    """Return why two of these recovery rules exclude each other, as the end of a sentence; an empty text if none do."""
     if recovery.undoes and (recovery.skips or recovery.leftover is not Leftover.DROPPED):
         return "recovery that undoes output can neither skip nor finish output"
     return ""
 
 
 def unwritten(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return the reason, as the end of a sentence, if recovery reads something never written; otherwise empty."""
+    """Return which record recovery needs and no step writes, as the end of a sentence; otherwise an empty text."""
     needed = READS.get(recovery.start)
     if needed is not None and needed not in writes:
         return f"recovery starts from {needed}, which is not written"

@@ -124,7 +124,7 @@ def test_a_bad_trace_gets_one_sentence(text: str):
 def test_what_is_not_enabled_is_told_with_what_is():
     with pytest.raises(InvalidAction, match=r"hear\(0\) is not enabled in coordinator working.*: enabled are start, "):
         Replay(make("two_phase_commit", {})).forward(Action("hear", 0))
-    with pytest.raises(InvalidAction, match="no step to take back"):
+    with pytest.raises(InvalidAction, match="no step to undo"):
         Replay(make("two_phase_commit", {})).back()
 
 
