@@ -17,7 +17,7 @@ _REQUESTED = ("trigger", "copy")
 
 
 def play(model: Barriers, script: str) -> Replay:
-    """Return the run that takes the steps of a script and then goes on to the end of the job.
+    """Start the simulator, take the steps of a script (action names and spaces), and continue to the end of the job.
 
     The step `settle` means: until nothing is left to store, complete, announce or read. Raises `InvalidAction` for a
     step that is not enabled.
@@ -32,7 +32,6 @@ def play(model: Barriers, script: str) -> Replay:
 
 
 def _first_unasked(enabled: list[Action]) -> Action:
-    """Return the first action that starts no checkpoint, or else the first one, so that checkpoints end first."""
     return next((each for each in enabled if each.name not in _REQUESTED), enabled[0])
 
 
@@ -42,7 +41,7 @@ def _settle(walk: Replay) -> None:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the facts about a run: the cost of checkpoints, the contents of the latest complete one, the counts."""
+    """Return results about a run by name: the cost of its checkpoints, the latest complete one, and word counts."""
     assert isinstance(walk.model, Barriers)
     settings = walk.model.settings
     price = cost(settings, walk.states)

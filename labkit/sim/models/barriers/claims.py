@@ -36,9 +36,10 @@ from labkit.sim.wording import listed, to_come
 
 
 class Channel(NamedTuple):
-    """One channel as a checkpoint records it: sender, receiver, and the records sent, received and stored as in flight.
+    """What a checkpoint says about one channel between two tasks: which records are sent, received and in flight.
 
-    The three sets of records are numbers with one octal digit for each record (`state.once`, `state.times`).
+    Each of these three sets of records is a number; octal digit r says how often it contains record r
+    (`state.times`).
     """
 
     sender: str
@@ -49,7 +50,7 @@ class Channel(NamedTuple):
 
 
 class Cuts:
-    """Checks whether checkpoints are consistent cuts (global states in which everything received was also sent)."""
+    """Checks whether checkpoints are consistent cuts: global states in which every received record was also sent."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -60,7 +61,9 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Yield every channel of a checkpoint. A missing state counts as empty, because a restart treats it so."""
+        """Yield every channel with its records in a checkpoint. A missing task state counts as empty, as in a
+        restart.
+        """
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -80,7 +83,9 @@ class Cuts:
         return f"checkpoint {checkpoint.id} is complete without the part of {task}, which has not acknowledged it."
 
     def orphan(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record that a checkpoint holds as received but not as sent; empty if none."""
+        """Return a sentence that names a record that a checkpoint contains as received but not as sent, or an empty
+        text.
+        """
         for sender, receiver, sent, received, _ in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 if times(received, record) > times(sent, record):
@@ -106,7 +111,7 @@ class Cuts:
     def inexact(self, checkpoint: Checkpoint) -> str:
         """Return a sentence that names a record that a task has counted the wrong number of times; empty if none.
 
-        A task must have counted each of its records before the checkpoint's offsets exactly once, and no later record.
+        A task must have counted each of its records before the source offsets once, and no later record.
         """
         for count in range(self.settings.counts):
             counts = sum(
@@ -129,7 +134,7 @@ def _often(count: int) -> str:
 
 
 class Cost(NamedTuple):
-    """The cost of all checkpoints of a run, in records and in steps."""
+    """What checkpoints cost in a run: records delayed or stored, and steps for which tasks had to wait."""
 
     held: int
     """The number of records that had to wait in a blocked channel."""
@@ -142,7 +147,7 @@ class Cost(NamedTuple):
 
 
 def cost(settings: Settings, states: Sequence[State]) -> Cost:
-    """Return the cost of the checkpoints of a run, from the run's states."""
+    """Return what checkpoints cost in a run with these states."""
     held = waited = stood = 0
     before: dict[int, int] = {}
     stored: dict[int, int] = {}
@@ -159,7 +164,6 @@ def cost(settings: Settings, states: Sequence[State]) -> Cost:
 
 
 def _blocked(settings: Settings, state: State) -> Iterator[tuple[int, int]]:
-    """Yield each blocked channel with the number of records that wait in it."""
     if state.coordinator.running:
         for channel, (which, into) in enumerate(settings.channels):
             operator = state.operators[which]
@@ -172,7 +176,7 @@ Reason = Callable[[State], str]
 
 
 class Ends:
-    """Judges the visible rows, each of which is the output of one record; equal sets of rows are judged only once."""
+    """Judges the output rows that are visible in a state. Each row is the output of one input record."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -184,20 +188,20 @@ class Ends:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def lost(self, state: State) -> str:
-        """Return a sentence that names a lost row; an empty string if none is lost."""
+        """Return a sentence that names an output row that is lost; an empty string if none is."""
         verdict = self.verdict(state.visible)
         missing = verdict.properties["no_loss"] is Outcome.VIOLATED
         return f"the row of {self.settings.named(verdict.lost[0])} is lost." if missing else ""
 
     def doubled(self, state: State) -> str:
-        """Return a sentence that names a row that came out more than once; an empty string if there is none."""
+        """Return a sentence that names an output row that appears more than once; an empty string if there is none."""
         verdict = self.verdict(state.visible)
         again = verdict.properties["no_duplicate"] is Outcome.VIOLATED
         return f"the row of {self.settings.named(verdict.duplicate[0])} has come out more than once." if again else ""
 
 
 def _disorder(settings: Settings) -> Reason:
-    """Return a function that says how a state breaks this claim: a channel delivers barriers once, in order of ids."""
+    """Return a function that names a channel that delivers a barrier twice or out of order; empty if there is none."""
 
     @cache
     def out_of_order(operator: Operator) -> int:
@@ -219,9 +223,7 @@ def _disorder(settings: Settings) -> Reason:
 
 
 def _ahead(settings: Settings) -> Reason:
-    """Return a function that says how a state breaks this claim: a task copies its state before it takes a record that
-    follows a barrier.
-    """
+    """Return a function that names a task that took a record following a barrier before copying its state; or empty."""
 
     def records_after(checkpoint: Checkpoint, which: int, into: int) -> int:
         if which < settings.counts:
@@ -230,7 +232,6 @@ def _ahead(settings: Settings) -> Reason:
 
     @cache
     def early(checkpoint: Checkpoint, which: int, operator: Operator) -> int:
-        """Return a record that a task took too early, before it had copied its state for this checkpoint; or -1."""
         _, at, done, counts, _ = operator
         arrived = [into for into, number in enumerate(at) if done < checkpoint.id <= number < ENDED]
         return next(
@@ -258,9 +259,7 @@ def _ahead(settings: Settings) -> Reason:
 
 
 def _outdated(state: State) -> str:
-    """Return how a state breaks this claim, or an empty string: checkpoint ids only increase, and a job restores the
-    latest complete checkpoint.
-    """
+    """Return why a state violates the property that ids increase and a job restores the latest checkpoint; or empty."""
     (_, completed, running, _, _), _, operators, _, _, _ = state
     if not completed or not running:
         return ""
@@ -273,7 +272,7 @@ def _outdated(state: State) -> str:
 
 
 def _undecided(settings: Settings) -> Reason:
-    """Return a function that says how a state breaks this claim: every visible row is in a complete checkpoint."""
+    """Return a function that names a row that is visible although no complete checkpoint has it; empty if none."""
 
     def why(state: State) -> str:
         completed, visible = state.coordinator.completed, state.visible
@@ -297,7 +296,7 @@ def _undecided(settings: Settings) -> Reason:
 
 
 def _miscount(settings: Settings) -> Reason:
-    """Return a function that says which record is not counted exactly once at the end; empty if none is wrong."""
+    """Return a function that names a record that is not counted exactly once at the end; empty if all are."""
 
     def why(state: State) -> str:
         counts = sum(operator.state for operator in state.operators[:-1])
@@ -313,13 +312,12 @@ def _miscount(settings: Settings) -> Reason:
 
 
 def _has_barriers(state: State) -> bool:
-    """Return whether barriers of a pending checkpoint may still be in the channels."""
     pending = state[0].pending
     return bool(pending) and state[2][-1].done < pending[-1].id
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """Return all claims to check: about checkpoints, about barriers, about possible events, and about the end.
+    """Return the properties that a search checks: of checkpoints, barriers, possible events, and the job's end.
 
     `text` describes a state in one line.
     """
@@ -395,7 +393,7 @@ def _of_the_end(settings: Settings, text: Reason) -> Iterator[Property[State]]:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state as one line of text: coordinator, tasks with channels, visible rows, and the remaining faults."""
+    """Return a state as one line of text: coordinator, tasks with channels, visible rows, and faults still allowed."""
     coordinator, sources, operators, visible, prepared, faults = state
     parts = [f"{coordinator.triggered} triggered"]
     parts += [f"complete {_checkpoint(settings, checkpoint)}" for checkpoint in coordinator.completed]

@@ -55,7 +55,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Tasks(RuleModel[State]):
-    """The steps of the tasks of one job, and the messages that they send to the coordinator."""
+    """The part of the simulator with the steps of tasks: read, count, send records and barriers, copy their state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -96,7 +96,6 @@ class Tasks(RuleModel[State]):
         return (*sources[:which], Source(position, epoch, ended=True), *sources[which + 1 :])
 
     def _inject(self, state: State, task: int) -> State:
-        """Return the state after a source has sent a barrier: the oldest that the coordinator still waits for."""
         coordinator, sources, operators, visible, prepared, faults = state
         if task >= len(sources):
             return self._seal_last(state)
@@ -111,7 +110,6 @@ class Tasks(RuleModel[State]):
     def _to_counts(
         self, coordinator: Coordinator, operators: tuple[Operator, ...], source: int, number: int
     ) -> tuple[Coordinator, tuple[Operator, ...]]:
-        """Return coordinator and operators after a source has sent a barrier to every counting task."""
         reached, barrier = [], bytes((BARRIER + number,))
         for count, operator in enumerate(operators[:-1]):
             if self._overtakes:
@@ -125,7 +123,6 @@ class Tasks(RuleModel[State]):
     def _ahead(
         self, coordinator: Coordinator, operator: Operator, into: int, barrier: bytes, channel: int
     ) -> tuple[Coordinator, Operator]:
-        """Return coordinator and operator after a barrier has overtaken waiting records, which the checkpoint saves."""
         after, records = self._overtake(operator, into, barrier)
         if records and self.settings.rules.saves:
             coordinator = self._logged(coordinator, barrier[0] - BARRIER, channel, records)
@@ -153,7 +150,7 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _process(self, state: State, channel: int) -> State:
-        """Return the state after a task has taken the next item of a channel (record, barrier, end) and sent it on."""
+        """Return the state after a task has taken the next record, barrier or end from a channel and has sent it on."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, into = self._channels[channel]
         after, sent, _, _, _, _, ended, reports = taken = self._takes[which](operators[which], into)
@@ -169,7 +166,7 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _report(self, state: State, channel: int, taken: TaskStep) -> State:
-        """Return the state after a step that the coordinator learns of: a copy, saved records, or the task's end."""
+        """Return the state after a task's step that concerns the coordinator: a copy, saved records, or the end."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, _ = self._channels[channel]
         after, sent, sealed, copied, whole, number, ended, _ = taken
@@ -194,7 +191,6 @@ class Tasks(RuleModel[State]):
     def _to_sink(
         self, coordinator: Coordinator, sink: Operator, count: int, items: bytes
     ) -> tuple[Coordinator, Operator]:
-        """Return coordinator and sink after a counting task has sent the sink a record, a barrier and/or its end."""
         if self._overtakes and BARRIER <= items[0] < ENDED:
             channel = self._sink * len(self._logs) + count
             coordinator, sink = self._ahead(coordinator, sink, count, items[:1], channel)
@@ -216,7 +212,7 @@ READS = ("process", "take_barrier", "take_end")
 
 
 class Barriers(Tasks):
-    """The simulator of a job that takes checkpoints and can crash at any step."""
+    """The simulator of a streaming job with checkpoints by barriers, as in Flink, which can crash at any step."""
 
     name, version, parameters = "barriers", VERSION, PARAMETERS
     row = "operators"
@@ -238,11 +234,12 @@ class Barriers(Tasks):
         return restored(self.settings, Coordinator(), None, 0, self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: the coordinator's, then those of each task, then the faults."""
         return self.schedule.actions(state)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action. Each step of a task also counts down the minimum pause of checkpoints."""
+        """Return the state after an action. Each step of a task also counts down the pause before the next
+        checkpoint.
+        """
         name, which = action
         after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
@@ -255,7 +252,7 @@ class Barriers(Tasks):
         return as_state((with_checkpoint(coordinator, checkpoint), *state[1:]))
 
     def _copy(self, state: State, _: int) -> State:
-        """Return the state after a checkpoint without barriers, complete at once (broken rule `sink_offset`)."""
+        """Return the state after a checkpoint without barriers, complete at once (parameter `broken=sink_offset`)."""
         checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
         state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)
@@ -265,24 +262,21 @@ class Barriers(Tasks):
         return self._complete(state, checkpoint.id)
 
     def _store(self, state: State, task: int) -> State:
-        """Return the state after the oldest unstored copy of a task is stored and acknowledged."""
         pending, bit = state.coordinator.pending, 1 << task
         number = next(checkpoint.id for checkpoint in pending if checkpoint.taken & ~checkpoint.acked & bit)
         return state._replace(coordinator=self._finished(state.coordinator, number, task, is_stored=True))
 
     def _complete(self, state: State, number: int) -> State:
-        """Return the state after the coordinator has stored a checkpoint, which decides that transactions commit."""
         return as_state((self._completed(state.coordinator, number), *state[1:]))
 
     def _announce(self, state: State, _: int) -> State:
-        """Return the state after the sink has received the notification and committed everything up to a checkpoint."""
         visible, prepared = committed(state.visible, state.prepared, self.schedule.announced(state.coordinator))
         return state._replace(visible=visible, prepared=prepared)
 
     def _expire(self, state: State, number: int) -> State:
-        """Return the state after the coordinator has given up a checkpoint, while the job goes on.
+        """Return the state after the coordinator has given up a checkpoint while the job continues.
 
-        The sink's sealed transaction stays and commits with a later checkpoint.
+        The sink's transaction for it stays prepared and commits with a later checkpoint.
         """
         coordinator, prepared, faults = state.coordinator, state.prepared, state.faults
         if self.settings.broken is OmittedRule.ABORT_EXPIRED:
@@ -322,14 +316,13 @@ class Barriers(Tasks):
         return restored(self.settings, coordinator, loaded, visible, state.faults)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check on every checkpoint, on barriers in the channels, and on the end of the job."""
         return self._claims
 
     def text(self, state: State) -> str:
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for the placeholders in an action's sentence: a channel's two ends, or the task."""
+        """Return the values of placeholders in an action's sentence: a channel's sender and receiver, or the task."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""
@@ -343,7 +336,7 @@ class Barriers(Tasks):
         return {"task": task, "receiver": receiver, "sender": sender}
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action with placeholders; the sink's copy without a barrier has its own."""
+        """Return the sentence for an action, with placeholders; the sink's copy without a barrier has its own."""
         if action == ("inject", self.settings.tasks - 1):
             return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
         return super().template(action)
@@ -391,7 +384,6 @@ _STEPS = ("read", "inject", "finish", "process", "take_barrier", "take_end")
 
 
 def _paced(state: State, action: Action) -> State:
-    """Return the state with one step less of pause before the next checkpoint, if the action is a task's step."""
     coordinator = state.coordinator
     passed = action.name in _STEPS
     return state._replace(coordinator=coordinator._replace(pause=coordinator.pause - 1)) if passed else state

@@ -29,7 +29,7 @@ from labkit.sim.models.barriers.state import (
 
 
 class TaskStep(NamedTuple):
-    """A task after it has taken an item from a channel, and the consequences for other tasks and the coordinator."""
+    """The result of a task taking one item from a channel: its new state, and the effects on others."""
 
     operator: Operator
     sent: bytes = b""
@@ -49,13 +49,16 @@ class TaskStep(NamedTuple):
 
 
 def arrive(operator: Operator, channel: int, items: bytes) -> Operator:
-    """Return the task after these items have arrived in one of its channels."""
+    """Return the task's state after these items have arrived in one of its channels."""
     inputs, at, done, state, sealed = operator
     return Operator((*inputs[:channel], inputs[channel] + items, *inputs[channel + 1 :]), at, done, state, sealed)
 
 
 def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, bytes]:
-    """Return the task after a barrier has overtaken all records, but no barrier, in a channel; and those records."""
+    """Return the task's state after a barrier has overtaken all records in a channel, and these records.
+
+    The barrier does not overtake other barriers.
+    """
     inputs, at, done, state, sealed = operator
     records = inputs[channel].lstrip(bytes(range(BARRIER, ENDED)))
     queue = inputs[channel].removesuffix(records) + item + records
@@ -63,13 +66,13 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
-    """Return whether the task must not read a channel, because it has had this one's barrier but not all others'."""
+    """Return whether a task must not read a channel: its barrier has arrived, but not that of every other channel."""
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 
 
 def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the step of a task that takes the next item of a channel."""
+    """Return the result of a task taking the next item of a channel."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
@@ -88,7 +91,6 @@ def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> Ta
 
 
 def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> TaskStep:
-    """Return the step of a task that copies its state and forwards the barrier; a sink also closes its transaction."""
     ended = min(operator.at) == ENDED
     whole = due if not rules.at_first or min(operator.at) >= due else 0
     after, rows = copy(operator, due, is_sink=is_sink)
@@ -96,13 +98,15 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return the task after its copy for checkpoint `due`, and the rows of the transaction that a sink closes."""
+    """Return the task's state after it has copied its state for checkpoint `due`.
+
+    Returns also the rows in the transaction that a sink closes with the copy, or 0 for another task.
+    """
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
 
 def _due(rules: Rules, at: bytes, barrier: int) -> int:
-    """Return the id of the checkpoint for which the task must copy its state now; 0 for none."""
     if rules.at_first:
         return 0 if barrier == ENDED else barrier
     waiting = live(at)
@@ -120,7 +124,9 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return the new checkpoint `number`: it has the last state of each ended task; other tasks must send theirs."""
+    """Return the new checkpoint `number`. It contains the state of each task that has ended; others must send
+    theirs.
+    """
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -139,25 +145,24 @@ def opened(settings: Settings, number: int, sources: Sequence[Source], operators
 
 
 def with_checkpoint(coordinator: Coordinator, checkpoint: Checkpoint) -> Coordinator:
-    """Return the coordinator after it has triggered a checkpoint."""
+    """Return the coordinator's state after it has triggered a checkpoint."""
     triggered, completed, running, pending, pause = coordinator
     return Coordinator(triggered + 1, completed, running, (*pending, checkpoint), pause)
 
 
 def with_pending(coordinator: Coordinator, pending: Iterable[Checkpoint]) -> Coordinator:
-    """Return the coordinator with `pending` as its incomplete checkpoints."""
+    """Return the coordinator's state with `pending` as its incomplete checkpoints."""
     triggered, completed, running, _, pause = coordinator
     return Coordinator(triggered, completed, running, tuple(pending), pause)
 
 
 def _changed(coordinator: Coordinator, number: int, change: Callable[[Checkpoint], Checkpoint]) -> Coordinator:
-    """Return the coordinator with the checkpoint `number` changed if it is still pending, otherwise unchanged."""
     pending = coordinator.pending
     return with_pending(coordinator, (change(each) if each.id == number else each for each in pending))
 
 
 def noted(coordinator: Coordinator, number: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator after the checkpoint `number` has received a task's offset or state (`part`)."""
+    """Return the coordinator's state after checkpoint `number` has received `part`, the offset or state of a task."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         sources = len(checkpoint.offsets)
@@ -174,9 +179,9 @@ def finished(
     task: int,
     is_stored: bool,  # noqa: FBT001  # tasks cache this function by its positional arguments
 ) -> Coordinator:
-    """Return the coordinator after a task has made its whole contribution to a checkpoint.
+    """Return the coordinator's state after a task has contributed everything to a checkpoint.
 
-    With `is_stored`, the task has also acknowledged it.
+    With `is_stored`, the contribution is also stored and acknowledged.
     """
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
@@ -187,8 +192,9 @@ def finished(
 
 
 def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coordinator:
-    """Return the coordinator after a task has ended: its last state `part` counts as acknowledged for all checkpoints
-    with ids above `since`.
+    """Return the coordinator's state after a task has ended.
+
+    Its last state, `part`, counts as acknowledged for all checkpoints with ids above `since`.
     """
     for checkpoint in coordinator.pending:
         if checkpoint.id > since:
@@ -197,7 +203,7 @@ def excused(coordinator: Coordinator, since: int, task: int, part: int) -> Coord
 
 
 def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) -> Coordinator:
-    """Return the coordinator after a checkpoint has received in-flight records of a channel."""
+    """Return the coordinator's state after a checkpoint has received in-flight records of a channel."""
 
     def change(checkpoint: Checkpoint) -> Checkpoint:
         flight = list(checkpoint.flight)
@@ -208,7 +214,7 @@ def logged(coordinator: Coordinator, number: int, channel: int, records: bytes) 
 
 
 def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coordinator:
-    """Return the coordinator after it has stored the checkpoint `number` as complete and dropped older pending ones."""
+    """Return the coordinator's state after it has stored checkpoint `number` as complete and dropped older ones."""
     triggered, kept, running, pending, _ = coordinator
     [whole] = [checkpoint for checkpoint in pending if checkpoint.id == number]
     kept = (*kept, stored(whole))[-settings.retained :]
@@ -217,14 +223,14 @@ def completed(settings: Settings, coordinator: Coordinator, number: int) -> Coor
 
 
 def stored(checkpoint: Checkpoint) -> Checkpoint:
-    """Return a checkpoint as it is stored: without the states of tasks that have not acknowledged it."""
+    """Return a checkpoint in the form in which it is stored: without states of tasks that have not acknowledged it."""
     number, taken, acked, offsets, states, flight = checkpoint
     held = [part if acked >> task & 1 else MISSING for task, part in enumerate((*offsets, *states))]
     return Checkpoint(number, taken, acked, tuple(held[: len(offsets)]), tuple(held[len(offsets) :]), flight)
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """Return a checkpoint with all states of one moment, without barriers; its offsets follow the sink's last rows."""
+    """Return a checkpoint without barriers: all task states at one moment, and offsets after the sink's last rows."""
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max(
@@ -238,7 +244,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows after all transactions up to the checkpoint `number` have committed, and the others."""
+    """Return the visible rows after the transactions up to checkpoint `number` have committed, and those left."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),
@@ -250,7 +256,7 @@ def restored(
 ) -> State:
     """Return the state of a job that starts from the checkpoint `loaded`, or from the beginning (None).
 
-    Its channels contain the records that the checkpoint holds as in flight; its sources read from its offsets.
+    Its channels contain the records that were in flight in the checkpoint; its sources read from the offsets in it.
     """
     number = loaded.id if loaded else 0
     offsets = loaded.offsets if loaded else (0,) * settings.sources

@@ -24,7 +24,7 @@ _NUMBERED = (*("complete", "expire", "store", "read", "inject", "finish"), *("pr
 
 
 class Schedule:
-    """Computes the enabled actions of a state, always in the same order."""
+    """Computes which actions of coordinator, tasks and faults are possible in a state, always in the same order."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -46,7 +46,7 @@ class Schedule:
         self._of_operator = cache(self._operator_actions)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions of a state; none if the job has ended."""
+        """Return the actions that are possible in a state; none if the job has ended."""
         coordinator, _, operators, _, _, (crashes, _, cancels) = state
         if not coordinator.running:
             return [self._alone["restore"]]
@@ -118,7 +118,7 @@ class Schedule:
         return not self._needed & ~checkpoint.acked
 
     def announced(self, coordinator: Coordinator) -> int:
-        """Return the id of the checkpoint up to which the coordinator tells the sink to commit; 0 for none."""
+        """Return the id of the latest checkpoint that the coordinator announces to the sink, for it to commit; or 0."""
         if self.settings.broken is OmittedRule.ANNOUNCE_FIRST:
             full = [checkpoint.id for checkpoint in coordinator.pending if self._is_complete(checkpoint)]
             return max(full, default=decided(coordinator.completed))
@@ -134,7 +134,6 @@ class Schedule:
 
 
 def _waiting(pending: tuple[Checkpoint, ...]) -> int:
-    """Return the tasks with a copy that is not yet stored, as a number with one bit for each task."""
     waiting = 0
     for checkpoint in pending:
         waiting |= checkpoint.taken & ~checkpoint.acked

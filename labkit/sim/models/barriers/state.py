@@ -28,36 +28,38 @@ DIGIT = 3
 
 
 def once(record: int) -> int:
-    """Return the set of records, as a number, that contains only this record, once."""
+    """Return the set that contains only this record, once. A set is a number with one octal digit per record."""
     return 1 << DIGIT * record
 
 
 def times(counts: int, record: int) -> int:
-    """Return how many times a set of records (`counts`) contains a record."""
+    """Return how many times a set of records contains one. The set is a number with one octal digit per record."""
     return counts >> DIGIT * record & 7
 
 
 def records_in(counts: int) -> Iterator[int]:
-    """Yield the records of a set in order, each as many times as the set contains it."""
+    """Yield the records in a set, in order, each as many times as the set contains it."""
     for record in range(counts.bit_length()):
         for _ in range(times(counts, record)):
             yield record
 
 
 def taking(item: int) -> str:
-    """Return the name of the action by which a task takes this item (a record, a barrier or the end) from a channel."""
+    """Return the name of the action by which a task takes this item of a channel: a record, a barrier or the end."""
     if item < BARRIER:
         return "process"
     return "take_end" if item == ENDED else "take_barrier"
 
 
 def total(queue: bytes) -> int:
-    """Return the set of the records in a channel."""
+    """Return the set of the records in a channel, as a number with one octal digit per record."""
     return sum(once(item) for item in queue if item < BARRIER)
 
 
 class Source(NamedTuple):
-    """The state of a task that reads a log: its next offset (`position`), and the last barrier sent (`epoch`)."""
+    """The state of a task that reads a log: the next record's offset (`position`), and the last barrier sent
+    (`epoch`).
+    """
 
     position: Volatile[int] = 0
     epoch: Volatile[int] = 0
@@ -65,11 +67,11 @@ class Source(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """The state of a task with inputs: a counting task, or the sink.
+    """The state of a task that has inputs: one that counts words, or the sink.
 
     `inputs` are its channels, `at` the newest barrier of each, `done` the newest checkpoint for which the task has
-    copied its state, and `state` the set of records that it has counted or written. `sealed` is the sink's state at its
-    last copy, so the open transaction contains the difference to `state`.
+    copied its state, and `state` the set of records that it has counted or written. `sealed` is the sink's `state`
+    at its last copy, so its open transaction contains the records added since.
     """
 
     inputs: Volatile[tuple[bytes, ...]] = ()
@@ -84,11 +86,10 @@ MISSING = -1
 
 
 class Checkpoint(NamedTuple):
-    """One checkpoint: the next offset of each source, the state of each operator, and the records in flight.
+    """One checkpoint: the next offset of each source, the state of each other task, and the records in flight.
 
-    `taken` are the tasks that have copied their state and `acked` those whose copy is stored and acknowledged,
-    one bit for each task. `flight` has one string of records for each channel; it is empty if records in flight
-    are not saved.
+    `taken` are the tasks that have copied their state and `acked` those whose copy is stored and acknowledged, one
+    bit for each task. `flight` has the records in each channel; it is empty if checkpoints do not save them.
     """
 
     id: int
@@ -100,9 +101,9 @@ class Checkpoint(NamedTuple):
 
 
 class Coordinator(NamedTuple):
-    """The process that triggers checkpoints and stores the complete ones.
+    """The state of the process that triggers checkpoints and stores the complete ones.
 
-    `pause` is the number of task steps that must pass before it may trigger the next one.
+    `pause` is the number of task steps that must pass before it may trigger the next checkpoint.
     """
 
     triggered: Durable[int] = 0
@@ -113,7 +114,7 @@ class Coordinator(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The number of times that each fault may still happen in this run."""
+    """How many more crashes, expired checkpoints and cancellations may happen in a run."""
 
     crashes: int
     expiries: int
@@ -125,9 +126,10 @@ Prepared = tuple[tuple[int, int], ...]
 
 
 class State(NamedTuple):
-    """The state of the job and its environment: the visible rows, the sealed transactions, and the remaining faults.
+    """The state of a simulated job and its environment.
 
-    A channel is part of the task that reads it, as in a real engine, so a crash of the job loses it.
+    A channel is part of the task that reads it, as in a real engine, so a crash of the job loses it. `visible` are
+    the rows that readers see, `prepared` the transactions to commit, and `faults` what may still go wrong.
     """
 
     coordinator: Coordinator
@@ -153,7 +155,7 @@ VERSION = 1
 
 
 class Mode(Word):
-    """The way in which a task with several inputs treats barriers."""
+    """How a task with several inputs treats barriers."""
 
     ALIGNED = "aligned"
     """A channel whose barrier has arrived is blocked until the barriers of all channels have arrived."""
@@ -164,7 +166,7 @@ class Mode(Word):
 
 
 class Copying(Word):
-    """The time at which a copy of a task's state is stored and acknowledged."""
+    """When a copy of a task's state is stored and acknowledged."""
 
     INSTANT = "instant"
     """The copy is stored in the same step in which the task makes it."""
@@ -175,7 +177,7 @@ class Copying(Word):
 
 
 class OmittedRule(Word):
-    """The rule of the protocol that the simulator leaves out, to show why it is needed."""
+    """Which rule of the protocol the simulator leaves out, to show why the rule is needed."""
 
     NOTHING = "nothing"
     FORGET_TO_BLOCK = "forget_to_block"
@@ -230,7 +232,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Rules(NamedTuple):
-    """The rules by which tasks treat barriers."""
+    """When a task copies its state, and how barriers affect the reading of its inputs."""
 
     at_first: bool
     """Whether a task copies its state at the first barrier of a checkpoint."""
@@ -246,9 +248,9 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The chosen parameters, and the layout of the job that follows from them.
+    """The parameters of a simulated job, converted to their types, and the layout of the job that follows from them.
 
-    Record r is the record at offset r // sources of source r % sources.
+    Records are dealt to the sources in turn: record r is at offset r // sources of source r % sources.
     """
 
     rules: Rules
@@ -273,16 +275,16 @@ class Settings:
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
-        """Return the number of the counting task of each record; new words go to the tasks in turn."""
+        """Return for each record the number of the task that counts its word; the tasks get new words in turn."""
         order = list(dict.fromkeys(self.words))
         return tuple(order.index(word) % self.counts for word in self.words)
 
     def record(self, source: int, offset: int) -> int:
-        """Return the record at an offset of a source."""
+        """Return the number of the record at an offset of a source."""
         return offset * self.sources + source
 
     def share(self, source: int, count: int, start: int = 0, end: int = 1_000) -> int:
-        """Return the set of a source's records for one counting task, at the offsets from `start` to below `end`."""
+        """Return the set of the records that a source sends to a counting task, at the offsets [start, end)."""
         return sum(
             once(record)
             for record in range(source, len(self.words), self.sources)
@@ -290,7 +292,7 @@ class Settings:
         )
 
     def all_for(self, count: int) -> int:
-        """Return the set of all records for one counting task."""
+        """Return the set of all records that a counting task receives."""
         return sum(once(record) for record, reader in enumerate(self.readers) if reader == count)
 
     @property
@@ -300,7 +302,10 @@ class Settings:
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Return all channels as (index of the operator, index of its input), those of the sink last."""
+        """Return all channels as pairs: index of the receiving task among those with inputs, and index of its input.
+
+        The channels of the sink come last.
+        """
         into_counts = [(count, source) for count in range(self.counts) for source in range(self.sources)]
         return (*into_counts, *((self.counts, count) for count in range(self.counts)))
 
@@ -333,7 +338,7 @@ _NEEDS = {
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
+    """Convert parameter values to `Settings`. Raises `InvalidInput` if two of the values exclude each other."""
     mode, broken = Mode(str(values["mode"])), OmittedRule(str(values["broken"]))
     concurrent, min_pause = int(values["concurrent"]), int(values["min_pause"])
     if concurrent > 1 and mode is Mode.UNALIGNED:

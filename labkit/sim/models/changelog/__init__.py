@@ -11,7 +11,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Return the run that takes these steps, then goes on to the end; there the consumer reads each change at once."""
+    """Take these steps, continue to the end so that the consumer reads each change at once, and return the run."""
     return go_on(play(model, steps), model, _last)
 
 

@@ -15,9 +15,9 @@ from labkit.sim.wording import listed, to_come
 
 
 def is_settled(state: State) -> bool:
-    """Return whether the consumer's table must now equal the batch query's result.
+    """Return whether all work is done, so that the consumer's table must equal the batch query's result.
 
-    Both processes are up, the query has repeated lost work, and the consumer has read all messages and stored its
+    Both processes are up, the query has repeated lost work, and the consumer has read everything and stored its
     position.
     """
     ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
@@ -35,10 +35,10 @@ def _row(row: Row) -> str:
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties (claims) that a search checks; `text` describes a state in one line.
+    """Return the properties that a search checks; `text` describes a state in one line.
 
-    They say that the table equals the batch query's result after every prefix and at the end, that it has one row per
-    key and the right total, and that certain events are possible.
+    They say that the table equals the batch query's result after every prefix and at the end, that it has one row
+    per key and the right total, and that certain events are possible.
     """
     always, some, difference = Mood.ALWAYS, Mood.SOMETIMES, partial(_difference, settings)
     same = "Whenever all is read, the table is what the batch query gives for the same records."
@@ -65,7 +65,6 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _difference(settings: Settings, state: State) -> str:
-    """Return a sentence that names a row in which the table differs from the batch query's result; empty if none."""
     table, right = visible(state.consumer.table), batch(settings, state.furthest)
     if table == right:
         return ""
@@ -76,7 +75,6 @@ def _difference(settings: Settings, state: State) -> str:
 
 
 def _doubled(state: State) -> str:
-    """Return a sentence that names a key with more than one row; empty if there is none."""
     table = visible(state.consumer.table)
     keys = [row.key for row in table]
     twice = [row for row in table if keys.count(row.key) > 1 or row.times > 1]
@@ -87,7 +85,6 @@ def _doubled(state: State) -> str:
 
 
 def _wrong_total(state: State) -> str:
-    """Return a sentence on the sum of all counts; empty if the sum is the number of records."""
     total = sum(row.value * row.times for row in state.consumer.table)
     if total == state.furthest:
         return ""
@@ -116,7 +113,7 @@ def _has_gap(state: State) -> bool:
 
 
 def text(state: State) -> str:
-    """Return a state as one line of text: query, messages, consumer, and the remaining faults."""
+    """Return a state as one line of text: query, messages, consumer, and the faults that may still happen."""
     query, consumer, network, topic, budget, furthest = state
     counts = listed(f"{key}={count}" for key, count in query.counts)
     now = f"at {query.offset} of {furthest}, counts {counts}" if query.is_up else f"down, had come to {furthest}"

@@ -30,7 +30,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Changelog(RuleModel[State]):
-    """The simulator of a changing table as a stream of messages."""
+    """The simulator of a continuous query that counts words and sends every change of a count to a consumer's table."""
 
     name, version, parameters = "changelog", VERSION, PARAMETERS
 
@@ -39,11 +39,10 @@ class Changelog(RuleModel[State]):
         self.settings = settings(values)
 
     def initial(self) -> State:
-        """Return the first state: no record is processed, and the table is empty."""
+        """Return the initial state: no record is processed, and the table is empty."""
         return State(Query(is_up=True), Consumer(is_up=True), (), (), self.settings.budget)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: the query's, the arrival of the next message, the consumer's, then the faults."""
         enabled: list[Action] = []
         self._query_actions(state, enabled)
         if state.network:
@@ -174,14 +173,13 @@ class Changelog(RuleModel[State]):
         return state._replace(consumer=Consumer(table, stored, is_up=True, position=stored))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check, above all that the consumer's table equals the batch query's result."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for the placeholders in an action's sentence: the record's word and the key."""
+        """Return the values of the placeholders in an action's sentence: the record's word, and the key."""
         words, keys, which = self.settings.words, self.settings.keys, action.which
         return {"word": _at(words, which), "key": _at(keys, which)}
 

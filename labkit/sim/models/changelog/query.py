@@ -20,13 +20,13 @@ def counted(counts: Counts, key: str) -> int:
 
 
 def with_count(counts: Counts, key: str, count: int) -> Counts:
-    """Return the counts with another count for a key; a count of 0 removes the key."""
+    """Return the counts after the count of a key has changed to `count`; 0 removes the key."""
     changed = {**dict(counts), key: count}
     return tuple(sorted((each, number) for each, number in changed.items() if number))
 
 
 def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Message, ...]:
-    """Return the messages that the query sends when the count of a key grows from `old` by one at this offset."""
+    """Return the messages that the query sends when a record at this offset raises the count of its key from `old`."""
     new = old + 1
     was, stays = settings.shows(old), settings.shows(new)
     if settings.encoding is Encoding.APPEND:
@@ -45,7 +45,7 @@ def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Messa
 
 @lru_cache(maxsize=1_000)
 def batch(settings: Settings, records: int) -> Table:
-    """Return the batch query's result for the first `records` records.
+    """Return the table that a batch query would compute from the first `records` records.
 
     For an append-only stream it contains every count that a key had.
     """
@@ -65,7 +65,7 @@ READS = ("apply", "delete", "insert")
 
 
 class Total(NamedTuple):
-    """The sum of the consumer's counts after one message was read or lost, to compare with the batch query's sum."""
+    """The sum of the counts in the consumer's table after one message was read or lost, and the batch query's sum."""
 
     message: str
     is_lost: bool
@@ -78,7 +78,7 @@ class Total(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Return whether the two sums differ although the change is whole, so that the consumer's table is wrong."""
+        """Return whether the two sums differ after the last message of a change, so that the table is wrong."""
         return self.is_whole and self.reader_sum != self.records
 
 
@@ -89,7 +89,7 @@ class _Step(NamedTuple):
 
 
 def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
-    """Return one `Total` per message of a run; `states` has the state before each action, and then the last state."""
+    """Return one `Total` per message of a run, from its actions and the states before, between and after them."""
     happened = list(_messages(states, actions))
     following = [each.message.offset for each in happened[1:]]
     result, records = [], 0
@@ -109,7 +109,6 @@ def totals(states: Sequence[State], actions: Sequence[Action]) -> list[Total]:
 
 
 def _messages(states: Sequence[State], actions: Sequence[Action]) -> Iterator[_Step]:
-    """Yield the messages that were read or lost, in order."""
     for before, action, after in zip(states, actions, states[1:], strict=False):
         if action.name == "lose":
             yield _Step(before.network[0], is_lost=True, after=after)

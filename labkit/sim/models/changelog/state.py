@@ -11,7 +11,7 @@ from labkit.sim.parameters import Choice, Parameter, Values, Whole, Words
 
 
 class Kind(Word):
-    """The effect of a message on one row of the table (Flink, Dynamic Tables: append-only, retract, upsert stream)."""
+    """What a message does to a row of the consumer's table, as in Flink's append-only, retract and upsert streams."""
 
     ADD = "+"
     """The message adds the row to the table (append-only and retract streams)."""
@@ -27,7 +27,7 @@ TAKES_BACK = (Kind.RETRACT, Kind.DELETE)
 
 
 class Message(NamedTuple):
-    """A message about one change of the table; `offset` is that of the input record that caused it."""
+    """A message about one change of the query's result; `offset` is the offset of the input record that caused it."""
 
     kind: Kind
     key: str
@@ -40,7 +40,7 @@ class Message(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the consumer's table and its number of copies; negative if a retraction arrived before its row."""
+    """A row of the consumer's table, with the number of its copies, which is negative if a retraction arrived first."""
 
     key: str
     value: int
@@ -78,7 +78,7 @@ class Consumer(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The number of times that each fault may still happen in this run."""
+    """How many more faults of each kind may happen in a run."""
 
     crashes: int = 0
     query_crashes: int = 0
@@ -89,9 +89,10 @@ class Budget(NamedTuple):
 
 
 class State(NamedTuple):
-    """Query, consumer and environment: the messages on their way, the log of arrived ones, and the remaining faults.
+    """The state of query and consumer, the messages in flight, the log of arrived messages, and faults still
+    allowed.
 
-    `furthest` is the largest offset that the query has reached, also before a crash.
+    `furthest` is the largest offset that the query has reached, even if a crash has set it back.
     """
 
     query: Query
@@ -106,7 +107,7 @@ VERSION = 1
 
 
 class Encoding(Word):
-    """The encoding of the table's changes as messages."""
+    """How changes of the query's result are encoded as messages, as in Flink's dynamic tables."""
 
     APPEND = "append"
     RETRACT = "retract"
@@ -159,7 +160,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The chosen parameters of the simulator, converted to their types."""
+    """The parameters of the simulator, converted to their types."""
 
     encoding: Encoding
     words: tuple[str, ...]
@@ -182,7 +183,7 @@ class Settings(NamedTuple):
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
+    """Convert parameter values to `Settings`. Raises `InvalidInput` if two of the values exclude each other."""
     encoding = Encoding(str(values["encoding"]))
     if encoding is Encoding.APPEND and values["at_most"]:
         raise InvalidInput(
@@ -205,7 +206,7 @@ def settings(values: Values) -> Settings:
 def applied(table: Table, message: Message, *, owes: bool) -> Table:
     """Return the table after the consumer has applied a message.
 
-    If `owes`, a retraction of a missing row is kept, and removes the row when that arrives; otherwise it is ignored.
+    With `owes`, a retraction of a missing row is remembered and cancels the row when it arrives; else it is ignored.
     """
     kind, key, value, _ = message
     if kind is Kind.UPSERT:
