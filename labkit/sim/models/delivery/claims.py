@@ -26,19 +26,20 @@ SENTENCES = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether no process has anything left to do, and no message is under way."""
+    """Return whether no process has anything left to do, and no message is in flight."""
     idle = all(process.stage is Stage.IDLE and not process.outbox for process in state.processes)
     return idle and not any(hop.forward or hop.back for hop in state.hops)
 
 
 class Judge(StateJudge[State]):
-    """Judges the records that have come out at the end of the chain."""
+    """Judges the records that have come out of the last process of the chain: lost, duplicated, or out of order."""
 
     def __init__(self, records: int) -> None:
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader has seen at the end of the chain, and at the end a reading of them.
+        """Return the records that an outside reader has seen come out of the chain, and one complete read at the
+        end.
 
         All rows are in batch 0, and each crash begins a new incarnation.
         """
@@ -47,7 +48,7 @@ class Judge(StateJudge[State]):
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties (claims) that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; `text` describes a state in one line."""
     judged = Judge(settings.records)
     properties = [_judged(judged, name) for name in SENTENCES]
     if settings.retry:
@@ -62,9 +63,9 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the claim that the judge does not find the property `name` violated.
+    """Return the claim that the judge finds its property `name` violated in no state.
 
-    It is checked in every state, except for a loss, which can be known only at the end.
+    A loss can be known only at the end, so `no_loss` is checked only in states where nothing is left to do.
     """
 
     def because(state: State) -> str:
@@ -128,7 +129,7 @@ def _stuck(state: State) -> str:
 
 
 def executions(states: Sequence[State]) -> tuple[tuple[int, ...], ...]:
-    """Return how often each process worked on each record: for each process after the source one count per record."""
+    """Return how often each process after the source worked on each record: per process one count per record."""
     records = 1 + max((message.record for message in states[0].processes[0].outbox), default=-1)
     counts = [[0] * records for _ in states[0].processes[1:]]
     for before, after in pairwise(states):
@@ -145,7 +146,7 @@ def waited(states: Sequence[State]) -> tuple[int, ...]:
 
 
 def variant(settings: Settings, action: Action) -> str:
-    """Return the sentence for an action whose meaning the settings change; empty if that of its rule is right."""
+    """Return the sentence for an action whose effect depends on the settings; empty if its usual sentence is right."""
     name = action.name
     if name == "store":
         what = "What came of the record of process {which} is out"
@@ -171,7 +172,7 @@ def _with_its_id(settings: Settings) -> str:
 
 
 def text(state: State) -> str:
-    """Return a state as one line of text: processes, messages under way, output, and the remaining faults."""
+    """Return a state as one line of text: processes, messages in flight, output, and faults that may still happen."""
     processes, hops, out, productions, faults = state
     parts = [_process(number, process) for number, process in enumerate(processes)]
     parts += [_hop(number, hop) for number, hop in enumerate(hops, start=1) if hop != Hop()]
@@ -199,7 +200,6 @@ def _hop(number: int, hop: Hop) -> str:
 
 
 def _message(message: Message) -> str:
-    """Return a message as text: its record, and its id if that differs."""
     return str(message.record) + (f"#{message.name}" if message.name != message.record else "")
 
 

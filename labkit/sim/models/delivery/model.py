@@ -41,20 +41,20 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state after a fault of this kind, of which one fewer may happen from now on."""
+    """Return the state after a fault of this kind: one fewer may happen from now on."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
 def send(state: State, hop: int, message: Message) -> State:
-    """Return the state after a record was sent on a hop, the network from process `hop` to the next."""
+    """Return the state after a record was sent over network link `hop`, which leads from process `hop` to the next."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop((*forward, message), back, ids))
 
 
 def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
-    """Return the state after the next record of a hop was received, and this record.
+    """Return the state after the next record on a network link was received, and this record.
 
-    If `remembers`, the connection stores the id of the record, to recognise duplicates.
+    With `remembers`, the connection stores the id of the record, to recognise duplicates.
     """
     forward, back, ids = state.hops[hop]
     message = forward[0]
@@ -63,40 +63,40 @@ def take(state: State, hop: int, *, remembers: bool) -> tuple[State, Message]:
 
 
 def acknowledge(state: State, hop: int, name: int) -> State:
-    """Return the state after the acknowledgement of a record id was sent back on a hop."""
+    """Return the state after an acknowledgement of the record with the id `name` was sent back over a network link."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, (*back, name), ids))
 
 
 def take_acknowledgement(state: State, hop: int) -> tuple[State, int]:
-    """Return the state after the next acknowledgement of a hop was received, and the record id in it."""
+    """Return the state after the next acknowledgement on a network link was received, and the record id in it."""
     forward, back, ids = state.hops[hop]
     return _with_hop(state, hop, Hop(forward, back[1:], ids)), back[0]
 
 
 def drop(state: State, hop: int) -> State:
-    """Return the state after the next record of a hop is lost."""
+    """Return the state after the network has lost the next record on a link."""
     return less(take(state, hop, remembers=False)[0], "drops")
 
 
 def drop_ack(state: State, hop: int) -> State:
-    """Return the state after the next acknowledgement of a hop is lost."""
+    """Return the state after the network has lost the next acknowledgement on a link."""
     return less(take_acknowledgement(state, hop)[0], "drops")
 
 
 def duplicate(state: State, hop: int) -> State:
-    """Return the state after a copy of the next record of a hop was put at the end of the hop."""
+    """Return the state after the network has put a copy of the next record on a link behind the last one."""
     return less(send(state, hop, state.hops[hop].forward[0]), "duplicates")
 
 
 def reorder(state: State, hop: int) -> State:
-    """Return the state after the second record of a hop has overtaken the first."""
+    """Return the state after the second record on a network link has overtaken the first."""
     (first, second, *rest), back, ids = state.hops[hop]
     return less(_with_hop(state, hop, Hop((second, first, *rest), back, ids)), "reorders")
 
 
 def cut(state: State, process: int) -> State:
-    """Return the state after both connections of a process were closed, which loses their messages and their ids."""
+    """Return the state after both connections of a process were closed, which loses their messages and known ids."""
     for hop in (process - 1, process):
         if 0 <= hop < len(state.hops):
             state = _with_hop(state, hop, Hop())
@@ -104,7 +104,7 @@ def cut(state: State, process: int) -> State:
 
 
 class Guards(RuleModel[State]):
-    """The part of the simulator that computes which actions are enabled in a state."""
+    """The part of the simulator that computes which actions are possible in a state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -112,7 +112,6 @@ class Guards(RuleModel[State]):
         self._of = {name: [Action(name, p) for p in range(self.settings.processes)] for name in self.rules}
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: each process as receiver and as sender, then the faults of processes and hops."""
         enabled: list[Action] = []
         for which, process in enumerate(state.processes):
             if process.stage is Stage.DOWN:
@@ -169,17 +168,18 @@ class Guards(RuleModel[State]):
             enabled.append(of["crash"][which])
 
     def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
-        """Return the records that a process has to deliver and may have under way on its hop at the same time."""
+        """Return the records that a process has to deliver and may have in flight at the same time."""
         process = state.processes[which]
         if which and self.settings.weak:
             return () if process.output is None else (process.output,)
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return the oldest record of which nothing is under way, and the oldest of which something is; each or None.
+        """Return the oldest record of which nothing is in flight, and the oldest of which something is; None for
+        neither.
 
-        A timeout is right for the first record and too early for the second. A real sender cannot know which of the two
-        it is; here a timeout that comes too early counts as a fault.
+        A timeout is right for the first record and too early for the second. A real sender cannot tell them apart;
+        here a timeout that comes too early counts as a fault.
         """
         lost = late = None
         forward, back, _ = state.hops[which]
@@ -201,11 +201,10 @@ class Guards(RuleModel[State]):
         return noted >> name != 0 if self.settings.broken == "highest_only" else bool(noted >> name & 1)
 
     def _waits(self, which: int) -> bool:
-        """Return whether a process acknowledges a record only after all downstream processes are done with it."""
         return self.settings.weak and which < self.settings.last
 
     def _collectable(self, state: State, which: int) -> Ids:
-        """Return the ids of received records that a process may delete from its table.
+        """Return the ids of received records that a process may delete from its table, one bit for each.
 
         Real systems decide by age; the simulator sees whether a record with the id may still arrive.
         """
@@ -217,7 +216,6 @@ class Guards(RuleModel[State]):
 
 
 def _still_to_come(state: State, which: int) -> Ids:
-    """Return the ids that may still reach a process: those that earlier processes hold, and those under way."""
     ids = 0
     for process, hop in zip(state.processes[:which], state.hops, strict=False):
         for message in (*process.outbox, *hop.forward, process.held, process.output):
@@ -227,7 +225,7 @@ def _still_to_come(state: State, which: int) -> Ids:
 
 
 class Delivery(Guards):
-    """The simulator of a chain of processes that deliver records."""
+    """The simulator of a chain of processes that pass records on over a network with faults."""
 
     name, version, parameters = "delivery", VERSION, PARAMETERS
 
@@ -265,7 +263,6 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(outbox=left))
 
     def _settled(self, state: State, which: int, process: Process) -> State:
-        """Return the state after a weak production was acknowledged, so that the process stores the id of its input."""
         if self.settings.broken == "ack_early":
             return _with_process(state, which, _idle(self._noted(process)))
         return _with_process(state, which, self._noted(process)._replace(stage=Stage.DONE, output=None))
@@ -283,7 +280,7 @@ class Delivery(Guards):
         return _with_process(state, which, self._noted(working) if self.settings.broken == "note_early" else working)
 
     def _discard(self, state: State, which: int) -> State:
-        """Return the state after the receiver has discarded a known record.
+        """Return the state after the receiver has discarded a record whose id it knows.
 
         With retries it acknowledges the record again, because the first acknowledgement may be lost.
         """
@@ -291,7 +288,6 @@ class Delivery(Guards):
         return acknowledge(state, which - 1, message.name) if self.settings.retry else state
 
     def _store(self, state: State, which: int) -> State:
-        """Return the state after one durable write of id and output; readers see the output of the last process."""
         process = state.processes[which]
         held = process.held
         assert held is not None
@@ -306,7 +302,6 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _finished(self, process: Process) -> Process:
-        """Return a process that has stored output and id: idle if it need not acknowledge, otherwise unchanged."""
         is_over = not self.settings.retry or self.settings.broken == "ack_early"
         return _idle(process) if is_over and process.stage is Stage.DONE else process
 
@@ -317,7 +312,6 @@ class Delivery(Guards):
         return _with_process(state, which, process._replace(stage=Stage.WAITING, output=output))
 
     def _named(self, state: State, message: Message) -> tuple[State, Message]:
-        """Return the state and the production that a process makes of a record, with a derived or a fresh id."""
         if not self.settings.fresh:
             return state, message
         return state._replace(productions=state.productions + 1), Message(message.record, state.productions)
@@ -327,7 +321,6 @@ class Delivery(Guards):
         return _with_process(state, which, self._finished(process))
 
     def _noted(self, process: Process) -> Process:
-        """Return a process after it has added the id of its record to its table, if it has a table."""
         assert process.held is not None
         outbox, ids, memory, stage, held, output = process
         if self.settings.dedup == "durable":
@@ -371,14 +364,13 @@ class Delivery(Guards):
         return reorder(state, which - 1)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties (claims) to check, for example that no record is lost and that none comes out twice."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action: the rule's, or another one if the settings change what the action does."""
+        """Return the sentence for an action: the usual one, or another if the settings change what the action does."""
         return variant(self.settings, action) or super().template(action)
 
     rules: ClassVar[dict[str, Rule[State]]] = {
@@ -413,6 +405,5 @@ def _idle(process: Process) -> Process:
 
 
 def _with_process(state: State, which: int, process: Process) -> State:
-    """Return the state with one process replaced; `_replace` would take three times as long."""
     at, hops, out, productions, faults = state
     return State((*at[:which], process, *at[which + 1 :]), hops, out, productions, faults)

@@ -8,7 +8,7 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole
 
 
 class Stage(Word):
-    """The stage of a process in its work on the record that it has received."""
+    """How far a process has got with the record that it has received."""
 
     DOWN = "down"
     IDLE = "idle"
@@ -24,7 +24,7 @@ class Stage(Word):
 
 
 class Message(NamedTuple):
-    """A record on its way between two processes; `name` is the id by which the receiver recognises duplicates."""
+    """A record in flight between two processes; `name` is the id by which the receiver recognises duplicates."""
 
     record: int
     name: int
@@ -51,9 +51,10 @@ class Process(NamedTuple):
 
 
 class Hop(NamedTuple):
-    """The network between two processes (a hop): records forward, acknowledgements (ids) back.
+    """The network link between two neighbouring processes: records go forward, acknowledgements (ids) go back.
 
-    `ids` are those that the open connection has delivered; it stays empty if connections do not deduplicate.
+    `ids` are the ids of records that the open connection has delivered; it is empty if connections do not
+    deduplicate.
     """
 
     forward: tuple[Message, ...] = ()
@@ -62,14 +63,14 @@ class Hop(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A record that came out at the end of the chain, visible to all, and the number of crashes before it did."""
+    """A record that came out of the last process, where readers see it, and the number of crashes before that."""
 
     record: int
     crashes: int
 
 
 class Faults(NamedTuple):
-    """The number of times that each fault may still happen in this run."""
+    """How many more lost, duplicated, delayed and reordered messages, and crashes, a run may have."""
 
     drops: int
     duplicates: int
@@ -79,9 +80,9 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the processes and their environment: the network, the output, and the remaining faults.
+    """The state of all processes, the network links, the output, and the faults that may still happen.
 
-    `productions` counts the productions, so that each can get a fresh id; it stays 0 if ids are derived from records.
+    `productions` counts the output records, to give each a fresh id; it stays 0 if ids are derived from the input.
     """
 
     processes: tuple[Process, ...]
@@ -134,7 +135,7 @@ TABLES = ("volatile", "durable")
 
 
 class Settings(NamedTuple):
-    """The chosen parameters of the simulator, converted to their types."""
+    """The parameters of the simulator, converted to their types."""
 
     retry: bool
     dedup: str
@@ -149,12 +150,12 @@ class Settings(NamedTuple):
 
     @property
     def last(self) -> int:
-        """Return the number of the last process of the chain, whose output is visible to all."""
+        """Return the number of the last process of the chain, whose output readers see."""
         return self.processes - 1
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
+    """Convert parameter values to `Settings`. Raises `InvalidInput` if two of the values exclude each other."""
     broken, dedup = str(values["broken"]), str(values["dedup"])
     if not values["retry"] and values["productions"] == "weak":
         raise InvalidInput(
@@ -172,8 +173,8 @@ def settings(values: Values) -> Settings:
         raise InvalidInput(f"collects=true: dedup={dedup} keeps no table of ids; set dedup=durable.")
     if broken == "highest_only" and values["ids"] == "fresh":
         raise InvalidInput(
-            "broken=highest_only: this rule compares ids, and only derived ids follow the order of the "
-            "records; set ids=derived."
+            "broken=highest_only compares ids by size, which works only if ids follow the order of the records; "
+            "set ids=derived."
         )
     return Settings(
         retry=bool(values["retry"]),

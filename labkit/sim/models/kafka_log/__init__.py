@@ -14,7 +14,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def judge_of(walk: Replay, reader: int = 0) -> Judge:
-    """Return the judge for the records that the reader with this number has received in a run."""
+    """Return the judge that compares the records that one reader receives with those it should receive."""
     assert isinstance(walk.model, KafkaLog)
     return Judge(walk.model.settings, reader)
 
@@ -30,7 +30,7 @@ def expected(walk: Replay) -> Sequence[Record]:
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the one fact about a run: the judge's verdict on the records that the first reader has received."""
+    """Return the verdict on the records that the first reader has received in a run."""
     return {"verdict": judge_of(walk).verdict(walk.state)}
 
 

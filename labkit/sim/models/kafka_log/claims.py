@@ -34,9 +34,9 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """Return the expected records: the input with the running count of each partition, then all plain records.
+    """Return the records that a reader should receive: the input, each with the running count of its partition.
 
-    A plain record is one without a transaction.
+    The records that another producer writes without a transaction follow.
     """
     counts: Counter[str] = Counter()
     records = []
@@ -57,7 +57,7 @@ def is_over(state: State) -> bool:
 
 
 class Judge(StateJudge[State]):
-    """Judges the records that one reader has received; by default the first reader."""
+    """Judges the records that one reader has received: lost, duplicated, or visible although aborted."""
 
     def __init__(self, settings: Settings, reader: int = 0) -> None:
         super().__init__(expected(settings), self._view_of)
@@ -75,7 +75,9 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that the reader has received, a reading of them, and the rows still hidden from it."""
+        """Return the records that the reader has received, one complete read at the end, and rows still hidden from
+        it.
+        """
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -110,7 +112,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties (claims) that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; `text` describes a state in one line."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, judged.is_over) for name, sentence in SENTENCES.items()]
     properties.append(_nothing_open(judged))
@@ -137,7 +139,6 @@ def _nothing_open(judged: Judge) -> Property[State]:
 
 
 def _decided_early(state: State) -> str:
-    """Return a sentence on a record committed before its checkpoint was complete; empty if there is none."""
     checkpoints = state.job.checkpoints
     last = checkpoints[-1].number if checkpoints else -1
     for partition in state.partitions:
@@ -149,7 +150,7 @@ def _decided_early(state: State) -> str:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """Yield the claims that certain events are possible, which would fail if the model could not do its work."""
+    """Yield the properties that certain events are possible; one fails if the simulator cannot do its work."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:
@@ -185,7 +186,7 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence for a commit request that changes nothing, refused or repeated; empty for any other."""
+    """Return the sentence for a commit request that changes nothing, because it is refused or repeated; or empty."""
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."
@@ -195,7 +196,7 @@ def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
 
 
 def refused(action: Action) -> str:
-    """Return the sentence for a write (`action`) that Kafka refuses."""
+    """Return the sentence for a write that Kafka refuses."""
     why = "its producer is fenced, or its transaction is over"
     if action.name == "zombie_write":
         return f"The job that was thought dead tries to write record {action.which} and is refused: {why}."
@@ -203,7 +204,7 @@ def refused(action: Action) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state as one line of text: job, coordinator, partitions, readers, and the remaining faults."""
+    """Return a state as one line of text: job, coordinator, partitions, readers, and faults that may still happen."""
     parts = [_job(state.job)]
     if state.zombie != NOBODY:
         parts.append(f"zombie {_job(state.zombie)}")

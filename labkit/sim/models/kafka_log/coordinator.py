@@ -37,7 +37,7 @@ UNUSED = Entry(Stage.EMPTY, -1)
 
 
 class Answer(Word):
-    """The coordinator's answer to a request to commit."""
+    """The answer of the transaction coordinator to a request to commit."""
 
     DONE = "done"
     """The commit is decided, by this request or an earlier one."""
@@ -46,7 +46,7 @@ class Answer(Word):
 
 
 class Rules(NamedTuple):
-    """The rules that the coordinator follows."""
+    """The rules of the transaction coordinator that parameters can change."""
 
     bumps_epoch: bool = False
     """Whether the end of a transaction raises the producer's epoch (version 2)."""
@@ -57,26 +57,27 @@ class Rules(NamedTuple):
 
 
 def entry_of(coordinator: Coordinator, name: int) -> Entry | None:
-    """Return the coordinator's log entry of a transactional id; None if the id was never initialised."""
+    """Return the coordinator's log entry for a transactional id; None if no producer has initialised the id."""
     entry = coordinator.log[name] if name < len(coordinator.log) else UNUSED
     return None if entry == UNUSED else entry
 
 
 def put(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
-    """Return the coordinator after it has logged an entry for the transactional id `name`."""
+    """Return the coordinator's state after it has logged an entry for the transactional id `name`."""
     log, is_up, marked = coordinator
     log = (*log, *(UNUSED,) * (name - len(log)))
     return Coordinator((*log[:name], entry, *log[name + 1 :]), is_up, marked)
 
 
 def is_busy(coordinator: Coordinator, name: int) -> bool:
-    """Return whether some markers of a transactional id's decision are not yet written."""
+    """Return whether the coordinator has decided a transaction of this id but not yet written all its markers."""
     entry = entry_of(coordinator, name)
     return entry is not None and entry.stage in PREPARED
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator after InitProducerId, which first aborts an open transaction and raises the epoch.
+    """Return the coordinator's state after InitProducerId, which first aborts an open transaction and raises the
+    epoch.
 
     The new epoch fences every producer with an older one.
     """
@@ -89,7 +90,7 @@ def initialise(coordinator: Coordinator, name: int) -> Coordinator:
 
 
 def expire(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator after it has aborted a transaction that timed out, which also fences the producer."""
+    """Return the coordinator's state after it has aborted a transaction that timed out, which fences the producer."""
     return _abort(coordinator, name, coordinator.log[name])
 
 
@@ -99,7 +100,7 @@ def _abort(coordinator: Coordinator, name: int, entry: Entry) -> Coordinator:
 
 
 def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partition: int) -> Coordinator | None:
-    """Return the coordinator after AddPartitionsToTxn; None if the producer is fenced.
+    """Return the coordinator's state after AddPartitionsToTxn; None if the producer is fenced.
 
     The first partition opens the transaction and starts its timeout.
     """
@@ -112,9 +113,9 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """Return the coordinator and its answer after a request to commit (EndTxn), which any process may send.
+    """Return the coordinator's state and its answer after a request to commit (EndTxn), which any process may send.
 
-    The caller has checked that all earlier markers of the id are written.
+    The caller has checked that all earlier markers of the transactional id are written.
     """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):
@@ -130,7 +131,7 @@ def _is_repeated(rules: Rules, handle: Handle, stage: Stage, epoch: int) -> bool
 
 
 def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
-    """Return (id, partition) for every marker that the coordinator still has to write."""
+    """Return (transactional id, partition) for every commit or abort marker that is still to be written."""
     return [
         (name, partition)
         for name, (stage, _, partitions, _) in enumerate(coordinator.log)
@@ -141,7 +142,7 @@ def unmarked(coordinator: Coordinator) -> list[tuple[int, int]]:
 
 
 def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordinator:
-    """Return the coordinator after a marker was written; the last marker completes the transaction."""
+    """Return the coordinator's state after a marker was written; the last marker completes the transaction."""
     log, is_up, marked = coordinator
     stage, epoch, partitions, _ = log[name]
     marked = tuple(sorted((*marked, (name, partition))))
@@ -153,7 +154,7 @@ def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordina
 
 
 def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
-    """Return the coordinator after one tick of time: each open transaction is older, at most as old as the timeout."""
+    """Return the coordinator's state after one tick of time, which adds to the age of each open transaction."""
     log = tuple(
         Entry(stage, epoch, partitions, min(age + 1, timeout))
         if stage is Stage.ONGOING
@@ -164,9 +165,9 @@ def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
 
 
 def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
-    """Return the coordinator after a crash, which only its log survives.
+    """Return the coordinator's state after a crash, which only its log survives.
 
-    With `Rules.forgets` it also loses the decisions to commit whose markers are not all written.
+    With `Rules.forgets` the coordinator also loses the decisions to commit whose markers are not all written.
     """
     if rules.forgets:
         log = tuple(
@@ -178,7 +179,7 @@ def die(rules: Rules, coordinator: Coordinator) -> Coordinator:
 
 
 def end_of(settings: Settings, which: int, partition: Partition) -> int:
-    """Return the position up to which the reader `which` may read a partition."""
+    """Return the position in a partition up to which the reader with the number `which` may read."""
     if settings.readers[which] == READ_COMMITTED and settings.broken != "last_stable_offset":
         return last_stable_offset(partition)
     return len(partition)
@@ -187,7 +188,7 @@ def end_of(settings: Settings, which: int, partition: Partition) -> int:
 def rows(
     settings: Settings, which: int, coordinator: Coordinator, partition: Partition, start: int
 ) -> tuple[ReadRecord, ...]:
-    """Return the records that the reader `which` receives by one poll of a partition from the position `start`."""
+    """Return the records that one poll from the position `start` of a partition returns to the reader `which`."""
     fate_of = fates(partition)
     hides_aborted = settings.readers[which] == READ_COMMITTED
     return tuple(
@@ -202,17 +203,17 @@ def _is_undecided(coordinator: Coordinator, name: int) -> bool:
 
 
 def polled(settings: Settings, reader: Reader, where: int, end: int) -> Reader:
-    """Return the reader after it has polled one partition (`where`) up to position `end`."""
+    """Return the reader's state after it has polled the partition `where` up to the position `end`."""
     stored, is_up, positions = reader
     positions = (*positions[:where], end, *positions[where + 1 :])
     return Reader(positions if settings.stores_with_rows else stored, is_up, positions)
 
 
 def restarted(reader: Reader) -> Reader:
-    """Return the reader after a restart: it reads on from its stored positions."""
+    """Return the reader's state after a restart: it reads on from its stored positions."""
     return Reader(reader.stored, is_up=True, positions=reader.stored)
 
 
 def extend_sight(sight: Sight, where: int, more: tuple[ReadRecord, ...]) -> Sight:
-    """Return the records that a reader has received so far, extended by more records of partition `where`."""
+    """Add records of the partition `where` to those that a reader has received so far, and return the result."""
     return (*sight[:where], (*sight[where], *more), *sight[where + 1 :])

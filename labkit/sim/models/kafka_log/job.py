@@ -10,8 +10,9 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 
 
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
-    """Return whether the producer may initialise the next transactional id: it has no transaction, input is left, and
-    no markers of the id are missing.
+    """Return whether the job's producer may initialise the next transactional id.
+
+    It may if it has no transaction, input is left, and no markers of the id are missing.
     """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
@@ -19,7 +20,7 @@ def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
 
 
 def next_name(settings: Settings, job: Job) -> int:
-    """Return the transactional id of the next transaction.
+    """Return the transactional id for the next transaction.
 
     It is the number of the checkpoint that will commit it, or 0 if all transactions share one id.
     """
@@ -27,12 +28,15 @@ def next_name(settings: Settings, job: Job) -> int:
 
 
 def begin(job: Job, handle: Handle) -> Job:
-    """Return the job after its producer has got an id and an epoch; the first record opens the transaction."""
+    """Return the job's state after its producer has got an id and an epoch; the first record opens the transaction."""
     return job._replace(current=handle, added=0)
 
 
 def can_write(settings: Settings, job: Job) -> bool:
-    """Return whether the producer may write. If all transactions share one id, the last one must be committed first."""
+    """Return whether the producer may write a record.
+
+    If all transactions share one id, the last transaction must be committed first.
+    """
     if job.phase is not Phase.RUNNING or job.current is None or job.offset == settings.records:
         return False
     return not (settings.reuses_id and (job.pending or job.due))
@@ -41,8 +45,8 @@ def can_write(settings: Settings, job: Job) -> bool:
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
     """Return whether a checkpoint may start.
 
-    It may if there is something to commit, no other checkpoint runs, and the last one started at least an interval ago
-    (`since`, in ticks) or no input is left.
+    It may if there is something to commit, no other checkpoint runs, and `since`, the number of ticks since the last
+    checkpoint started, is at least the interval or no input is left.
     """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
@@ -50,7 +54,7 @@ def can_trigger(settings: Settings, job: Job, since: int) -> bool:
 
 
 def pre_commit(settings: Settings, job: Job) -> Job:
-    """Return the job after the barrier: its records are flushed and sealed, and the checkpoint holds their handle."""
+    """Return the job's state after a barrier has flushed its records, so that the checkpoint has their transaction."""
     number = job.number + 1
     pending, current, due = job.pending, job.current, job.due
     if job.added:
@@ -74,7 +78,7 @@ def pre_commit(settings: Settings, job: Job) -> Job:
 
 
 def complete(job: Job) -> Job:
-    """Return the job after its checkpoint is durable: all pending transactions are now due for commit."""
+    """Return the job's state after its checkpoint is durable: it must now commit all pending transactions."""
     assert job.triggered is not None
     waiting = {each.handle for each in job.due}
     new = tuple(Due(handle) for handle in job.pending if handle not in waiting)
@@ -82,18 +86,18 @@ def complete(job: Job) -> Job:
 
 
 def lapse(job: Job) -> Job:
-    """Return the job after its running checkpoint has expired; the transactions stay pending for the next one."""
+    """Return the job's state after its running checkpoint has expired; transactions wait for the next checkpoint."""
     return job._replace(triggered=None)
 
 
 def sent(job: Job, number: int) -> Job:
-    """Return the job after it has requested the commit with this index in `due`, and waits for the answer."""
+    """Return the job's state after it has requested the commit with this index in `due`, and waits for the answer."""
     due = job.due
     return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 
 
 def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Job | None:
-    """Return the job after the answer to its commit request; None if the job fails because of it.
+    """Return the job's state after the answer to its commit request; None if the job fails because of it.
 
     A producer with transactions of version 2 learns its new epoch from the answer.
     """
@@ -109,9 +113,9 @@ def answered(settings: Settings, job: Job, handle: Handle, answer: Answer) -> Jo
 
 
 def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
-    """Return the next incarnation of a job, started from the last completed checkpoint.
+    """Return the state of the job after a restart from its last completed checkpoint.
 
-    From the checkpoint follow the commits to request, the ids to initialise, and the offset of the next record.
+    The checkpoint says which commits to request, which transactional ids to initialise, and which record is next.
     """
     last = job.checkpoints[-1] if job.checkpoints else Checkpoint(-1, 0, ())
     lingering = range(1) if settings.reuses_id else range(last.number + 1, len(coordinator.log))
@@ -134,7 +138,7 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
 
 
 def may_fence(settings: Settings, job: Job) -> bool:
-    """Return whether recovery may now initialise ids, which aborts their open transactions.
+    """Return whether recovery may now initialise transactional ids, which aborts their open transactions.
 
     It must have committed every decided transaction before.
     """
@@ -142,17 +146,17 @@ def may_fence(settings: Settings, job: Job) -> bool:
 
 
 def may_send(settings: Settings, job: Job) -> bool:
-    """Return whether the job may request commits."""
+    """Return whether the job may send requests to commit."""
     return not (settings.broken == "init_first" and job.to_fence)
 
 
 def fenced(job: Job) -> Job:
-    """Return the job after recovery has initialised the next id, so that no transaction is open under it."""
+    """Return the job's state after recovery has initialised the next transactional id, which aborts its transaction."""
     return recovered(job._replace(to_fence=job.to_fence[1:]))
 
 
 def recovered(job: Job) -> Job:
-    """Return the job, switched to the running phase if its recovery has nothing left to do."""
+    """Return the job's state, with the phase changed to running if its recovery has nothing left to do."""
     if job.phase is Phase.RECOVERING and not job.due and not job.to_fence:
         return job._replace(phase=Phase.RUNNING)
     return job
@@ -166,5 +170,5 @@ def is_finished(settings: Settings, job: Job) -> bool:
 
 
 def roll_back(job: Job) -> Job:
-    """Return the job after a person has removed its newest completed checkpoint."""
+    """Return the job's state after a person has removed its newest completed checkpoint."""
     return job._replace(checkpoints=job.checkpoints[:-1])

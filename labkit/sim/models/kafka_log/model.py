@@ -45,7 +45,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Broker(RuleModel[State]):
-    """The part of the simulator with the actions of Kafka: its coordinator, its partitions and the readers."""
+    """The part of the simulator with the actions of Kafka: transaction coordinator, partitions and readers."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -149,7 +149,7 @@ TEN = 10
 
 
 def enabled(rules: Settings, state: State) -> list[Action]:
-    """Return the enabled actions of a state."""
+    """Return the actions that are possible in a state."""
     actions: list[Action] = []
     _job_actions(rules, state, actions)
     _coordinator_actions(rules, state, actions)
@@ -171,7 +171,6 @@ def _job_actions(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
-    """Append the actions that a running job may take next to `actions`."""
     job, coordinator = state.job, state.coordinator
     if coordinator.is_up and work.may_fence(rules, job) and not kafka.is_busy(coordinator, job.to_fence[0]):
         actions.append(Action("fence", job.to_fence[0]))
@@ -190,7 +189,6 @@ def _steps(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _is_reachable(rules: Settings, state: State, job: Job) -> bool:
-    """Return whether the job's next write can succeed now; a new partition must first be added to the transaction."""
     assert job.current is not None
     name, where = job.current.name, rules.partition_of(job.offset)
     if job.added >> where & 1:
@@ -249,7 +247,7 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _may_tick(rules: Settings, state: State) -> bool:
-    """Return whether a tick may happen: a timeout or the interval is running, and no step of a punctual job is due."""
+    """Return whether time may pass: some timeout or interval is running, and no step of a punctual job is due."""
     job = state.job
     is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
     if not rules.interval or job.phase is Phase.ENDED:
@@ -262,7 +260,7 @@ def _may_tick(rules: Settings, state: State) -> bool:
 
 
 class KafkaLog(Broker):
-    """The simulator of Kafka's log with a writing job and readers."""
+    """The simulator of a job that writes to Kafka in transactions, and of the readers of its records."""
 
     name, version, parameters = "kafka_log", VERSION, PARAMETERS
 
@@ -282,7 +280,6 @@ class KafkaLog(Broker):
         )
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: job, zombie job, coordinator and its requests, readers, then faults and ticks."""
         return enabled(self.settings, state)
 
     # The job.
@@ -374,14 +371,13 @@ class KafkaLog(Broker):
         return with_job(spent(state, "zombies"), crash(zombie), 0)._replace(zombie=zombie)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties (claims) to check: of the records of readers, and of the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for the placeholders in an action's sentence: for a marker, its id and its partition."""
+        """Return values for placeholders in an action's sentence: for a marker, its transactional id and partition."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

@@ -21,7 +21,7 @@ PLAIN = -1
 
 
 class Slot(NamedTuple):
-    """One position of a partition's log: a record of a transaction, a plain record, or a marker (COMMIT, ABORT)."""
+    """One position in a partition of the log: a record, or a marker that commits or aborts a transaction."""
 
     record: int
     name: int
@@ -37,7 +37,7 @@ Partition = tuple[Slot, ...]
 
 
 class Stage(Word):
-    """The stage of a transactional id's last transaction, named as in Kafka's TransactionState."""
+    """How far the last transaction of a transactional id has got, named as in Kafka's TransactionState."""
 
     EMPTY = "empty"
     ONGOING = "ongoing"
@@ -49,7 +49,7 @@ class Stage(Word):
 
 
 class Entry(NamedTuple):
-    """The coordinator's last log entry of one transactional id. `partitions` is a set, one bit for each partition.
+    """The coordinator's last log entry for one transactional id. `partitions` is a set, one bit for each partition.
 
     `age` is the number of ticks since the first partition was added, at which the timeout started.
     """
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
 
 
 class Coordinator(NamedTuple):
-    """Kafka's transaction coordinator: its last log entry for each id, and the markers that it knows to be written."""
+    """The state of Kafka's transaction coordinator: the last log entry for each id, and which markers are written."""
 
     log: Durable[tuple[Entry, ...]] = ()
     is_up: Volatile[bool] = False
@@ -88,14 +88,14 @@ class Checkpoint(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A transaction whose commit is decided, and whether this incarnation of the job has requested the commit."""
+    """A transaction whose commit is decided, and whether the job has requested the commit since its last restart."""
 
     handle: Handle
     is_sent: bool = False
 
 
 class Phase(Word):
-    """The phase of the writing job: down, recovering, running or ended."""
+    """What the writing job does now: nothing (down), recover, run, or nothing any more (ended)."""
 
     DOWN = "down"
     RECOVERING = "recovering"
@@ -140,7 +140,7 @@ class Reader(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """The position of a record that a reader has received, and whether its transaction was then undecided (`early`)."""
+    """A record that a reader has received: its position, and whether its transaction was then undecided (`early`)."""
 
     position: int
     early: bool
@@ -151,14 +151,14 @@ Sight = tuple[tuple[ReadRecord, ...], ...]
 
 
 class Request(NamedTuple):
-    """A commit request on its way to the coordinator, from one incarnation of the job."""
+    """A request to commit that one incarnation of the job has sent and the coordinator has not yet received."""
 
     handle: Handle
     attempt: int
 
 
 class Budget(NamedTuple):
-    """The number of times that each fault or other event may still happen in this run."""
+    """How many more crashes and other events of each kind may happen in a run."""
 
     crashes: int = 0
     retries: int = 0
@@ -170,9 +170,9 @@ class Budget(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the processes and their environment: received records, requests, remaining events, and time.
+    """The state of all processes, partitions and requests in flight, and the events that may still happen.
 
-    `sights` holds the records that each reader has received; `since` is the number of ticks since the last checkpoint
+    `sights` has the records that each reader has received; `since` is the number of ticks since the last checkpoint
     was triggered, or since the job went down.
     """
 
@@ -252,7 +252,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 class Settings(NamedTuple):
-    """The chosen parameters of the simulator, converted to their types."""
+    """The parameters of the simulator, converted to their types."""
 
     records: int
     partitions: int
@@ -274,7 +274,7 @@ class Settings(NamedTuple):
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values."""
+    """Convert parameter values to `Settings`."""
     isolation = str(values["isolation"])
     return Settings(
         records=int(values["records"]),
@@ -294,7 +294,7 @@ def settings(values: Values) -> Settings:
 
 
 class Fate(Word):
-    """The outcome of a record's transaction."""
+    """Whether a record's transaction is open, committed or aborted."""
 
     OPEN = "open"
     COMMITTED = "committed"
@@ -303,7 +303,7 @@ class Fate(Word):
 
 @lru_cache(maxsize=100_000)
 def fates(partition: Partition) -> tuple[Fate | None, ...]:
-    """Return the outcome of the record at each position of a partition; None for a marker."""
+    """Return for each position of a partition whether its record is open, committed or aborted; None for a marker."""
     backwards: list[Fate | None] = []
     ends: dict[int, Fate] = {}
     for slot in reversed(partition):
@@ -322,7 +322,7 @@ def last_stable_offset(partition: Partition) -> int:
 
 
 def open_epoch(partition: Partition, name: int) -> int:
-    """Return the epoch of an id's open transaction in this partition, or -1 if none is open."""
+    """Return the epoch of a transactional id's open transaction in this partition, or -1 if none is open."""
     for slot in reversed(partition):
         if slot.name == name:
             return slot.epoch if slot.record >= 0 else -1
@@ -333,24 +333,24 @@ as_state = from_fields(State)
 
 
 def with_job(state: State, job: Job, since: int) -> State:
-    """Return the state with this job, and with `since`, the ticks since its last checkpoint or since it went down."""
+    """Return the state with `job` replaced, and with `since`, the ticks since its last checkpoint or crash."""
     return as_state((job, *state[1:8], since, state.failures))
 
 
 def with_coordinator(state: State, coordinator: Coordinator) -> State:
-    """Return the state with this coordinator."""
+    """Return the state with the coordinator replaced."""
     return as_state((*state[:2], coordinator, *state[3:]))
 
 
 def with_reader(state: State, which: int, reader: Reader) -> State:
-    """Return the state with one reader replaced."""
+    """Return the state with the reader `which` replaced."""
     at = state.readers
     readers = (*at[:which], reader, *at[which + 1 :])
     return as_state((*state[:4], readers, *state[5:]))
 
 
 def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
-    """Return the state with one reader replaced, and with all records that it has received so far."""
+    """Return the state with the reader `which` replaced, and with `sight`, the records that it has received so far."""
     at, sights = state.readers, state.sights
     readers = (*at[:which], reader, *at[which + 1 :])
     handed = (*sights[:which], sight, *sights[which + 1 :])
@@ -358,7 +358,7 @@ def with_poll(state: State, which: int, reader: Reader, sight: Sight) -> State:
 
 
 def appended(state: State, where: int, slot: Slot) -> State:
-    """Return the state after a slot, a record or a marker, was appended to partition `where`."""
+    """Return the state after a record or a marker (`slot`) was appended to the partition `where`."""
     at = state.partitions
     partition: Partition = (*at[where], slot)
     partitions = (*at[:where], partition, *at[where + 1 :])
@@ -366,10 +366,10 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state after a fault or event of this kind, of which one fewer may happen from now on."""
+    """Return the state after a fault or event of this kind: one fewer may happen from now on."""
     return state._replace(budget=one_less(state.budget, fault))
 
 
 def failed(state: State) -> State:
-    """Return the state after the job has failed by itself; this uses up none of the crashes in the budget."""
+    """Return the state after the job has failed by itself, which does not count as one of the allowed crashes."""
     return with_job(state, crash(state.job), 0)._replace(failures=state.failures + 1)

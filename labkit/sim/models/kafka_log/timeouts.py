@@ -12,9 +12,9 @@ from labkit.core.errors import InvalidInput
 
 
 class Timeouts(NamedTuple):
-    """The checkpoint interval and the timeouts of a checkpointing job, in seconds.
+    """The checkpoint interval and the timeouts of a job that writes Kafka transactions, in seconds.
 
-    `pause` is the least time from a checkpoint's end to the next start.
+    `pause` is the minimum time from the end of a checkpoint to the start of the next.
     """
 
     interval: float
@@ -30,7 +30,7 @@ class Timeouts(NamedTuple):
 
 
 class Fit(StrEnum):
-    """The possible results of checking timeouts against each other."""
+    """Whether a job with certain timeouts is safe, can lose data, or does not even start."""
 
     SAFE = "safe"
     LOSES = "can lose data"
@@ -38,7 +38,7 @@ class Fit(StrEnum):
 
 
 class Examination(NamedTuple):
-    """The result of a check: `fit`, the seconds that the transaction timeout must exceed (`needed`), and the reason."""
+    """The result of `examine`: `fit`, the seconds that the transaction timeout must exceed (`needed`), and why."""
 
     fit: Fit
     needed: float
@@ -48,10 +48,10 @@ class Examination(NamedTuple):
 def longest_open(interval: float, checkpoint_timeout: float, tolerated: int, downtime: float) -> float:
     """Return the longest time that a transaction can be open, from its first record to its commit.
 
-    All times have the same unit. In the worst case the first record comes right after a barrier. The next checkpoint
-    starts after `interval`, or when the one before ends if that takes longer. `tolerated` checkpoints expire and leave
-    their transactions to the next one. The last one takes all of `checkpoint_timeout`, and then the job is down for
-    `downtime`.
+    All times have the same unit. In the worst case the first record follows a barrier immediately. The next
+    checkpoint starts after `interval`, or when the one before ends if that takes longer. `tolerated` checkpoints
+    expire and leave their transactions to the next one. The last one takes all of `checkpoint_timeout`, and then the
+    job is down for `downtime`.
     """
     return (tolerated + 1) * max(interval, checkpoint_timeout) + checkpoint_timeout + downtime
 
