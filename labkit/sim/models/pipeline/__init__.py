@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the one fact about a run: the judge's verdict on its end."""
+    """Return the verdict on the end of a run: which rows are lost or duplicated, and what readers saw in between."""
     return {"verdict": verdict(walk)}
 
 

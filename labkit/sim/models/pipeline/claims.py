@@ -30,7 +30,7 @@ from labkit.sim.wording import listed, to_come
 
 
 def expected(words: Sequence[str]) -> list[Record]:
-    """Return the expected records: every word with its running count."""
+    """Return the records that a word count should output: every word of the input with its running count."""
     counts: Counter[str] = Counter()
     records = []
     for offset, word in enumerate(words):
@@ -49,7 +49,7 @@ _VISIBILITY = {
 
 
 def is_over(state: State) -> bool:
-    """Return whether the run is over: the query has ended, and no zombie driver has anything left to do."""
+    """Return whether the run is over: the query has ended, and no driver wrongly declared dead has work left."""
     return state.query.driver.place is Place.ENDED and not state.zombie.todo
 
 
@@ -58,14 +58,14 @@ def _view(state: State) -> Hashable:
 
 
 class Judge(StateJudge[State]):
-    """Judges the rows that readers of the store have seen."""
+    """Judges the rows that readers of the store have seen: lost, duplicated, aborted, or visible too early."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(expected(settings.words), _view)
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader could have seen, with a reading at each crash and at the end."""
+        """Return the rows that an outside reader could have seen, with a complete read at each crash and at the end."""
         unfinished = [each for each in state.transactions if each.status in (Status.OPEN, Status.PREPARED)]
         hidden = [self._row(VisibleRow(offset, *_writer(each)), ()) for each in unfinished for offset in each.rows]
         return History(self._events(state), self._settings.keyed, _planned_batches(state.query), hidden)
@@ -107,7 +107,7 @@ SENTENCES = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties (claims) that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; `text` describes a state in one line."""
     judged = Judge(settings)
     properties = [judged.claim(name, sentence, is_over) for name, sentence in SENTENCES.items()]
     sentence = "In the end no transaction is left unfinished."
@@ -131,7 +131,6 @@ def _has_recovered(state: State) -> bool:
 
 
 def _orphan(state: State) -> str:
-    """Return a sentence that names a transaction that is left unfinished; empty if there is none."""
     for each in state.transactions:
         if each.status in (Status.OPEN, Status.PREPARED):
             hides = f"it hides offsets {each.rows}."
@@ -140,7 +139,6 @@ def _orphan(state: State) -> str:
 
 
 def _decided_early(state: State) -> str:
-    """Return a sentence that names a transaction committed before its batch was decided; empty if there is none."""
     for each in state.transactions:
         if each.status is Status.COMMITTED and each.handle.batch > state.query.decided:
             return f"the transaction {each.handle} was committed before commits/N, the decision."
@@ -159,7 +157,7 @@ LEADS = {ZOMBIE: "The driver that was thought dead tries to go on: ", NOTIFIED: 
 
 
 def refused(action: Action, task: Task, word: str, why: str) -> str:
-    """Return the sentence for an action whose task the engine or the store refuses, with the reason `why`."""
+    """Return the sentence for an action that the engine or the store refuses for the reason `why`."""
     lead = next((lead for prefix, lead in LEADS.items() if action.name.startswith(prefix)), "")
     if action.name.startswith(ZOMBIE):
         return f"{lead.removesuffix(': ')}, and is refused: {why}."
@@ -168,7 +166,7 @@ def refused(action: Action, task: Task, word: str, why: str) -> str:
 
 
 def done_before(state: State, action: Action, task: Task) -> str:
-    """Return the sentence for a commit that changes nothing, since its transaction has ended; empty for other tasks."""
+    """Return the sentence for a commit that changes nothing because its transaction has ended; else an empty text."""
     statuses = [status for handle, status, _ in state.transactions if task.op is Op.COMMIT and handle in task.handles]
     if statuses == [Status.COMMITTED]:
         return f"The transaction of partition {action.which} is committed already: the second commit changes nothing."
@@ -180,7 +178,7 @@ def done_before(state: State, action: Action, task: Task) -> str:
 
 
 def text(settings: Settings, state: State) -> str:
-    """Return a state as one line of text: driver, checkpoint folder, store, and the remaining faults."""
+    """Return a state as one line of text: driver, checkpoint directory, store, and the faults that may still happen."""
     query, zombie, faults, seen, transactions, markers, failures = state
     parts = [_driver(query.driver), _folder(query), f"seen {listed(_row(settings, row) for row in seen)}"]
     if transactions:

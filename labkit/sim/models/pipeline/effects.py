@@ -23,7 +23,7 @@ from labkit.sim.models.pipeline.state import (
 
 
 class TaskRefusal(Exception):  # what happened, not whose mistake it was
-    """The engine or the store refuses a task, so the driver of the task ends with an error."""
+    """Raised if the engine or the store refuses a step of a driver, which then ends with an error."""
 
 
 def perform(outside: Outside, state: State, driver: Driver, task: Task) -> State:

@@ -50,7 +50,7 @@ from labkit.sim.rules import Event, Rule, RuleModel, one_less
 
 
 class Environment(RuleModel[State]):
-    """The faults around a query: when each of them is enabled, and what it changes."""
+    """The part of the simulator with the faults: when each of them is possible, and what it changes."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -58,7 +58,6 @@ class Environment(RuleModel[State]):
         self._outside = self.settings.outside
 
     def _next_batch(self, query: Query) -> int | None:
-        """Return the number of the batch that the driver may plan next; None if no input is left."""
         batch = query.driver.batch + 1 if query.driver.batch >= 0 else query.decided + 1
         return batch if batch < len(query.ends) or self._end(query) < len(self.settings.words) else None
 
@@ -92,7 +91,6 @@ class Environment(RuleModel[State]):
         return enabled
 
     def _has_next(self, query: Query) -> bool:
-        """Return whether another batch follows, whose checkpoint can commit the transactions of an expired one."""
         return self.settings.defers and self._next_batch(query) is not None
 
     def _crash(self, state: State, _: int) -> State:
@@ -113,7 +111,6 @@ class Environment(RuleModel[State]):
         return driven(state, state.query.driver._replace(notice=-1))._replace(faults=left)
 
     def _lapse(self, state: State, batch: int) -> State:
-        """Return the state after a batch's checkpoint has expired while the driver goes on with the next batch."""
         query = state.query
         driver = query.driver._replace(todo=query.driver.todo[1:])
         state = state._replace(faults=one_less(state.faults, "lapses"))
@@ -134,13 +131,14 @@ class Environment(RuleModel[State]):
         return state._replace(query=query, faults=one_less(state.faults, "rollbacks"))
 
     def _delete_checkpoint(self, state: State, _: int) -> State:
-        """Return the state after a person has deleted the checkpoint directory, so that a new query starts."""
         left = one_less(state.faults, "deletions")
         first = 0 if self.settings.replayable else self._end(state.query)
         return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
 
     def _replace_driver(self, state: State, _: int) -> State:
-        """Return the state after a hanging driver was declared dead: another will start; this one wakes up later."""
+        """Return the state after a hanging driver was declared dead: another will start, and the old one resume
+        later.
+        """
         left = one_less(state.faults, "zombies")
         return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
 
@@ -162,13 +160,12 @@ MAX_FAILURES = 2
 
 
 def _task_rules(effect: Callable[[Any, State, int], State], prefix: str = "") -> dict[str, Rule[State]]:
-    """Return one rule for each kind of task, by the name of its action: `prefix` and the task's name."""
     lead = LEADS.get(prefix, "")
     return {f"{prefix}{op}": Rule(effect, lead + task.sentence) for op, task in TASKS.items()}
 
 
 class Pipeline(Environment):
-    """The simulator of a streaming query with a sink and a store."""
+    """The simulator of a Spark-like streaming query that writes through a sink into an external store."""
 
     name, version, parameters = "pipeline", VERSION, PARAMETERS
 
@@ -177,7 +174,6 @@ class Pipeline(Environment):
         return State(Query(), NOBODY, self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: of the driver, of its notification, and of a zombie driver; then the faults."""
         query, zombie, faults, _, transactions, _, failures = state
         driver = query.driver
         enabled = [Action(NOTIFIED + driver.settling[0].op, driver.settling[0].which)] if driver.settling else []
@@ -208,7 +204,7 @@ class Pipeline(Environment):
         return [Action(task.op, task.which)]
 
     def reached(self, state: State, action: Action) -> tuple[FailPoint, ...]:
-        """Return the failpoints that the driver reaches with an action."""
+        """Return the failpoints (places in the code where a crash can happen) that a driver reaches with an action."""
         if action.name == "start":
             return (FailPoint.BEFORE_RESOLVE,)
         if action.name == "plan":
@@ -220,10 +216,6 @@ class Pipeline(Environment):
         return skip(tasks[1:])[1] if is_done else tasks[0].points
 
     def _work(self, state: State, action: Action) -> tuple[Driver, tuple[Task, ...]]:
-        """Return the driver that an action belongs to, and its tasks; the action carries out the first of them.
-
-        There are no tasks if the action is not a task.
-        """
         driver, zombie = state.query.driver, state.zombie
         effect = self.rules[action.name].effect
         if effect is Pipeline._zombie_step:
@@ -272,11 +264,9 @@ class Pipeline(Environment):
         return after._replace(zombie=zombie._replace(todo=rest) if rest else NOBODY)
 
     def _is_replaced(self, state: State) -> bool:
-        """Return whether every step of a zombie driver is refused: it is fenced, or its checkpoint was deleted."""
         return self.settings.fencing or state.zombie.generation != state.query.generation
 
     def _is_done(self, state: State, driver: Driver, task: Task) -> bool:
-        """Return whether this task looks the batch up and finds it written already."""
         if task.op is not Op.LOOK:
             return False
         marker = self._outside.marker(driver, task.batch)
@@ -312,7 +302,6 @@ class Pipeline(Environment):
         return driven(state, driver._replace(batch=batch, todo=todo))
 
     def _finish(self, state: State, _: int) -> State:
-        """Return the state when no input is left; with `sweeps`, the last notification is still to be delivered."""
         todo = self._settling(state) if self.settings.defers else last_notification(state.query)
         left = todo if self.settings.sweeps else ()
         return driven(state, state.query.driver._replace(place=Place.ENDING, todo=left, notice=-1))
@@ -325,9 +314,9 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver must commit all decided batches before it stores new votes.
+        """Return the state in which the driver, before it stores new votes, must commit all decided batches.
 
-        It does so if no notification has come.
+        It does so if the notification of the decision has not come.
         """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 
@@ -335,14 +324,13 @@ class Pipeline(Environment):
         return driven(state, state.query.driver._replace(settling=self._settling(state), notice=-1))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check at the end of a run, and on the rules of the protocol."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value of `{word}` in an action's sentence: the input's word at the action's offset."""
+        """Return the values of placeholders in an action's sentence: the word of the input at the action's offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 

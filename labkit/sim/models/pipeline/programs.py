@@ -21,10 +21,11 @@ Tasks = tuple[Task, ...]
 
 @cache
 def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
-    """Return the share of each partition of a batch that has rows, in order; `start` and `end` are the batch's offsets.
+    """Return the partitions of the batch with the offsets [start, end), each with its offsets; empty ones are left
+    out.
 
-    Words go to partitions from 1 in the reverse order of the alphabet. Spark's hash with three partitions does the same
-    for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
+    Words go to partitions from 1 in the reverse order of the alphabet. Spark's hash with three partitions does the
+    same for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -35,7 +36,7 @@ def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
 
 
 class Writer(NamedTuple):
-    """The writer of a batch: the number of its query, and the number of the driver (incarnation)."""
+    """The query and the driver that write a batch, each given by its number."""
 
     generation: int
     incarnation: int
@@ -50,7 +51,7 @@ class Writer(NamedTuple):
 
 @cache
 def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share, ...], writer: Writer) -> Tasks:
-    """Return all tasks of a batch, from its first row to `commits/N`, with the failpoints on the way."""
+    """Return the steps in which a driver processes a batch, from the first row to `commits/N`, with failpoints."""
     row, vote = _row_and_vote(strategy.facts.pending)
     tasks = [task for part in parts for task in _share_tasks(row, vote, batch, part, writer)]
     # The real sinks reach this failpoint after the first row of the last task with rows.
@@ -68,13 +69,12 @@ def batch_tasks(strategy: Strategy, order: Order, batch: int, parts: tuple[Share
 
 
 def empty_batch_tasks(order: Order, batch: int) -> Tasks:
-    """Return the tasks of a batch without rows, which has no writes and no votes."""
+    """Return the steps by which a driver processes a batch without rows: it only logs the batch as done."""
     votes = (Task(Op.STORE_HANDLES, batch, batch, (FailPoint.AFTER_HANDLES,)),) if order is Order.DECISION else ()
     return (*votes, Task(Op.LOG_COMMIT, batch, batch, (FailPoint.AFTER_COMMIT_LOG,)))
 
 
 def _row_and_vote(pending: Pending) -> tuple[Op, Op | None]:
-    """Return the operation for each row, and the one after the last row of a partition (None without a pre-commit)."""
     match pending:
         case Pending.NOWHERE:
             return Op.WRITE, None
@@ -103,14 +103,14 @@ def _with(task: Task, point: FailPoint) -> Task:
 
 
 def _halved(tasks: list[Task], point: FailPoint) -> None:
-    """Add a failpoint after the first half of the tasks; a single task has no half, so it gets none."""
+    """Add a failpoint after the first half of the tasks; a single task gets none."""
     if len(tasks) > 1:
         half = max(1, len(tasks) // 2) - 1
         tasks[half] = _with(tasks[half], point)
 
 
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
-    """Return the tasks that commit one batch with these partitions and transactions (`handles`).
+    """Return the tasks that commit one batch with these partitions (`parts`) and transactions (`handles`).
 
     An operation with several tasks has a failpoint in its middle, and a confirmation has one before it.
     """
@@ -127,7 +127,6 @@ def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles
 
 
 def _tasks_of(op: CommitOp, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[list[Task]]:
-    """Return the tasks of one operation on a batch, in groups: per partition, per transaction, or one for the batch."""
     match op:
         case Op.FLUSH:
             return [[Task(op, offset, batch) for offset in offsets] for _, offsets in parts]
@@ -146,12 +145,12 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """Return the decided batches that have stored votes, each with these votes, in order."""
+    """Return the batches that are decided but still have stored votes, each with the transactions to commit."""
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
 def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Tasks:
-    """Return the tasks that commit every decided batch with stored votes, in the order log-then-commit."""
+    """Return the tasks that commit every decided batch with stored votes, for sinks that commit after `commits/N`."""
     tasks: list[Task] = []
     for batch, handles in due(query):
         if handles:
@@ -161,19 +160,21 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the last notification in the order commit-then-log, as a task that commits nothing; or no task."""
+    """Return the task that announces the last `commits/N` to a sink that has committed already; none if there is
+    none.
+    """
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 
 def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...]:
-    """Return the shares (partitions with offsets) of a planned batch, which are the rows in its write-ahead logs."""
+    """Return the partitions of a planned batch, each with its offsets, which are the rows in its write-ahead logs."""
     return shares(words, query.start_of(batch), query.ends[batch])
 
 
 def recovery_tasks(
     strategy: Strategy, words: tuple[str, ...], query: Query, transactions: Sequence[Transaction]
 ) -> Tasks:
-    """Return the tasks of recovery: finish decided batches, and abort all other transactions of the query."""
+    """Return the tasks of recovery: commit decided batches, and abort all other transactions of the query."""
     steps = _recovery_steps(strategy, words, query, transactions)
     if len(steps) > 1:
         steps[0][-1] = _with(steps[0][-1], FailPoint.MID_RESOLVE)
@@ -198,7 +199,7 @@ def _recovery_steps(
 
 
 def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle]:
-    """Return every unfinished transaction of this query, including attempts that no stored vote names."""
+    """Return every unfinished transaction of this query, also those of task attempts that no stored vote names."""
     return sorted(
         transaction.handle
         for transaction in transactions
@@ -207,7 +208,7 @@ def unfinished(query: Query, transactions: Sequence[Transaction]) -> list[Handle
 
 
 def skip(tasks: Tasks) -> tuple[Tasks, tuple[FailPoint, ...]]:
-    """Return the tasks that remain if the batch is written already, and the failpoints of the tasks skipped."""
+    """Return the tasks that remain if the batch is already written, and the failpoints of the tasks left out."""
     rest = tuple(dropwhile(lambda task: task.op in _WRITES_AGAIN, tasks))
     passed = [point for task in tasks[: len(tasks) - len(rest)] for point in task.points]
     return rest, tuple(point for point in passed if point in (FailPoint.AFTER_PRE_COMMIT, FailPoint.AFTER_COMMIT))

@@ -32,7 +32,7 @@ class Cue(NamedTuple):
 
 
 def cues(script: Sequence[str]) -> tuple[Cue, ...]:
-    """Return a script from its lines: a failpoint, perhaps with a batch, and actions; without actions, a crash."""
+    """Parse a script whose lines have a failpoint, optionally with a batch, and the actions there (default: crash)."""
     return tuple(_cue(*entry.split()) for entry in script)
 
 
@@ -42,15 +42,15 @@ def _cue(at: str, *actions: str) -> Cue:
 
 
 def crashes(points: Sequence[Crash]) -> tuple[Cue, ...]:
-    """Return the script that kills the first driver at the first of these points, the second at the second, etc."""
+    """Return the script that kills the first driver at the first of these failpoints, the second at the second, etc."""
     return tuple(Cue(crash.point, ("crash",), crash.batch) for crash in points)
 
 
 def play(model: Pipeline, script: Sequence[Cue]) -> Replay:
-    """Return the run that goes on until nothing is left to do, and takes the script's actions at their failpoints.
+    """Run a query until nothing is left to do, taking the script's actions at their failpoints, and return the run.
 
-    A zombie driver wakes up when nothing else is left to do. Raises `JobFailed` if a failpoint of the script is never
-    reached.
+    A driver that was wrongly declared dead resumes when nothing else is left to do. Raises `JobFailed` if a
+    failpoint of the script is never reached.
     """
     walk, waiting = Replay(model), list(script)
     while going_on := unasked(model, walk.state):
@@ -80,7 +80,10 @@ def _named(model: Pipeline, state: State, name: str) -> Action:
     for action in model.actions(state):
         if name in (action.name, str(action)):
             return action
-    raise JobFailed(f"the script's action {name} is not possible in this state: {model.text(state)}")
+    raise JobFailed(
+        f"the script's action {name} is not possible in this state: {model.text(state)} "
+        "Choose another failpoint or action."
+    )
 
 
 def is_modelled(store: str) -> bool:
@@ -97,10 +100,10 @@ def crashed(
     *,
     source: Mapping[str, object] | None = None,
 ) -> Replay:
-    """Return a run of the small job (hello, world, hello in one batch), whose drivers die at these points in turn.
+    """Simulate a small word count (hello, world, hello in one batch) whose drivers die at these failpoints in turn.
 
-    `source` holds the parameters of a source other than a log, and `words` another input, also in one batch. Raises
-    `JobFailed` if a point is never reached, and `InvalidInput` if the store is unknown or the input is too long.
+    `words` replaces the input, and `source` has parameters for a source other than a log. Raises `JobFailed` if a
+    failpoint is never reached, and `InvalidInput` if the store is unknown or the input is too long.
     """
     parameters: dict[str, object] = {"strategy": strategy, "store": store, "crashes": len(points), **(source or {})}
     if words:
@@ -119,12 +122,12 @@ def first_crash(walk: Replay) -> int:
 
 
 def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
-    """Return the judge's verdict on a simulated run with these crashes."""
+    """Simulate the small word count of `crashed`, and return the verdict on its output."""
     return verdict(crashed(strategy, order, store, points))
 
 
 def history(walk: Replay) -> History:
-    """Return the rows that an outside reader saw in a run, with readings at crashes and at the end."""
+    """Return the rows that an outside reader saw in a run, with a complete read at each crash and at the end."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).history(walk.state)
 
@@ -145,6 +148,6 @@ def tells_when_written(walk: Replay) -> bool:
 
 
 def verdict(walk: Replay) -> Verdict:
-    """Return the judge's verdict on the end of a run."""
+    """Return the verdict on the output at the end of a run."""
     assert isinstance(walk.model, Pipeline)
     return Judge(walk.model.settings).verdict(walk.state)

@@ -11,7 +11,7 @@ from labkit.sim.parameters import Choice, Parameter, Switch, Values, Whole, Word
 
 
 class Handle(NamedTuple):
-    """The name of a transaction: query (`generation`), batch, partition, the driver's number, the task's attempt."""
+    """The name of a transaction: the numbers of query (`generation`), batch, partition, driver and task attempt."""
 
     generation: int
     batch: int
@@ -25,7 +25,7 @@ class Handle(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One step that a driver must still take, for an offset, a partition or a batch (`which`).
+    """One step that a driver must still take; it concerns the offset, partition or batch `which`.
 
     `points` are the failpoints that the driver reaches after the step; `handles` and `rows` are the transactions and
     the offsets that the step affects.
@@ -40,7 +40,7 @@ class Task(NamedTuple):
 
 
 class Place(Word):
-    """The phase of a driver."""
+    """What a driver process is doing."""
 
     DEAD = "dead"
     RECOVERING = "recovering"
@@ -52,9 +52,9 @@ class Place(Word):
 class Driver(NamedTuple):
     """The memory of one driver process, which a crash loses completely.
 
-    `todo` holds the tasks of the driver's own thread and `settling` those of the thread that handles a notification.
-    `notice` is the batch of a waiting notification, `batch` the last batch that this driver has planned (each -1 if
-    there is none).
+    `todo` are the remaining steps of the driver's main thread, `settling` those of the thread that handles
+    notifications. `notice` is the batch of a waiting notification, `batch` the last batch that this driver has
+    planned (-1: none).
     """
 
     place: Place = Place.DEAD
@@ -70,7 +70,7 @@ NOBODY = Driver()
 
 
 class Query(NamedTuple):
-    """The state of one query: the contents of its checkpoint directory, and the process that runs it."""
+    """The state of one streaming query: the contents of its checkpoint directory, and the process that runs it."""
 
     ends: Durable[tuple[int, ...]] = ()
     """The offset at which each planned batch ends, as in `offsets/N`."""
@@ -96,7 +96,7 @@ class Query(NamedTuple):
 
 
 class Status(Word):
-    """The state of a transaction."""
+    """Whether a transaction is open, prepared, committed or aborted."""
 
     OPEN = "open"
     PREPARED = "prepared"
@@ -113,10 +113,9 @@ class Transaction(NamedTuple):
 
 
 class VisibleRow(NamedTuple):
-    """A row that became visible, or (with offset -1) a crash, at which a reader reads.
+    """A row that became visible, or (with offset -1) a crash, after which a reader reads the whole store.
 
-    `transaction` is the index of the row's transaction in the store if the row was readable before the transaction
-    ended, otherwise -1.
+    `transaction` is the index of the row's transaction if readers saw the row before that ended, otherwise -1.
     """
 
     offset: int
@@ -135,7 +134,7 @@ class Store(NamedTuple):
 
 
 class Faults(NamedTuple):
-    """The number of times that each fault may still happen in this run."""
+    """How many more crashes and other faults of each kind may happen in a run."""
 
     crashes: int = 0
     expiries: int = 0
@@ -147,7 +146,8 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the query, a zombie driver of it, the store, and the remaining faults.
+    """The state of the query, of the store, and of a driver wrongly declared dead (`zombie`), and faults still
+    allowed.
 
     The parts of the store are separate fields, because a search stores each value of a field once, and each part has
     fewer values than all three together.
@@ -169,7 +169,7 @@ class State(NamedTuple):
 
 
 class Outside(NamedTuple):
-    """The behaviour of the external store."""
+    """How the external store behaves: what readers see early, and which commits it accepts."""
 
     readable_early: bool
     """Whether readers see the rows of open transactions."""
@@ -181,7 +181,7 @@ class Outside(NamedTuple):
     """Whether a second commit of a transaction is ignored; otherwise it is an error."""
 
     def marker(self, driver: Driver, batch: int) -> tuple[int, int]:
-        """Return the marker (query, batch) that a driver writes for a batch and looks for."""
+        """Return the marker (query, batch) that a driver writes together with a batch to recognise a repetition."""
         return (driver.generation if self.marks_query else 0, batch)
 
 
@@ -218,7 +218,7 @@ VERSION = 1
 
 
 class StoreKind(NamedTuple):
-    """The properties of a store: whether it upserts by key (`keyed`), and whether it only simulates transactions.
+    """What a store can do: upsert by key (`keyed`), and support transactions only by a simulation (`simulated`).
 
     A store that simulates transactions keeps uncommitted rows in a table that readers could read.
     """
@@ -286,7 +286,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The chosen parameters of the simulator, converted to their types."""
+    """The parameters of the simulator, converted to their types."""
 
     strategy: Strategy
     order: Order
@@ -307,32 +307,31 @@ class Settings:
 
     @property
     def defers(self) -> bool:
-        """Return whether the decision comes before the commit, as in log-then-commit."""
+        """Return whether the sink commits only after the engine has logged the batch as done, as in Flink."""
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Return the offset at which a batch from `start` ends; after a deleted checkpoint it takes all the input."""
+        """Return the offset at which a batch from `start` ends. After a deleted checkpoint it takes all the input."""
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values. Raises `InvalidInput` if two of the values exclude each other."""
+    """Convert parameter values to `Settings`. Raises `InvalidInput` if two of the values exclude each other."""
     strategy, kind = Strategy(str(values["strategy"])), STORES[str(values["store"])]
     order = orders(strategy)[0] if values["order"] == "default" else Order(str(values["order"]))
     if order not in orders(strategy):
-        raise InvalidInput(
-            f"order={order}: the strategy {strategy} does not support this commit order; leave order out."
-        )
+        raise InvalidInput(f"order={order}: the strategy {strategy} cannot commit in this order; leave out order.")
     if strategy.facts.replaces and not kind.keyed:
         raise InvalidInput(f"store={values['store']}: {strategy} needs a store with upserts by key; set store=sqlite.")
     early = values["reader"] == "table"
     if early and not kind.simulated:
         raise InvalidInput(
-            f"reader=table: the store {values['store']} has no table with uncommitted rows; set store=sqlite."
+            f"reader=table: the store {values['store']} keeps no uncommitted rows in a table; set store=sqlite."
         )
     if values["source"] == "socket" and int(values["rollbacks"]):
         raise InvalidInput(
-            f"rollbacks={values['rollbacks']}: a socket cannot send lines again; set source=log, or rollbacks=0."
+            f"rollbacks={values['rollbacks']}: a socket cannot repeat records after a rollback; "
+            "set source=log, or rollbacks=0."
         )
     if values["unconfirmed_log"] == "delete" and strategy.facts.pending is not Pending.LOG:
         raise InvalidInput(f"unconfirmed_log=delete: {strategy} keeps no log; set strategy=wal.")

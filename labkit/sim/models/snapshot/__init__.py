@@ -13,7 +13,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the facts about a run: the last snapshot's contents, the pauses, and the step after which it was true."""
+    """Return results about a run by name: the last snapshot, the length of pauses, and when the snapshot was true."""
     snapshot = walk.state.completed
     step = moment(walk.states)
     return {

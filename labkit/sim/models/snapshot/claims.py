@@ -29,9 +29,10 @@ from labkit.sim.wording import listed, to_come
 
 
 def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the claims to check; `ends` lists the channels, and `text` describes a state in one line.
+    """Return the properties that a search checks; `ends` lists the channels, and `text` describes a state in one
+    line.
 
-    They say that snapshots hold all the money and are reachable, that no money is lost, and that snapshots end.
+    They say that snapshots contain all the money and are reachable, that no money is lost, and that snapshots end.
     """
     always, sometimes = Mood.ALWAYS, Mood.SOMETIMES
     teller = Sentences(ends)
@@ -67,7 +68,7 @@ def claims(values: Values, ends: Sequence[Ends], text: Callable[[State], str]) -
 
 
 class Sentences:
-    """Returns sentences that say how a state breaks a claim, and name the transfer and the process."""
+    """Explains in a sentence how a state violates a property, with the transfer and the processes concerned."""
 
     def __init__(self, ends: Sequence[Ends]) -> None:
         self._ends = ends
@@ -165,7 +166,7 @@ def stood_still(states: Sequence[State]) -> int:
 
 
 def moment(states: Sequence[State]) -> int | None:
-    """Return the step after which the bank really was as the last completed snapshot shows it; None if it never was."""
+    """Return the step after which the bank was in the state that the last completed snapshot shows; None if never."""
     snapshot = states[-1].completed
     return next((step for step, state in enumerate(states) if snapshot and _shows(state, snapshot)), None)
 
@@ -195,7 +196,7 @@ def transfer_name(ends: Sequence[Ends], transfer: int) -> str:
 
 
 def text(ends: Sequence[Ends], state: State) -> str:
-    """Return a state as one line of text: processes, transfers under way, the last snapshot, and remaining events."""
+    """Return a state as one line of text: processes, transfers in flight, the last snapshot, and possible events."""
     parts = [_process(ends, number, process) for number, process in enumerate(state.processes, start=1)]
     under_way = [
         f"{ends[number].name}: {listed(_message(ends, each) for each in queue)}"

@@ -41,7 +41,7 @@ _BELONGS_TO = {"forget_channels": MARKERS, "late_markers": MARKERS, "forget_paus
 
 
 class Guards(RuleModel[State]):
-    """The part of the simulator that computes which actions are enabled in a state."""
+    """The part of the simulator that computes which actions are possible in a state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -67,7 +67,6 @@ class Guards(RuleModel[State]):
         self._out = [[number for number, at in enumerate(self.ends) if at.sender == p] for p in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: those of each process, those of each channel, then the restore."""
         processes, channels, _, _, _, _, reorderings, crashes = state
         enabled: list[Action] = []
         copying = self._may_copy(state) if self.algorithm == STOP else True
@@ -116,24 +115,25 @@ class Guards(RuleModel[State]):
             enabled.append(own["pause"][which])
 
     def _may_copy(self, state: State) -> bool:
-        """Return whether processes may copy with stop-the-world: all are paused or have copied, channels are empty.
+        """Return whether, in the stop-the-world algorithm, processes may copy their accounts.
 
-        The simulator reads the channels directly; real processes would need messages to find this out.
+        All must be paused or have copied, and the channels be empty. The simulator reads the channels directly; real
+        processes would need messages to find this out.
         """
         ready = all(process.paused or process.part is not None for process in state.processes)
         return ready and (self.broken == "forget_drain" or not any(state.channels))
 
 
 class Bank(Guards):
-    """The simulator of a bank that takes snapshots.
+    """The simulator of a bank whose branches send each other money and take snapshots of all accounts.
 
-    Raises `InvalidInput` if the rule that is left out does not belong to the algorithm.
+    Raises `InvalidInput` if the parameter `broken` names a rule of another snapshot algorithm.
     """
 
     name, version, parameters = "snapshot", VERSION, PARAMETERS
 
     def initial(self) -> State:
-        """Return the initial state: every process has the same money, and nothing is under way."""
+        """Return the initial state: every process has the same money, and no transfer is in flight."""
         processes = tuple(Process(None, part.account) for part in beginning(self.count))
         left = {name: int(self.values[name]) for name in ("transfers", "snapshots", "reorderings", "crashes")}
         return State(processes, ((),) * len(self.ends), running=False, completed=(), **left)
@@ -198,7 +198,7 @@ class Bank(Guards):
     def _recorded(self, state: State, which: int, awaited: int) -> State:
         """Return the state after a process has copied its account and sent its markers.
 
-        That is one step, so that it sends no transfer between the copy and the markers.
+        Both are one step, so that the process sends no transfer in between.
         """
         process = state.processes[which]
         if self.broken == "late_markers":
@@ -218,7 +218,6 @@ class Bank(Guards):
         return self._awaiting(self._marked(state, which), which, left)
 
     def _awaiting(self, state: State, which: int, process: Process) -> State:
-        """Return the state with one process replaced; if it awaits no more markers, store its part of the snapshot."""
         if process.awaited:
             return _with_process(state, which, process)
         assert process.copy is not None
@@ -228,7 +227,7 @@ class Bank(Guards):
     def _stored(self, state: State, which: int, process: Process) -> State:
         """Return the state after a process has stored its part of the snapshot.
 
-        If it is the last part, the snapshot is complete and replaces the previous one.
+        The last part completes the snapshot, which then replaces the previous one.
         """
         state = _with_process(state, which, process)
         parts = [each.part for each in state.processes if each.part is not None]
@@ -275,14 +274,13 @@ class Bank(Guards):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check on completed snapshots, on the money, and on every end."""
         return claims(self.values, self.ends, self.text)
 
     def text(self, state: State) -> str:
         return text(self.ends, state)
 
     def template(self, action: Action) -> str:
-        """Return the sentence of an action: its rule's, or another one if a rule that it follows is left out."""
+        """Return the sentence for an action: the usual one, or another if the parameter `broken` changes it."""
         variant = VARIANTS.get((str(self.broken), action.name))
         return variant or super().template(action)
 
@@ -340,5 +338,4 @@ def _with_channel(state: State, number: int, queue: Channel) -> State:
 
 
 def _begun(state: State) -> State:
-    """Return the state with a running snapshot, started now if none was running."""
     return state if state.running else state._replace(running=True, snapshots=max(0, state.snapshots - 1))

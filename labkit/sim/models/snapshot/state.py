@@ -60,7 +60,7 @@ class Account(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One process's part of a snapshot: a copy of its account, and the contents of the channels that lead to it."""
+    """One process's part of a snapshot: a copy of its account, and the transfers in flight to it."""
 
     account: Account
     channels: Transfers = 0
@@ -69,8 +69,8 @@ class Part(NamedTuple):
 class Process(NamedTuple):
     """The state of one branch of the bank. Its account is in memory only, so it is None while the process is down.
 
-    `copy` is the account that it has recorded for a snapshot, while it waits for markers of the processes in `awaited`
-    (one bit for each); `in_flight` holds the transfers that have arrived from these processes since then.
+    `copy` is the account that the process has recorded for a snapshot, while it waits for markers of the processes
+    in `awaited` (one bit for each); `in_flight` has the transfers that have arrived from these processes since then.
     """
 
     part: Durable[Part | None] = None
@@ -86,10 +86,10 @@ Snapshot = tuple[Part, ...]
 
 
 class State(NamedTuple):
-    """The state of the processes and their environment: channels, the store of snapshots, and the remaining events.
+    """The state of all processes and channels, the last snapshot, and how many more events of each kind may happen.
 
-    `completed` is the last completed snapshot; it is empty if there is none, and then a restore leads back to the
-    beginning. `running` says that a snapshot has begun and is neither completed nor given up.
+    `completed` is the last completed snapshot. If it is empty, a restore leads back to the initial state. `running`
+    says that a snapshot has begun and is neither completed nor given up.
     """
 
     processes: tuple[Process, ...]
@@ -115,7 +115,7 @@ class Ends(NamedTuple):
 
 
 def ends(processes: int) -> tuple[Ends, ...]:
-    """Return every channel between two different processes, in order."""
+    """Return every channel between two different processes, given by its sender and its receiver, in order."""
     return tuple(
         Ends(sender, receiver) for sender in range(processes) for receiver in range(processes) if sender != receiver
     )
@@ -132,7 +132,7 @@ def numbers(bits: int) -> Iterator[int]:
 
 
 def in_channels(snapshot: Snapshot) -> Transfers:
-    """Return the transfers that a snapshot records in its channels."""
+    """Return the transfers that a snapshot records as in flight."""
     transfers = 0
     for part in snapshot:
         transfers |= part.channels
@@ -142,8 +142,8 @@ def in_channels(snapshot: Snapshot) -> Transfers:
 def orphans_and_missing(snapshot: Snapshot) -> tuple[Transfers, Transfers]:
     """Return the transfers that make a snapshot inconsistent, as two sets: orphans and missing ones.
 
-    An orphan was received or is in a channel although it was not sent, or is in a channel although it was received
-    already. A transfer is missing if it was sent, but neither received nor in a channel.
+    An orphan is received or in flight although not sent, or in flight although already received. A transfer is
+    missing if it is sent, but neither received nor in flight.
     """
     sent = received = 0
     for part in snapshot:

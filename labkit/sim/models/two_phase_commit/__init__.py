@@ -14,12 +14,12 @@ __all__ = ["BLUEPRINT", "facts"]
 
 
 def build(values: Values) -> TwoPhaseCommit | Textbook:
-    """Return the simulator of Gray and Lamport's abstraction if `textbook` is set, otherwise the one with faults."""
+    """Return the simulator of two-phase commit: with `textbook` that of Gray and Lamport, else one with faults."""
     return Textbook(values) if values["textbook"] else TwoPhaseCommit(values)
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return the fact for how many steps each participant was blocked; none for the abstraction, which never blocks."""
+    """Return for how many steps each participant was blocked; nothing for the textbook version, which never blocks."""
     if not isinstance(walk.model, TwoPhaseCommit):
         return {}
     return {"blocked_steps": list(blocked(walk.states))}

@@ -31,7 +31,7 @@ from labkit.sim.rules import Event, Rule, RuleModel
 
 
 class Guards(RuleModel[State]):
-    """The part of the simulator that computes which actions are enabled in a state."""
+    """The part of the simulator that computes which actions are possible in a state."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values)
@@ -43,7 +43,6 @@ class Guards(RuleModel[State]):
         self._alone = {name: Action(name) for name in self.rules}
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: the coordinator's, then those of each participant and its two queues."""
         enabled = self._coordinator_actions(state)
         for which in range(self.count):
             self._participant_actions(state, which, enabled)
@@ -106,7 +105,7 @@ OUTCOME = {Entry.COMMIT: Phase.COMMITTED, Entry.ABORT: Phase.ABORTED, Entry.ALON
 
 
 class TwoPhaseCommit(Guards):
-    """The simulator of a coordinator and participants that can fail."""
+    """The simulator of two-phase commit in which coordinator and participants can crash and messages get lost."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
@@ -118,7 +117,7 @@ class TwoPhaseCommit(Guards):
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return for each participant its part of the state: process, queues, vote, acknowledgement and promise."""
+        """Return for each participant its part of the state: process, queues, vote, acknowledgement, and sent yes."""
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))
         return list(zip(at, outward, inward, *notes, strict=True))
@@ -257,7 +256,6 @@ class TwoPhaseCommit(Guards):
         return _with_inward(state, which, (*state.inward[which], message))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties (claims) to check: atomic commitment, and that no participant is blocked for ever."""
         return claims()
 
     def text(self, state: State) -> str:

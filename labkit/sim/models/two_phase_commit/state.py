@@ -36,7 +36,7 @@ class Entry(Word):
 
 
 class Phase(Word):
-    """The phase of a running process."""
+    """How far a process has got in the protocol."""
 
     DOWN = "down"
     WORKING = "working"
@@ -65,7 +65,7 @@ class Message(Word):
 
 
 class Coordinator(NamedTuple):
-    """The state of the process that decides. `votes` and `acks` are sets of participants, one bit for each."""
+    """The state of the coordinator. `votes` and `acks` are sets of participants, one bit for each."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -74,7 +74,7 @@ class Coordinator(NamedTuple):
 
 
 class Participant(NamedTuple):
-    """The state of a process that gives or takes money. It holds its locks until its log has an outcome."""
+    """The state of a participant, which transfers money. It holds its locks until its log contains an outcome."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
@@ -84,10 +84,10 @@ Queue = tuple[Message, ...]
 
 
 class State(NamedTuple):
-    """The state of the processes and their environment: the queues in both directions, and the remaining faults.
+    """The state of all processes, the message queues in both directions, and the faults that may still happen.
 
-    `promised` is the set of participants that have sent a yes (one bit for each), `announced` the first decision that
-    the coordinator has sent. A crash changes neither.
+    `promised` is the set of participants that have sent a yes (one bit for each), `announced` the first decision
+    that the coordinator has sent. A crash changes neither.
     """
 
     coordinator: Coordinator
@@ -104,7 +104,7 @@ FINAL = (Phase.COMMITTED, Phase.ABORTED)
 
 
 def holds_locks(participant: Participant) -> bool:
-    """Return whether a participant holds locks: from its first work to the outcome in its log, also while down."""
+    """Return whether a participant holds locks: from its first work to the outcome in its log, even while down."""
     log, phase = participant
     return phase is Phase.WORKING or (bool(log) and log[-1] is Entry.PREPARED)
 
@@ -116,7 +116,7 @@ def in_doubt(participant: Participant) -> bool:
 
 
 def blocked(states: Sequence[State]) -> tuple[int, ...]:
-    """Return for each participant the number of states in which it is in doubt and holds its locks."""
+    """Return for each participant the number of states in which it has voted yes and does not know the decision."""
     return tuple(sum(map(in_doubt, lives)) for lives in zip(*(state.participants for state in states), strict=True))
 
 
@@ -208,7 +208,7 @@ def claims() -> Sequence[Property[State]]:
 
 
 def text(state: State) -> str:
-    """Return a state as one line of text: processes with their logs, messages, and the remaining faults."""
+    """Return a state as one line of text: processes with their logs, messages, and the faults that may still happen."""
     log, phase, votes, acks = state.coordinator
     heard = f", yes of {names(votes)}" * bool(votes) + f", ack of {names(acks)}" * bool(acks)
     parts = [f"coordinator {phase} (log: {listed(log)}{heard})"]
@@ -220,7 +220,7 @@ def text(state: State) -> str:
 
 
 def names(bits: int) -> str:
-    """Return a bit set of participants as text."""
+    """Return the numbers of the participants in a bit set as text."""
     return listed(members(bits), ", ", "nobody")
 
 

@@ -15,7 +15,7 @@ from labkit.sim.rules import Rule, RuleModel
 
 
 class Position(Word):
-    """The state of a participant. The coordinator's decision has the same values, except PREPARED."""
+    """The state of a participant; also the coordinator's decision, which is never PREPARED."""
 
     WORKING = "working"
     PREPARED = "prepared"
@@ -24,9 +24,9 @@ class Position(Word):
 
 
 class State(NamedTuple):
-    """The coordinator's decision (WORKING if there is none), the participants, and two sets of participants as bits.
+    """The coordinator's decision (WORKING if there is none), the state of each participant, and two bit sets.
 
-    `sent` holds the participants that have sent a yes, `heard` those whose yes the coordinator has read.
+    `sent` has the participants that have sent a yes, `heard` those whose yes the coordinator has read.
     """
 
     decision: Position
@@ -39,7 +39,7 @@ _as_state = from_fields(State)
 
 
 class Textbook(RuleModel[State]):
-    """The simulator of a coordinator and participants that never fail."""
+    """The simulator of two-phase commit by Gray and Lamport, in which no process fails and no message is lost."""
 
     name, version, parameters = "two_phase_commit", VERSION, PARAMETERS
 
@@ -68,7 +68,7 @@ class Textbook(RuleModel[State]):
         return State(decision, row, gathered(sent, order), gathered(heard, order))
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions that change something: the coordinator's, then those of each participant."""
+        """Return the possible actions that change something: the coordinator's, then those of each participant."""
         decision, participants, sent, heard = state
         undecided = decision is Position.WORKING
         enabled = []
@@ -115,7 +115,6 @@ class Textbook(RuleModel[State]):
         return _as_state((decision, participants, sent, heard | 1 << which))
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: commitment is atomic, and all participants can commit, and can abort."""
         all_are = partial(_all_are, self.participants)
         return (
             Property("consistent", Mood.ALWAYS, "No two participants end differently.", _consistent, _mixed),
