@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch off the cyclic garbage collector inside a block.
+    """Switch off Python's cyclic garbage collector inside a `with` block.
 
     A search makes millions of states, which are tuples without cycles, so the collector would only cost time.
     """

@@ -47,7 +47,7 @@ _PATIENCE = 0.2
 
 
 class _Portion(NamedTuple):
-    """A helper's share of a level of the search: the states to expand, and the codes of values that are new to it."""
+    """Work for a helper process: states to expand, and codes for field values that the helper does not know yet."""
 
     news: Sequence[News]
     numbers: Sequence[int]
@@ -57,9 +57,9 @@ class _Portion(NamedTuple):
 
 @contextmanager
 def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["SharedSearch[StateT]"]:
-    """Provide a search on `cores` processes for a `with` block; they share levels of at least `wide` states.
+    """Provide a search on `cores` processes for a `with` block.
 
-    Raises `InvalidInput` unless `cores` is from 1 to `MOST_CORES`.
+    Levels with fewer than `wide` states stay on one core. Raises `InvalidInput` unless `cores` is 1 to `MOST_CORES`.
     """
     if not 1 <= cores <= MOST_CORES:
         raise InvalidInput(f"--cores {cores}: choose 1 to {MOST_CORES}.")
@@ -75,7 +75,7 @@ def on_cores(model: Model[StateT], cores: int, wide: int = WIDE) -> Iterator["Sh
 
 
 class Helper:
-    """One helper process, as the leading process sees it: its pipe, and the chunks of states that it is working on."""
+    """A helper process as the leading process sees it: its pipe, and the chunks of states that it is working on."""
 
     def __init__(self, pipe: "Connection[Any, Any]", process: BaseProcess) -> None:
         self.pipe, self.process = pipe, process
@@ -110,7 +110,7 @@ class Helper:
 
 
 class SharedSearch(Generic[StateT]):
-    """A search of a model's states whose wide levels are shared among several processes."""
+    """A breadth-first search of a simulator's states that shares levels with many states among several processes."""
 
     def __init__(self, model: Model[StateT], cores: int, wide: int) -> None:
         self.helpers: list[Helper] = []
@@ -135,7 +135,7 @@ class SharedSearch(Generic[StateT]):
         return search.result()
 
     def _advance(self) -> None:
-        """Process one level with the helpers; the result equals that of `Search.advance`."""
+        """Process one level of the search with the helpers; the result equals that of `Search.advance`."""
         search = self._search
         if not self.helpers:
             self._fork()
@@ -150,7 +150,6 @@ class SharedSearch(Generic[StateT]):
         search.finish_level()
 
     def _fork(self) -> None:
-        """Start the helper processes. Each inherits the pipes of those started before it, and closes them."""
         forking = multiprocessing.get_context("fork")
         self._own = Expander(self._search)
         codes, _ = self._search.packer.news([0] * self._search.packer.width)
@@ -171,7 +170,10 @@ class SharedSearch(Generic[StateT]):
             self._selector.register(own, EVENT_READ, helper)
 
     def _hand_out(self) -> None:
-        """Send chunks to the helpers, at most `_AHEAD` to each; no helper gets a second chunk before all have one."""
+        """Send chunks of states to the helpers, at most `_AHEAD` to each.
+
+        No helper gets a second chunk before all have one.
+        """
         for most in range(1, _AHEAD + 1):
             for helper in self.helpers:
                 if len(helper.pending) < most and self._sent < len(self._portions):
@@ -180,21 +182,18 @@ class SharedSearch(Generic[StateT]):
                     helper.pending.append(self._sent - 1)
 
     def _next(self) -> tuple[Sequence[int], bool, bool]:
-        """Return the states of the next chunk, and the two flags of `_Portion` that say how to expand them."""
         numbers = self._portions[self._sent]
         self._sent += 1
         search = self._search
         return compact(numbers), bool(search.stopped), search.are_often_met
 
     def _collect(self, seconds: float) -> bool:
-        """Receive the helpers' answers that arrive within `seconds`, and return whether there were any."""
         ready = self._selector.select(seconds)
         for helper in (key.data for key, _ in ready):
             self._expansions[helper.pending.popleft()] = helper.receive()
         return bool(ready)
 
     def _admit(self) -> bool:
-        """Add the next chunk's result, in the order of the level, to the search; return whether it has arrived."""
         result = self._expansions.pop(self._admitted, None)
         if result is not None:
             self._search.admit(self._portions[self._admitted], result)
@@ -202,7 +201,6 @@ class SharedSearch(Generic[StateT]):
         return result is not None
 
     def _help(self) -> bool:
-        """Expand one chunk in this process, unless all chunks are handed out; return whether it did."""
         if self._sent == len(self._portions):
             return False
         numbers, is_last, are_often_met = self._next()
@@ -210,7 +208,6 @@ class SharedSearch(Generic[StateT]):
         return True
 
     def _await(self) -> None:
-        """Wait `_PATIENCE` seconds for a helper's result; if none comes, check whether the search must stop."""
         if not self._collect(_PATIENCE) and not self._search.stopped:
             self._search.must_stop()
 
@@ -233,5 +230,4 @@ def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Conne
 
 
 def _read(pickled: bytes) -> Any:
-    """Unpickle a value from another process of this search."""
     return pickle.loads(pickled)  # noqa: S301  # only forked helpers and their parent hold the ends of these pipes

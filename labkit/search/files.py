@@ -17,12 +17,15 @@ from labkit.search.rows import Pairs
 
 
 class Files(NamedTuple):
-    """The folder of one search, which all its tasks see under the same path, and the files in it."""
+    """The files of one search in a directory that all its Spark tasks see under the same path.
+
+    A file name has a kind, the level of the breadth-first search, and the number of the part of all states.
+    """
 
     folder: str
 
     def path(self, kind: str, level: int, part: int = 0) -> Path:
-        """Return the path of the file of this kind, for one level and one part."""
+        """Return the path of the file of this kind, level and part."""
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
@@ -30,7 +33,7 @@ class Files(NamedTuple):
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
-        """Return the value that `dump` stored."""
+        """Return the value that `dump` pickled into the file of this kind, level and part."""
         path = self.path(kind, level, part)
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
@@ -42,23 +45,23 @@ class Files(NamedTuple):
         _own(path).replace(path)
 
     def load(self, kind: str, level: int, part: int) -> NDArray[Any]:
-        """Return the array that `save` stored."""
+        """Return the array that `save` wrote to the file of this kind, level and part."""
         with self.path(kind, level, part).open("rb") as file:
             array: NDArray[Any] = np.load(file)
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Store the reached states in one file, sorted by the part (of `of` parts) that owns each.
+        """Store new states in one file, grouped by the part (of `of` parts) that owns each, for the parts' tasks.
 
-        The file begins with the width of a row and each part's start position, so that a part can load its own rows
-        alone.
+        The file begins with the width of a row and each part's start position, so that a task reads only its own
+        rows.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)
         self._put(self.path(kind, level, part), head.tobytes() + ordered.tobytes())
 
     def received(self, kind: str, level: int, sender: int, part: int, of: int) -> Pairs:
-        """Load the rows that the task of part `sender` stored for `part`, without reading the rest of the file."""
+        """Return the rows that the task of part `sender` stored for `part` with `send`."""
         with self.path(kind, level, sender).open("rb") as file:
             width, *places = np.frombuffer(file.read(8 * (of + 2)), np.int64).tolist()
             first, end = places[part : part + 2]
@@ -77,5 +80,4 @@ class Files(NamedTuple):
 
 
 def _own(path: Path) -> Path:
-    """Return a temporary name beside this path that no other process of this host uses."""
     return path.with_name(f"{path.name}.{os.getpid()}")

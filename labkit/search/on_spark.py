@@ -54,7 +54,7 @@ It can be small, because it only distributes tasks and collects counts, never st
 
 
 class _Search(NamedTuple):
-    """The constants of a search, which every task receives: the folder, the model, and the number of parts."""
+    """The constants of a search, which every Spark task receives."""
 
     files: Files
     model: str
@@ -64,10 +64,10 @@ class _Search(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """The parameters of one level of a search, which every task receives.
+    """The parameters of one level of a search, which every Spark task receives.
 
-    `width` is the bytes of a state's number, `settled` names the claims already violated, `unreached` those without an
-    example so far; `is_last` means to check the states without expanding them.
+    `width` is the number of bytes of an encoded state, `settled` names the claims already violated, `unreached`
+    those that no state has fulfilled yet; `is_last` means to check the states without expanding them.
     """
 
     level: int
@@ -78,7 +78,10 @@ class _Step(NamedTuple):
 
 
 class _Expanded(NamedTuple):
-    """The result of expanding one part of a level; `waiting` is the number of successors that have no number so far."""
+    """What a Spark task reports after it has expanded one part of a level.
+
+    `waiting` is the number of successors that cannot be encoded yet.
+    """
 
     part: int
     generated: int
@@ -91,9 +94,10 @@ class _Expanded(NamedTuple):
 def explore_on_spark(
     model: Model[Any], master: str, *, max_states: int = MAX_STATES, keep_going: Callable[[Progress], bool] = go_on
 ) -> Exploration:
-    """Visit every state of a registered model, or one of each class of equivalent states, on a Spark master.
+    """Visit every state of a simulator as Spark jobs, and return the result like `labkit.sim.explore.explore`.
 
-    Raises `InvalidInput`, `JobFailed`, `ServiceUnavailable`.
+    `master` is a Spark master URL. Raises `InvalidInput` for a bad URL, `ServiceUnavailable` if Spark cannot
+    start there, and `JobFailed` if it fails later.
     """
     check_scheduler(master)
     with (
@@ -122,7 +126,7 @@ class Levels:
         self._unreached = {claim.name for claim in model.properties() if claim.mood is Mood.SOMETIMES}
 
     def explore(self, max_states: int, keep_going: Callable[[Progress], bool]) -> Exploration:
-        """Process levels until one is empty or a limit is reached. Raises `JobFailed`."""
+        """Process level after level until one is empty or a limit is reached. Raises `JobFailed` if Spark fails."""
         progress, stopped = Progress(1, 0, 0), ""
         sizes = self._begin()
         while any(sizes):
@@ -142,7 +146,6 @@ class Levels:
         return self._result(progress, stopped)
 
     def _begin(self) -> list[int]:
-        """Store level 0, which is the initial state, and return its size in each part."""
         number = self._packer.pack(self.model.initial())
         self._tell_codes(0)
         first = rows.keys([number], self._width)
@@ -162,7 +165,7 @@ class Levels:
     def _expand(self, level: int, sizes: Sequence[int], *, is_last: bool) -> tuple[int, dict[int, int]]:
         """Check the states of a level and, unless it is the last one, expand them.
 
-        Returns how many successors were generated, and for each part how many of them cannot be stored as numbers yet.
+        Returns how many successors were generated, and for each part how many of them cannot be encoded yet.
         """
         step = _Step(
             level, self._width, frozenset(name for name, _, _ in self._violations), frozenset(self._unreached), is_last
@@ -177,7 +180,6 @@ class Levels:
         return sum(one.generated for one in results), waiting
 
     def _admit(self, level: int, sizes: Sequence[int], waiting: dict[int, int]) -> list[int]:
-        """Keep the successors of a level that are not known yet, and return how many are new in each part."""
         senders = [("sent", part) for part, size in enumerate(sizes) if size]
         senders += [("late", part) for part in waiting]
         self._run(
@@ -192,7 +194,7 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Return a function's result for each of these parts. Spark runs it, unless the parts have few states."""
+        """Apply a function to each of these parts: in Spark tasks, or in this process if the parts have few states."""
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -201,7 +203,7 @@ class Levels:
         return results
 
     def _note(self, results: Iterable[_Expanded], level: int) -> None:
-        """Keep the first violating state of each claim, and drop the claims on reachability that are now fulfilled."""
+        """Record the first state that violates each claim, and which "sometimes" claims are now fulfilled."""
         for one in results:
             names = {name for name, _, _ in self._violations}
             self._violations += [(name, state, level) for name, state in one.broken if name not in names]
@@ -239,7 +241,7 @@ class Levels:
 
 
 class _Tools:
-    """The objects that a process's tasks of one search share: the model, and the numbers of states' components."""
+    """The simulator and the codes for encoding its states, shared by all tasks of a search in one process."""
 
     def __init__(self, search: _Search) -> None:
         self.search = search
@@ -249,7 +251,7 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """Return this object after it has read the numbers of states' components assigned up to this level."""
+        """Read the codes that were assigned up to this level, and return this object."""
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1
@@ -293,7 +295,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Expand the states of one part of a level, and store the successors, sorted by the parts that own them."""
+    """Expand the states of one part of a level, and store the successors, grouped by the part that owns each."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])
@@ -317,7 +319,7 @@ def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
 
 
 def _numbered(search: _Search, level: int, width: int, part: int) -> None:
-    """Store the successors that had to wait until all their components had numbers. `width` is the bytes of a state."""
+    """Encode and store the successors that had a value without a code. `width` is the bytes of an encoded state."""
     pack = _tools(search).at(level + 1).packer.pack
     waiting: dict[Any, int] = search.files.undump("waiting", level, part)
     states, parents = map(pack, waiting), waiting.values()

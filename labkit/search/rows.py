@@ -27,7 +27,7 @@ def width_of(bits: int) -> int:
 
 
 def keys(numbers: Iterable[int], width: int) -> Keys:
-    """Return an array with one row of `width` bytes per number, in the same order."""
+    """Return an array with one row of `width` bytes, big-endian, per number, in the same order."""
     written = b"".join([number.to_bytes(width, "big") for number in numbers])
     return np.frombuffer(written, f"S{width}")
 
@@ -44,14 +44,14 @@ def paired(width: int) -> "np.dtype[np.void]":
 
 
 def pairs(states: Keys, parents: Keys) -> Pairs:
-    """Return one array of states and their parents, row by row."""
+    """Return one array whose rows each have a state and its parent."""
     rows = np.empty(len(states), paired(states.itemsize))
     rows["state"], rows["parent"] = states, parents
     return rows
 
 
 def joined(several: Sequence[Pairs], width: int) -> Pairs:
-    """Return the concatenation of arrays, their numbers widened to `width` bytes; none may be wider already."""
+    """Concatenate arrays of states and parents, with numbers widened to `width` bytes; none may be wider already."""
     wide = [pairs(widened(each["state"], width), widened(each["parent"], width)) for each in several]
     return np.concatenate([np.empty(0, paired(width)), *wide])
 
@@ -67,7 +67,7 @@ def widened(rows: Keys, width: int) -> Keys:
 
 
 def first_of_each(rows: Pairs) -> Pairs:
-    """Return the rows sorted by state, keeping the first row of each state."""
+    """Return the rows sorted by state, with only the first row of each state."""
     rows = rows[np.argsort(rows["state"], kind="stable")]
     states = rows["state"]
     is_first = np.ones(len(rows), bool)
@@ -76,7 +76,7 @@ def first_of_each(rows: Pairs) -> Pairs:
 
 
 def admitted(visited: Keys, reached: Pairs) -> tuple[Keys, Pairs]:
-    """Merge the states that a level reached into those visited before.
+    """Merge the states that one level of a search reached into the states visited before.
 
     Returns all states visited so far, and the rows of the new ones; both are sorted and without duplicates.
     """
@@ -98,9 +98,9 @@ def parent(level: Pairs, number: int) -> int:
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
-    """Return for each state the part that owns it, from 0 to `parts` - 1.
+    """Return for each state the part that owns it, from 0 to `parts` - 1, by a hash of its number.
 
-    The part depends on the state's number, not on the row's width.
+    The hash does not depend on the width of the rows.
     """
     words = -(-states.itemsize // 8)
     written = np.frombuffer(widened(states, 8 * words).tobytes(), ">u8")
@@ -111,7 +111,7 @@ def owners(states: Keys, parts: int) -> NDArray[np.int64]:
 
 
 def by_owner(rows: Pairs, parts: int) -> tuple[Pairs, NDArray[Any]]:
-    """Return the rows sorted by the part that owns them, and the positions at which each part's rows start and end."""
+    """Return the rows grouped by the part that owns their state, and the positions where the parts begin and end."""
     owner = owners(rows["state"], parts)
     order = np.argsort(owner, kind="stable")
     return rows[order], np.searchsorted(owner[order], np.arange(parts + 1))

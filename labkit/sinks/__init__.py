@@ -40,8 +40,9 @@ def coordinate(
     log: Path,
     reach: Reach = pass_by,
 ) -> Coordinator:
-    """Open a store and return the coordinator that commits the batches of `query` through a sink of this strategy.
+    """Open a store and return the coordinator that commits the batches of `query` to it through a sink.
 
+    `strategy` chooses the sink, and `order` whether it commits before or after the engine logs a batch as done.
     `store` is a key of `STORES` and `location` its path; `incarnation` numbers the query's drivers, from 1; `log` is
     the sink's own directory; `reach` is called at each failpoint. Raises `InvalidInput` as `check_capability` does.
     """

@@ -22,7 +22,7 @@ ItemT = TypeVar("ItemT")
 
 
 class Vote(NamedTuple):
-    """A task's yes vote: the message that it sends to the coordinator after its pre-commit.
+    """The message that a task sends to the coordinator after its pre-commit: its rows are safe and can be committed.
 
     `handle` names the task's transaction or log. `rows` contains the rows themselves if the driver writes them
     (batch_marker); otherwise it is empty, because the rows are in the store already.
@@ -32,7 +32,7 @@ class Vote(NamedTuple):
     rows: tuple[Observation, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the vote as plain data, for a commit message or a handle file."""
+        """Return the vote as a dictionary for JSON."""
         return {"handle": str(self.handle), "rows": [list(row) for row in self.rows]}
 
     @classmethod
@@ -42,9 +42,9 @@ class Vote(NamedTuple):
 
 
 class Resolution(NamedTuple):
-    """One step of recovery, which commits or aborts one transaction or log, and the sentence that reports it.
+    """One step of recovery: it commits or aborts one transaction or log. `sentence` reports it to the user.
 
-    `carry_out` does it and returns None, or another sentence to report if the store has lost the transaction's rows.
+    `carry_out` does the step and returns None, or another sentence to report if the store has lost the rows.
     """
 
     sentence: str
@@ -53,7 +53,7 @@ class Resolution(NamedTuple):
 
 @dataclass
 class Sink(ABC, Generic[StoreT]):
-    """Base class of the sinks: a sink writes the rows of one query to one store by one strategy.
+    """Base class of sinks. A sink writes the rows of one streaming query to one store.
 
     `log` is the sink's own directory in the checkpoint; `incarnation` numbers the query's drivers. The sink calls
     `reach` at each failpoint, where a crash test may kill the process.
@@ -73,14 +73,15 @@ class Sink(ABC, Generic[StoreT]):
         """Write one task's rows, in that task, and return its vote; None if nothing is left to commit on the driver."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
-        """Return a context manager that the driver enters when all votes are in, and leaves before it calls `commit`.
+        """Return a context manager that the driver enters when all votes are in, and leaves before it calls
+        `commit`.
 
-        batch_marker writes all rows on entry and commits them on exit; other sinks do nothing.
+        The sink batch_marker writes all rows on entry and commits them on exit; other sinks do nothing.
         """
         return nullcontext()
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Make the rows of a batch visible. The driver calls this; sinks whose rows are visible already do nothing."""
+        """Make the rows of a batch visible, on the driver. Sinks whose rows are visible already do nothing."""
 
     def drop_earlier(self, handle: Handle) -> None:
         """Abort the transactions that earlier attempts of the same task left open or prepared.
@@ -89,15 +90,15 @@ class Sink(ABC, Generic[StoreT]):
         """
 
     def drop_losers(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Abort the transactions of task attempts without a vote, in this batch and earlier ones.
+        """Abort the transactions of task attempts that have no vote, in this batch and earlier ones.
 
         The driver calls this when all votes of the batch are in.
         """
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps of recovery, for a new driver to carry out: finish decided batches, abort everything else.
+        """Return the steps of recovery for a new driver to carry out: commit decided batches, abort everything else.
 
-        `decided` lists the decided batches, each with its votes.
+        `decided` lists the batches that must be committed, each with its votes.
         """
         return []
 
@@ -130,11 +131,12 @@ class DeferredSink(Sink[StoreT]):
         return Vote(handle)
 
     def announced(self, rows: Iterable[Observation], batch: int) -> Iterator[Observation]:
-        """Yield the rows, and reach the failpoint `MID_WRITE` after the first row is written."""
+        """Yield the rows, and call `reach` for the failpoint `MID_WRITE` after the caller has written the first row."""
         return announce_first_write(rows, self.reach, batch)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Yield the first half of the items, reach the failpoint `MID_COMMIT`, then yield the second half.
+        """Yield the first half of the items, then the second; call `reach` for the failpoint `MID_COMMIT` in
+        between.
 
         A single item is yielded without the failpoint.
         """
@@ -152,8 +154,7 @@ CHUNK = 1_000
 def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
     """Yield the rows in lists of at most `CHUNK`, for a caller that writes each list before it asks for the next.
 
-    The first list has one row, because a failpoint follows it. No list has two rows for which `distinct` returns the
-    same value.
+    The first list has one row, because a failpoint follows. No list has two rows with the same value of `distinct`.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}
@@ -167,7 +168,7 @@ def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> 
 
 
 def announce_first_write(rows: Iterable[Observation], reach: Reach, batch: int) -> Iterator[Observation]:
-    """Yield the rows, and reach the failpoint `MID_WRITE` when the caller has written the first one.
+    """Yield the rows, and call `reach` for the failpoint `MID_WRITE` when the caller has written the first one.
 
     The caller writes each row before it asks for the next, so when it asks for the second, the first is written.
     """

@@ -20,7 +20,7 @@ from labkit.stores.contract import Fencing
 
 
 class HandleLog:
-    """A directory with one file per batch, which holds the batch's votes until the batch has committed."""
+    """A directory with one file per batch, which contains the votes of its tasks until the batch has committed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -31,7 +31,7 @@ class HandleLog:
         durable.replace(self._path(batch), json.dumps([vote.to_json() for vote in votes]))
 
     def batches(self) -> list[int]:
-        """Return the batches that have stored votes, in order."""
+        """Return the numbers of the batches that have stored votes, in order."""
         if not self._folder.is_dir():
             return []
         return sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
@@ -56,14 +56,14 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of one query through one sink; the two subclasses are the two commit orders."""
+    """Commits the batches of one query through one sink. Subclasses decide whether before or after `commits/N`."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self.sink = sink
         self.reach: Reach = sink.reach
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Commit a batch, or store its votes for later, when all its tasks have voted yes.
+        """Commit a batch, or store its votes for later. Called when all tasks of the batch have voted yes.
 
         After a crash the engine may call this again for the same batch.
         """
@@ -72,10 +72,11 @@ class Coordinator(ABC):
         self._voted(batch, votes)
 
     def recover(self, decided: int | None) -> Iterator[str]:
-        """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each step.
+        """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each
+        step.
 
-        `decided` is the last batch with a file `commits/N`, or None. If the store can fence, earlier drivers are fenced
-        first, so that no new transactions of theirs appear. Exhaust the iterator before the query starts.
+        `decided` is the last batch with a file `commits/N`, or None. If the store can fence earlier drivers, they
+        are fenced first, so that they cannot begin new transactions. Exhaust the iterator before the query starts.
         """
         if isinstance(self.sink.store, Fencing):
             # Before the unfinished transactions are listed: otherwise an earlier driver that is still alive could begin
@@ -102,7 +103,7 @@ class Coordinator(ABC):
     def _resolutions(self, decided: int | None) -> list[Resolution]: ...
 
     def _resolved(self) -> None:
-        """Delete all stored votes after a complete recovery; only `DecisionOrder` stores any."""
+        pass
 
     def _finish(self, batch: int, votes: Sequence[Vote]) -> None:
         self.sink.commit(batch, votes)
@@ -110,10 +111,10 @@ class Coordinator(ABC):
 
 
 class EngineOrder(Coordinator):
-    """Spark's commit order: the sink commits, then the engine writes `commits/N`; a crash between repeats the batch."""
+    """Spark's commit order: the sink commits, then the engine writes `commits/N`. A crash between repeats the batch."""
 
     def commit_log_durable(self, batch: int) -> None:
-        """Reach the failpoint `AFTER_COMMIT_LOG` and do nothing else: the batch is committed already."""
+        """Call `reach` for the failpoint `AFTER_COMMIT_LOG`, and nothing else, as the batch is committed already."""
         pass_commit_log(self.reach, batch)
 
     def _voted(self, batch: int, votes: Sequence[Vote]) -> None:
@@ -133,7 +134,7 @@ class DecisionOrder(Coordinator):
     def commit_log_durable(self, batch: int) -> None:
         """Commit every batch up to this one that has stored votes, in order.
 
-        One process at a time does this, under a lock, because two would flush the same write-ahead log twice.
+        A lock allows only one process at a time, because two would flush the same write-ahead log twice.
         """
         durable.make_folder(self.sink.log)
         with durable.locked(self.sink.log):
@@ -165,7 +166,8 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Reach the failpoint, at which a crash test may kill, after `offsets/N` is durable and before a row is written.
+    """Call `reach` for the failpoint after `offsets/N` is durable and before a row is written; a crash test may kill
+    there.
 
     An adapter calls this before anything else in a batch.
     """
@@ -173,5 +175,5 @@ def pass_offset_log(reach: Reach, batch: int) -> None:
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Reach the failpoint after `commits/N` is durable, on the engine's notification or when the next batch starts."""
+    """Call `reach` for the failpoint after `commits/N` is durable: when the engine says so or the next batch starts."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

@@ -13,10 +13,10 @@ from labkit.stores.contract import Handle, Keyed
 
 
 class IdempotentSink(Sink[Keyed]):
-    """A sink that keeps one value per key."""
+    """A sink that upserts each row under its key, so that writing a row twice changes nothing."""
 
     def pre_commit(self, handle: Handle, rows: Iterator[Observation]) -> Vote | None:
-        """Upsert every row, which makes it visible at once; return None: nothing is left to commit."""
+        """Upsert every row, which is visible at once; return None, because nothing is left to commit."""
         for some in chunked(announce_first_write(rows, self.reach, handle.batch), distinct=attrgetter("key")):
             self.store.upsert(*some)
         return None

@@ -12,7 +12,7 @@ from labkit.stores.contract import Handle, LostTransaction, Transaction, Transac
 
 
 class TwoPhaseSink(DeferredSink[Transactional]):
-    """A sink that opens one transaction for every task with rows."""
+    """A sink with two-phase commit: each task writes into a transaction of its own, and the driver commits them all."""
 
     bears_speculation: ClassVar[bool] = True  # every attempt has its own transaction, and one of them is committed
 
@@ -21,7 +21,7 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return self.store.begin(handle)
 
     def commit(self, batch: int, votes: Sequence[Vote]) -> None:
-        """Commit the tasks' transactions one after the other.
+        """Commit the transactions of the batch's tasks one after the other.
 
         Readers may see some before others, but all commit in the end.
         """
@@ -43,10 +43,11 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return a step that commits each decided transaction, and one that aborts each other unfinished transaction.
+        """Return a step that commits each decided transaction, and one that aborts each other unfinished
+        transaction.
 
-        These are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored vote;
-        without the abort they would hold locks, or hide rows, forever.
+        These are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored
+        vote; without the abort they would hold locks, or hide rows, forever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]
@@ -56,10 +57,11 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return Resolution(f"committed {handle}, whose batch was decided", lambda: self._commit_or_report(handle))
 
     def _commit_or_report(self, handle: Handle) -> str | None:
-        """Commit a decided transaction and return None; if the store has dropped it, return a sentence about the loss.
+        """Commit a decided transaction and return None; if the store has dropped it, return a sentence about the
+        loss.
 
-        Flink's connector also only logs such a loss (KafkaCommitter: signalFailedWithKnownReason). Outside of recovery
-        the loss raises `LostTransaction`, because a query that continued would hide it.
+        Flink's connector also only logs such a loss (KafkaCommitter: signalFailedWithKnownReason). Outside of
+        recovery the loss raises `LostTransaction`, because a query that continued would hide it.
         """
         try:
             self.store.commit(handle)

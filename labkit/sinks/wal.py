@@ -20,7 +20,7 @@ from labkit.stores.contract import Appendable, Handle, Transaction
 
 
 class LogSegment:
-    """The log of one task's rows in one batch: a file that recovery ignores until `prepare` has renamed it."""
+    """The log file of one task's rows in one batch, which recovery ignores until `prepare` has renamed it."""
 
     def __init__(self, open_path: Path, sealed_path: Path) -> None:
         self._open_path, self._sealed_path = open_path, sealed_path
@@ -30,7 +30,7 @@ class LogSegment:
         self._file.write(json.dumps(row) + "\n")
 
     def prepare(self) -> None:
-        """Sync the log to the disk and rename it; it replaces the log of an earlier attempt of the same batch."""
+        """Sync the log file to the disk and rename it; it replaces the log of an earlier attempt of the same batch."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -40,11 +40,11 @@ class LogSegment:
 
 
 class WriteAheadLogSink(DeferredSink[Appendable]):
-    """The sink of the write-ahead log: one log file per batch and partition, and one confirmation file per batch."""
+    """The sink with a write-ahead log: one log file per batch and partition, and one confirmation file per batch."""
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the logs and the confirmations."""
+        """Return the directory of the logs and the confirmations."""
         return self.log / "wal"
 
     def begin(self, handle: Handle) -> Transaction:
@@ -63,7 +63,8 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps that append each log of a decided but unconfirmed batch to the store and confirm the batch.
+        """Return the steps that append each log of a decided but unconfirmed batch to the store and confirm the
+        batch.
 
         Logs of undecided batches need no step, because the repeated batch replaces them.
         """
@@ -94,7 +95,6 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._forget_before(batch)
 
     def _forget_before(self, batch: int) -> None:
-        """Delete the logs and confirmations of earlier batches, which are all committed before this one."""
         for path in self.folder.iterdir():
             number = path.name.partition(".")[0].partition("-")[0]
             if number.isdigit() and int(number) < batch:
@@ -112,7 +112,8 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             raise JobFailed(
-                f"{path}: this log of a decided batch is missing, so its rows are lost; restore the file."
+                f"{path}: this write-ahead log of a batch to be committed is missing, so its rows are lost; "
+                "restore the file from a backup."
             ) from None
         return [self._row(line) for line in lines]
 

@@ -31,7 +31,7 @@ from labkit.sim.rules import Rule
 
 
 class OpenAlignment(Barriers):
-    """A job in which the learner decides when each task reads and when it copies its state."""
+    """A simulated job with checkpoints in which the learner programs when a task reads and copies its state."""
 
     name = "alignment_drill"
     parameters = PARAMETERS | {
@@ -48,7 +48,6 @@ class OpenAlignment(Barriers):
         self.schedule._of_operator = cache(self._offered)  # noqa: SLF001  # the open model's own copy of the schedule
 
     def _offered(self, operator: Operator, task: int) -> tuple[Action, ...]:
-        """Return the actions of a task: a read of each non-empty channel, and a copy if a barrier has arrived."""
         which = task - self.settings.sources
         first = which * self.settings.sources
         offered = []
@@ -60,9 +59,9 @@ class OpenAlignment(Barriers):
         return tuple(offered)
 
     def question(self, state: State, action: Action) -> Question | None:
-        """Return the arguments of the learner's function for an action's task; None if it does not decide the action.
+        """Return the arguments of the learner's function that decides this action; None if the simulator decides it.
 
-        They are the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs.
+        These are the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs.
         """
         if action.name not in self.steps:
             return None
@@ -72,7 +71,7 @@ class OpenAlignment(Barriers):
         return len(operator.inputs), inputs_at_barrier(operator), ended
 
     def into(self, action: Action) -> int:
-        """Return the index of the task's input that a read action reads."""
+        """Return the index of the input from which the task reads in this action."""
         return self._channels[action.which][1]
 
     def _snapshot(self, state: State, which: int) -> State:
@@ -81,7 +80,7 @@ class OpenAlignment(Barriers):
         )
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims of `Barriers`; for a job that makes no progress, the reason names the task that waits."""
+        """Return the properties of `Barriers`; for a job that stops forever, the reason names the task that waits."""
         return [
             claim._replace(because=self._waiting) if claim.name == "ends" else claim for claim in super().properties()
         ]
@@ -97,7 +96,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the words for an action's sentence: for a copy, the name of the task that makes it."""
+        """Return the values of placeholders in an action's sentence: for a copy of state, the task that makes it."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}
@@ -108,12 +107,12 @@ class OpenAlignment(Barriers):
 
 
 def inputs_at_barrier(operator: Operator) -> list[int]:
-    """Return the inputs on which a barrier has arrived since the task last copied its state."""
+    """Return the indices of the inputs on which a barrier has arrived since the task last copied its state."""
     return [into for into, number in enumerate(operator.at) if operator.done < number < ENDED]
 
 
 def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the step of a task that reads the next item of a channel; a barrier is only recorded, without a copy."""
+    """Return the result of a task reading the next item of a channel; a barrier is only recorded, without a copy."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     if item < BARRIER:
@@ -125,7 +124,6 @@ def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> 
 
 
 def _copied(operator: Operator, *, is_sink: bool) -> TaskStep:
-    """Return the step of a task that copies its state and forwards the barrier; a sink also closes its transaction."""
     due = max(live(operator.at))
     after, rows = copy(operator, due, is_sink=is_sink)
     return TaskStep(after, bytes((BARRIER + due,)), rows, due, due, reports=True)

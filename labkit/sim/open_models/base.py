@@ -11,32 +11,33 @@ Question = tuple[Any, ...]
 
 
 class OpenModel(Below[Any], Protocol):
-    """A simulator in which a learner decides some actions; `actions` returns all possible ones, right or wrong."""
+    """A simulator in which a learner's function decides some actions; `actions` returns all of them, right or wrong."""
 
     steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
 
 
 class ChoiceModel(OpenModel, Protocol):
-    """An open model in which each answer of the learner is one action, for example which channel a task reads."""
+    """A simulator in which the learner's function chooses one action at a time, for example which channel to read."""
 
     def question(self, state: Any, action: Action) -> Question | None:
-        """Return the arguments of the learner's function that decides this action; None if the model decides it."""
+        """Return the arguments of the learner's function that decides this action; None if the simulator decides it."""
         ...
 
 
 class ProgramModel(OpenModel, Protocol):
-    """An open model in which each answer of the learner is a list of actions; a crash may interrupt their execution."""
+    """A simulator in which the learner's function returns a list of actions; a crash may interrupt their execution."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
-        """Return the arguments of the learner's function if it is to be called after this action; otherwise None.
+        """Return the arguments with which to call the learner's function after this action; None if it is not
+        called.
 
         `before` and `after` are the states before and after the action.
         """
         ...
 
     def program(self, after: Any, answer: Sequence[Any], /) -> Sequence[Action]:
-        """Return the actions that the learner's answer stands for, in the state `after`.
+        """Convert the learner's answer into actions of the simulator, for the state `after`.
 
         Raises `ValueError`, with a sentence for the learner, if the answer is invalid.
         """

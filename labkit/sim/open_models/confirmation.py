@@ -21,7 +21,7 @@ LEFT_OUT: Final = (Op.LOOK, Op.FLUSH, Op.CONFIRM)
 
 
 class OpenConfirmation(Pipeline):
-    """The simulator of a sink with a write-ahead log whose commit is the learner's answer."""
+    """The simulator of a sink with a write-ahead log whose commit the learner programs."""
 
     name = "confirmation_drill"
     parameters = PARAMETERS | {
@@ -36,7 +36,7 @@ class OpenConfirmation(Pipeline):
         self._in_window = bool(values["crash_in_window"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions; from the last sealed log until `commits/N`, any row or confirmation is one."""
+        """Return the possible actions. Once all logs are complete, the learner may write rows and confirm batches."""
         enabled = [action for action in super().actions(state) if action.name != "crash" or self._may_crash(state)]
         if self._commits(state):
             query = state.query
@@ -51,7 +51,6 @@ class OpenConfirmation(Pipeline):
         return bool(todo) and todo[0].op is Op.LOG_COMMIT
 
     def _may_crash(self, state: State) -> bool:
-        """Return whether a crash is possible now; with crash_in_window=false not while unconfirmed rows are visible."""
         if self._in_window or not self._commits(state):
             return True
         batch = state.query.driver.batch
@@ -102,7 +101,7 @@ class OpenConfirmation(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties to check: about rows and the end, and that batch N is confirmed before `commits/N`."""
+        """Return the properties to check: no row is lost, the run ends, and batch N is confirmed before `commits/N`."""
         names = ["no_loss", "ends"] if self._in_window else ["no_loss", "no_duplicate", "ends"]
         sentence = "When commits/N is written, batch N is confirmed."
         properties = [claim for claim in super().properties() if claim.name in names]

@@ -31,7 +31,7 @@ CLAIMS: Final = ("no_loss", "no_duplicate", "kept", "ends")
 
 
 class OpenDeduplication(Delivery):
-    """The simulator of a sender that repeats unacknowledged messages to a receiver whose steps the learner decides."""
+    """The simulator of a sender that repeats unacknowledged messages to a receiver, which the learner programs."""
 
     name = "deduplication_drill"
     parameters = PARAMETERS | {"processes": Whole("Processes: a sender and a receiver.", 2, 2, 2)}
@@ -64,7 +64,7 @@ class OpenDeduplication(Delivery):
         return [Action(name, RECEIVER) for name in [*(WORDS[step] for step in answer), "finish"]]
 
     def forgets(self, action: Action, _after: State) -> bool:
-        """Return whether the receiver crashed, so that the rest of the answer is dropped."""
+        """Return whether the receiver crashed, so that the rest of the learner's answer is dropped."""
         return action == ("crash", RECEIVER)
 
     def _put_out(self, state: State, which: int) -> State:

@@ -14,7 +14,7 @@ from labkit.sim.rules import Event, Rule
 
 
 class OpenRecovery(TwoPhaseCommit):
-    """The simulator of a correct coordinator, and participants whose recovery the learner decides."""
+    """The simulator of two-phase commit in which the learner programs what a participant does after a restart."""
 
     name = "recovery_drill"
     steps = ("return_abort", "return_commit", "return_wait")
@@ -24,7 +24,7 @@ class OpenRecovery(TwoPhaseCommit):
         self._returns = [[Action(name, which) for name in self.steps] for which in range(self.count)]
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions; for the restart of a participant, these are abort, commit and wait."""
+        """Return the possible actions; a restart of a participant is offered as abort, commit and wait."""
         enabled: list[Action] = []
         for action in super().actions(state):
             enabled += self._returns[action.which] if action.name == "restart" else [action]

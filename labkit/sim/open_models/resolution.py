@@ -24,7 +24,7 @@ _DONE: Final = (Task(Op.RESOLVED, 0, 0, (FailPoint.AFTER_RESOLVE,)),)
 
 
 class OpenResolution(Pipeline):
-    """The simulator of a driver whose recovery the learner decides: it may commit or abort any transaction."""
+    """The simulator of a driver whose recovery the learner programs: it may commit or abort any transaction."""
 
     name = "resolution_drill"
     parameters = PARAMETERS | {
@@ -38,7 +38,7 @@ class OpenResolution(Pipeline):
         self._retries = int(values["retries"])
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions; during recovery, they include a commit and an abort of each transaction."""
+        """Return the possible actions; during recovery, they include a commit and an abort of each transaction."""
         enabled = list(super().actions(state))
         numbers = range(len(state.transactions))
         if state.query.driver.place is Place.RECOVERING:
@@ -50,7 +50,7 @@ class OpenResolution(Pipeline):
     def _may_retry(self, state: State, number: int) -> bool:
         """Return whether the task of a transaction may run a second time.
 
-        It may if it has pre-committed in the current batch and was not retried, and if a retry is left.
+        The task must have pre-committed in the current batch and not run twice, and a retry must be left.
         """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
@@ -136,7 +136,7 @@ class OpenResolution(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims that depend on recovery; not the one that readers never see part of a batch."""
+        """Return the properties that depend on recovery, without the one that readers never see part of a batch."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     def sentence_in(self, state: State, action: Action) -> str:
@@ -147,7 +147,7 @@ class OpenResolution(Pipeline):
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values for placeholders in an action's sentence; without a state, only a transaction's number."""
+        """Return the values of placeholders in an action's sentence; a transaction is given by its number."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

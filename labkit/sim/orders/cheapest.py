@@ -22,7 +22,7 @@ Steps = tuple[AtomicSet, ...]
 
 
 class Change(NamedTuple):
-    """An exactly-once design, and the edits that turn the original design into it."""
+    """A repair of a design (order of writes and recovery rules): an exactly-once design, and the edits to get it."""
 
     design: Design
     edits: tuple[str, ...]
@@ -37,11 +37,11 @@ class Change(NamedTuple):
 
 
 def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
-    """Return every design with the fewest edits that is exactly-once, even if a repeated step gets other rows.
+    """Return the exactly-once designs that need the fewest edits of this one. Empty if more than `most` are needed.
 
-    With `quietly`, readers must also never see a value go back or part of a step. `held` are writes of another system,
-    such as an engine: no edit moves or removes them, or makes another write atomic with them. The list is empty if more
-    than `most` edits are needed.
+    A design is an order of a job's durable writes with recovery rules. The results are exactly-once even if a
+    repeated step gets other rows. With `quietly`, readers must also never see a value go back or part of a step.
+    `held` are writes of another system, such as an engine: no edit moves, removes or joins them.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):
@@ -54,7 +54,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders of writes that edits of `steps` lead to, by the number of edits; no edit touches a `fixed` write."""
+    """The orders of writes that edits of `steps` lead to, by the number of edits. No edit touches a `fixed` write."""
 
     def __init__(self, steps: Steps, fixed: frozenset[Write]) -> None:
         self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
@@ -74,7 +74,7 @@ class _Orders:
 
 
 def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tuple[str, Steps]]:
-    """Yield each edit of an order of writes, in words, with the resulting order. No edit touches `fixed` writes."""
+    """Yield each edit of an order of writes, in words, with the resulting order. No edit touches a `fixed` write."""
     movable = [write for each in steps for write in each if write not in fixed]
     for write in movable:
         rest = without(steps, (write,))
@@ -90,7 +90,7 @@ def edited(steps: Steps, fixed: frozenset[Write] = frozenset()) -> Iterator[tupl
 
 
 def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tuple[str, Steps]]:
-    """Yield every position for `write`, in words, with the resulting order: a set of its own, or in an existing one."""
+    """Yield every position for `write`, in words, with the resulting order: on its own, or atomic with other writes."""
     for place in range(len(steps) + 1):
         where = f"before {'+'.join(steps[place])}" if place < len(steps) else "to the end"
         yield where, (*steps[:place], (write,), *steps[place:])
@@ -102,7 +102,6 @@ def _placed(steps: Steps, write: Write, fixed: frozenset[Write]) -> Iterator[tup
 
 
 def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
-    """Yield every sensible design that is exactly `cost` edits away from this one."""
     for output, recovery in product(Output, RECOVERIES):
         edits = _edits(design, output, recovery)
         if len(edits) > cost:
@@ -114,12 +113,10 @@ def _candidates(design: Design, orders: _Orders, cost: int) -> Iterator[Change]:
 
 
 def _plans_first(design: Design) -> bool:
-    """Return whether the plan is the first write, or the design has no plan; a later plan would be useless."""
     return Write.PLAN not in design.writes or design.place(Write.PLAN) == 0
 
 
 def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...]:
-    """Return, in words, the edits that give a design this kind of output and this recovery."""
     before = design.recovery
     edits = []
     if output is not design.output:
@@ -138,7 +135,7 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change, with `seen` filled in, if searches of all schedules find its design exactly-once; else None.
+    """Return the change if searches of all schedules find its design exactly-once, with `seen` filled in; else None.
 
     One crash is tried first, since it refutes most designs. With `quietly`, no other claim may be violated either.
     """

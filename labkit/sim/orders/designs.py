@@ -51,7 +51,10 @@ RECOVERIES = tuple(
 
 
 def every(most: int = 7) -> Iterator[Design]:
-    """Yield every sensible design of at most `most` writes, those with few writes first, always in the same order."""
+    """Yield every sensible way to order at most `most` durable writes of a job, with recovery rules.
+
+    Designs with few writes come first, always in the same order.
+    """
     for size in range(most):
         for chosen in combinations(_CHOSEN, size):
             writes = (*chosen, Write.VISIBLE)
@@ -60,7 +63,6 @@ def every(most: int = 7) -> Iterator[Design]:
 
 
 def _orders(writes: tuple[Write, ...]) -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield every order of these writes, alone or with one set of several writes made atomic."""
     ordered = [write for write in Write if write in writes]
     yield from _permutations(tuple((write,) for write in ordered))
     for size in range(2, len(ordered) + 1):
@@ -92,7 +94,6 @@ def _designs(steps: tuple[AtomicSet, ...]) -> Iterator[Design]:
 
 @cache
 def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
-    """Return every recovery that reads all of these writes and no others."""
     return tuple(
         recovery
         for recovery in RECOVERIES
@@ -101,13 +102,12 @@ def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
 
 
 def why_not(design: Design) -> str:
-    """Return the reason why a design is not enumerated, as the end of a sentence; empty if it is."""
+    """Return why `every` does not yield a design, as the end of a sentence; an empty text if it does."""
     reason = nonsense(design) or _why_not_written(design)
     return reason or unread(design.writes, design.recovery) or undone_in_vain(design)
 
 
 def _why_not_written(design: Design) -> str:
-    """Return the reason why no design with these writes and this output is enumerated; empty if some recovery fits."""
     writes = design.writes
     if reason := nonsense(design._replace(recovery=Recovery())):
         return reason
@@ -123,7 +123,7 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return the reason why no restart finds output to undo, as the end of a sentence; else empty."""
+    """Return why no restart ever finds output to undo, as the end of a sentence; an empty text if one can."""
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
         return ""
@@ -133,7 +133,7 @@ def undone_in_vain(design: Design) -> str:
 
 
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return the reason why a rule of recovery is useless or a write unread, as the end of a sentence; else empty."""
+    """Return which recovery rule is useless or which write is never read, as the end of a sentence; or empty."""
     start, newest, skips, leftover, _ = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {

@@ -49,7 +49,7 @@ _FAULTS = {
 
 
 def replayed(trace: Trace) -> Replay:
-    """Return the run of the simulator that this trace records."""
+    """Return the run of the simulator `orders` that this trace records."""
     walk = Replay(Orders(settle(Orders.name, PARAMETERS, trace.parameters)))
     for action in trace.actions:
         walk.forward(action)
@@ -57,7 +57,7 @@ def replayed(trace: Trace) -> Replay:
 
 
 def killing(claim: str, trace: Trace) -> str:
-    """Return a sentence that says where the process dies in this schedule, and how that violates the claim."""
+    """Return a sentence that says when the process dies in this run, and how that violates the claim."""
     walk = replayed(trace)
     deaths = [_death(walk, place) for place, action in enumerate(walk.actions) if action.name == "crash"]
     faults = [_FAULTS[action.name] for action in walk.actions if action.name in _FAULTS]
@@ -71,7 +71,6 @@ def killing(claim: str, trace: Trace) -> str:
 
 
 def _death(walk: Replay, place: int) -> str:
-    """Return in words what the process did last before the crash at step `place`, and what it would have done next."""
     state, model = walk.states[place], walk.model
     before = _behind(walk.actions[:place])
     job = state.process.job

@@ -18,7 +18,10 @@ WORLDS = (World.SAME, World.OTHER)
 
 
 class Verdicts(NamedTuple):
-    """The results of searching a design in each of `WORLDS`: guarantee, violated claims, hash of what readers saw."""
+    """The results of searching a design under two assumptions: a repeated step gets the same rows, or others.
+
+    For each: the guarantee, the violated claims, and a hash of everything that readers can have seen.
+    """
 
     replaces: bool
     """Whether a repeated row replaces the earlier one."""
@@ -33,12 +36,12 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search a design in both worlds, and return the results."""
+    """Search a design twice, with the same rows and with other rows for a repeated step, and return the results."""
     return concluded(design, [find(design, world) for world in WORLDS])
 
 
 def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
-    """Return a design's verdicts from its search results, one for each of `WORLDS`."""
+    """Combine the two search results of a design, in the order of `WORLDS`."""
     results = list(results)
     return Verdicts(
         design.output is Output.UPSERT,
@@ -49,14 +52,14 @@ def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
 
 
 class Class(NamedTuple):
-    """Designs that no reader can distinguish, the smallest first."""
+    """A class of designs (orders of a job's writes) that no reader can distinguish, the smallest first."""
 
     verdicts: Verdicts
     designs: tuple[Design, ...]
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """Return the classes of indistinguishable designs, in the order of their first designs."""
+    """Group designs that no reader can distinguish, in the order of the first design of each group."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, verdicts in designs:
         classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)
@@ -64,5 +67,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Yield every design with its verdicts, each searched when it is asked for."""
+    """Yield every design with the results of its searches, each searched only when the caller asks for it."""
     return ((design, verdicts(design)) for design in designs)

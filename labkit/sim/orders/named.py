@@ -12,7 +12,7 @@ from labkit.sim.writes import Design, Write
 
 
 class Built(NamedTuple):
-    """A design that a real system uses, and the evidence for it."""
+    """The order of durable writes in a real system, with its recovery rules and the evidence for them."""
 
     design: Design
     who: str
@@ -37,7 +37,7 @@ NAMED = dict(_built())
 
 
 def named(text: str) -> Design:
-    """Return the design with this short name, or the design that this text describes (`Design.parse`).
+    """Return the design of the real system with this name, or the design in a text such as "plan > visible".
 
     Raises `InvalidInput` for an unknown name or another text.
     """
@@ -49,10 +49,10 @@ def named(text: str) -> Design:
 
 
 def fault_of(text: str) -> Fault:
-    """Return what happens besides crashes in the system of this short name; nothing, for the text of a design."""
+    """Return the fault besides crashes of the real system with this short name; `Fault.NONE` for any other text."""
     return NAMED[text].fault if text in NAMED else Fault.NONE
 
 
 def names_of(design: Design, fault: Fault = Fault.NONE) -> list[str]:
-    """Return the short names of the real systems that use exactly this design, and have this fault besides crashes."""
+    """Return the short names of the real systems with exactly this order of writes and this fault besides crashes."""
     return [name for name, built in NAMED.items() if (built.design, built.fault) == (design, fault)]

@@ -30,7 +30,7 @@ ReaderSaw = tuple[tuple[int, int], ...]
 
 
 class OrderResult(NamedTuple):
-    """The results of searching every schedule of a design in one world (`World`: which rows a repeated step gets)."""
+    """The results of searching every schedule of a job that makes its durable writes in a certain order (a design)."""
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
@@ -52,9 +52,10 @@ def digest(readers: Iterable[ReaderSaw]) -> str:
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """Return the simulator of a design in a world, that is, with the same or other rows for a repeated step.
+    """Return the simulator of a job with this design (order of writes and recovery rules).
 
-    `more` are the simulator's other parameters. Raises `InvalidInput` for a value that is not allowed.
+    `world` says which rows a repeated step gets, and `more` are other parameters of the simulator. Raises
+    `InvalidInput` for a value that is not allowed.
     """
     chosen = parameters_of(design, world) | more
     return Orders(settle(Orders.name, PARAMETERS, chosen))
@@ -67,7 +68,7 @@ def find(design: Design, world: World = World.SAME, **more: object) -> OrderResu
 
 
 class _Search:
-    """One breadth-first search of a design: every state with its predecessor, and the results of the ends so far."""
+    """A breadth-first search: each visited state with its predecessor, and the results of terminal states so far."""
 
     def __init__(self, model: Orders) -> None:
         self.model, self.settings = model, model.settings
@@ -84,7 +85,7 @@ class _Search:
         return OrderResult(_left(traces), MappingProxyType(traces), frozenset(self.readers), len(self.parents))
 
     def _next_level(self, level: list[State]) -> Iterator[State]:
-        """Judge these states if they are ends, and yield every new state that one action leads to."""
+        """Judge the terminal states among these, and yield every new state that one action leads to."""
         model, parents = self.model, self.parents
         for state in level:
             if is_done(self.settings, state):
@@ -115,7 +116,7 @@ class _Search:
 
 
 def read(seen: tuple[Seen, ...]) -> ReaderSaw:
-    """Return offset and value of each visible row; a reader cannot see the other fields, its step and restart."""
+    """Return offset and value of each visible row, which is all that a reader can see."""
     return tuple(row[:2] for row in seen)
 
 

@@ -9,7 +9,7 @@ from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, wi
 
 
 def reduced(design: Design) -> Design:
-    """Return an equivalent design with fewer writes, if possible one that the search enumerates (see `why_not`)."""
+    """Remove the writes that recovery never reads from a design, if possible so that `designs.every` yields it."""
     if why_not(design):
         design = _renamed(design)
     writes, recovery = design.writes, design.recovery
@@ -24,10 +24,6 @@ def reduced(design: Design) -> Design:
 
 
 def _renamed(design: Design) -> Design:
-    """Return the design with its notice renamed to a decision, if recovery starts from the notice and none is there.
-
-    Recovery treats both alike.
-    """
     if Write.DECISION in design.writes or design.recovery.start is not Start.NOTICE:
         return design
     names = {Write.NOTICE: Write.DECISION}

@@ -30,7 +30,7 @@ ROWS: Mapping[str, str] = {
 
 
 class Column(NamedTuple):
-    """One column of the table: additional writes before, with and after the output, and how recovery uses them."""
+    """A column of the table of designs: writes added before, with and after the output, and how recovery uses them."""
 
     before: str = ""
     joined: str = ""
@@ -73,14 +73,14 @@ def without_plan(design: Design) -> Design:
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Return the design of each cell of the table, by block, row and column."""
+    """Return the design in each cell of the table by (block, row, column), or None if no store can implement it."""
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
 def under(design: Design, fault: Fault) -> Design | None:
-    """Return the design as this fault meets it, or None if the fault cannot happen to it.
+    """Adapt a design to a fault and return it, or None if the fault cannot happen to it.
 
-    Only a prepared transaction expires. A source that leases its rows keeps the only record of them, so under a lease
+    Only a prepared transaction expires. A source that leases its rows has the only record of them, so under a lease
     the decision becomes a notice to the source, and there is no plan.
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
@@ -102,11 +102,11 @@ _NOTES: Mapping[Start, Write] = {
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the cell (block, row, column) of a real system's design, or None if it fits none.
+    """Return the cell (block, row, column) of a real system's design, or None if it belongs to none.
 
-    A design fits none if a restart reads no record, or if it skips marked steps and starts from a decision but has
-    neither a plan nor a state with the position. State is ignored, because it changes nothing that a reader sees, and
-    so is staged output that a restart drops in a design with a marker.
+    A design belongs to none if a restart reads no record, or if it skips marked steps and starts from a decision but
+    has neither a plan nor a state with the position. Two things are ignored, because they change nothing that a
+    reader sees: state, and staged output that a restart drops in a design with a marker.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -134,7 +134,7 @@ def _column(design: Design) -> str:
 def built() -> dict[tuple[str, str, str], list[str]]:
     """Return the short names of real systems by the cell (block, row, column) of their design.
 
-    Systems with a fault beside crashes are left out, because a cell says what is left after crashes alone.
+    Systems with a fault besides crashes are left out, because a cell says what is left after crashes alone.
     """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():

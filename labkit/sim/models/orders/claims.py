@@ -30,7 +30,7 @@ KEY = "hello"
 
 
 def expected(rows: int) -> list[Record]:
-    """Return the expected records: the same word in each, with its running count."""
+    """Return the records that a run should output: the same word in each, with its running count."""
     return [Record(offset, KEY, offset + 1) for offset in range(rows)]
 
 
@@ -41,10 +41,11 @@ def is_done(settings: Settings, state: State) -> bool:
 
 
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
-    """Return the visible rows as a history, with a reading at each crash and at the end.
+    """Return the rows that readers saw as a history for the judge, with a complete read at each crash and at the
+    end.
 
-    `rows` is the length of the input; `keyed` means that a row replaces the earlier row of its key. If a repeated step
-    may take other rows (`bounds_change`), the history has no planned batches.
+    `rows` is the length of the input; `keyed` means that a row replaces the earlier row of its key. With
+    `bounds_change`, a repeated step may take other rows, so the history has no planned batches.
     """
     batches = [
         PlannedBatch(step, start, min(start + ROWS_OF_A_STEP, rows))
@@ -54,8 +55,9 @@ def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: b
 
 
 def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Reading]:
-    """Yield what readers see. A row that is taken back later counts as one of an aborted transaction; with upserts, the
-    row before it is then seen again.
+    """Yield what readers see. A row that is taken back later counts as one of an aborted transaction.
+
+    With upserts, readers then see the earlier row of the key again.
     """
     standing = set(kept(seen))
     crashes = 0
@@ -86,14 +88,14 @@ def _view(state: State) -> Hashable:
 
 
 class Judge(StateJudge[State]):
-    """Judges the rows that readers have seen."""
+    """Judges the rows that readers have seen: lost, duplicated, wrong, or taken back."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(expected(settings.rows), _view)
         self._settings = settings
 
     def history(self, state: State) -> History:
-        """Return the rows that an outside reader has seen, with a reading of them at each crash and at the end."""
+        """Return the rows that an outside reader has seen, with a complete read at each crash and at the end."""
         settings = self._settings
         return history_of(
             state.seen,
@@ -119,7 +121,7 @@ MEANWHILE = {
 
 
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
-    """Return the properties (claims) that a search checks; `text` describes a state in one line."""
+    """Return the properties that a search checks; `text` describes a state in one line."""
     judge = Judge(settings)
 
     def done(state: State) -> bool:
@@ -135,7 +137,6 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _is_down(state: State) -> bool:
-    """Return whether the process is down, so that nothing completes a half-visible step for now."""
     return state.process.place is Place.DOWN
 
 
@@ -152,7 +153,7 @@ WRITTEN = {
 
 
 def set_in_words(writes: Sequence[Write]) -> str:
-    """Return the sentence that says that one atomic set of writes is durable."""
+    """Return the sentence that says that writes which are atomic together are durable."""
     if tuple(writes) == (Write.CLEAN,):
         return "its staged output is removed"
     names = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
@@ -160,7 +161,7 @@ def set_in_words(writes: Sequence[Write]) -> str:
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
-    """Return the sentence that says which rows a step takes, and whether a plan fixes them."""
+    """Return the sentence that says which rows a step takes, and whether a plan written before determines them."""
     rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."
@@ -182,7 +183,7 @@ _SOURCES = {
 
 
 def started_in_words(recovery: Recovery, before: Process, after: Process) -> str:
-    """Return the sentence that says what the process read at its restart, and with which step it goes on."""
+    """Return the sentence that says which record the process read at its restart, and with which step it continues."""
     if after.place is Place.UNDOING:
         return f"The process starts. {_SOURCES[recovery.start]}, and finds visible output of step {after.job.step}."
     if after.place is Place.FINISHING:
@@ -196,7 +197,7 @@ def started_in_words(recovery: Recovery, before: Process, after: Process) -> str
 
 
 def text(state: State) -> str:
-    """Return a state as one line of text: stores, memory, visible rows, and the remaining crashes."""
+    """Return a state as one line of text: stores, memory, visible rows, and the crashes that may still happen."""
     process = state.process
     parts = [
         f"plans {_all(f'{each.step}:{each.start}-{each.end}' for each in process.plans)}",

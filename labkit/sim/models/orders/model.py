@@ -81,7 +81,7 @@ def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
 
 
 def to_finish(settings: Settings, process: Process) -> Job:
-    """Return the step whose staged output a restart finishes; `NO_JOB` if there is none, or if it is dropped."""
+    """Return the step whose staged output a restart publishes; `NO_JOB` if there is none, or if it is dropped."""
     leftover, staged = settings.design.recovery.leftover, process.staged
     if staged is NO_JOB or leftover is Leftover.DROPPED:
         return NO_JOB
@@ -91,7 +91,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """Return the durable plan of a step; None if no plan contains its first row."""
+    """Return the durable plan of a step; None if no plan contains the step's first row."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -105,12 +105,11 @@ _state = from_fields(State)
 
 
 def _write_rules(effect: Callable[[Any, State, int], State]) -> dict[str, Rule[State]]:
-    """Return the rules for all kinds of write, with the same effect; an atomic set uses the rule of its last write."""
     return {write.value: Rule(effect, "Step {which}: {what}.") for write in Write}
 
 
 class Orders(RuleModel[State]):
-    """The simulator of a process that writes each batch in several steps; a design fixes the order of these steps."""
+    """The simulator of a process that makes several durable writes for each batch, in an order given by a parameter."""
 
     name, version, parameters = "orders", VERSION, PARAMETERS
 
@@ -128,7 +127,6 @@ class Orders(RuleModel[State]):
         return State(process, crashes=self.settings.crashes, faults=self.settings.faults)
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the enabled actions: what the process does next, then the possible faults, then the crash."""
         process = state.process
         if process.place is Place.DOWN:
             enabled = [Action("restart", state.life + 1)]
@@ -145,7 +143,6 @@ class Orders(RuleModel[State]):
         return enabled
 
     def _faults(self, process: Process) -> list[Action]:
-        """Return the faults that may happen now, besides a crash."""
         fault, step = self.settings.fault, process.job.step
         if fault is Fault.EXPIRY:
             expires = process.staged is not NO_JOB and not self._by_row
@@ -163,7 +160,6 @@ class Orders(RuleModel[State]):
         return [Action("defer", step)] * _LAGGING.issuperset(writes)
 
     def _ends(self, process: Process) -> list[int]:
-        """Return the input offsets at which the next step may end; none if no input is left."""
         job, rows = process.job, self.settings.rows
         if job.start >= rows:
             return []
@@ -188,7 +184,7 @@ class Orders(RuleModel[State]):
         return Action(self.design.steps[process.at][-1].value, step)
 
     def _is_refused(self, process: Process) -> bool:
-        """Return whether the store refuses the next atomic set of writes: an expired transaction, or a late notice."""
+        """Return whether the store refuses the next writes, because a transaction has expired or a notice is late."""
         if process.is_late:
             return process.at == self._leased
         if self.settings.fault is not Fault.EXPIRY or self._by_row or Write.STAGED not in self.design.writes:
@@ -225,7 +221,7 @@ class Orders(RuleModel[State]):
         return self._after_writes(state, ())
 
     def _after_writes(self, state: State, writes: AtomicSet) -> State:
-        """Return the state after an atomic set of writes; the process goes on to the next set, or to the next step."""
+        """Return the state after an atomic set of writes; the process continues with the next set, or the next step."""
         process, seen = state.process, state.seen
         for write in writes:
             if write is Write.VISIBLE:
@@ -238,7 +234,6 @@ class Orders(RuleModel[State]):
         return _state((self._gone_on(process), seen, state.life, state.crashes, state.faults))
 
     def _is_committed(self, process: Process) -> bool:
-        """Return whether the step's staged transaction is committed, so that a second commit changes nothing."""
         return Write.STAGED in self.design.writes and process.staged is NO_JOB
 
     def _gone_on(self, process: Process) -> Process:
@@ -255,8 +250,9 @@ class Orders(RuleModel[State]):
     # Faults besides crashes.
 
     def _unanswered(self, state: State, _: int) -> State:
-        """Make the output visible, and stay before it; like a restart, a retry looks for the marker if the design
-        skips marked steps.
+        """Return the state after output became visible without an answer to the process, which will write it again.
+
+        Like a restart, the retry looks for the marker if the parameter `skips` says so.
         """
         process = state.process
         if self._by_row:
@@ -276,7 +272,7 @@ class Orders(RuleModel[State]):
         return _faulty(state, self._gone_on(state.process))
 
     def _refused(self, state: State, _: int) -> State:
-        """Leave the atomic set out. A step that no restart would repeat goes on without it; another begins again."""
+        """Return the state after refused writes. A step that no restart would repeat goes on; another begins again."""
         process = state.process
         job = next_job(self.settings, process)
         if job.step > process.job.step:
@@ -312,7 +308,10 @@ class Orders(RuleModel[State]):
         return [each for each in rows if each.step >= state.process.job.step]
 
     def _undo(self, state: State, _: int) -> State:
-        """Take back one row; with upserts, restore the row of the key, and take back a transaction as a whole."""
+        """Return the state after one visible row was taken back, or a transaction as a whole.
+
+        With upserts, the earlier row of the key becomes visible again.
+        """
         rows = len(self._undecided(state))
         if self.design.output is Output.TRANSACTION:
             steps = [each.step for each in self._undecided(state)]
@@ -326,14 +325,13 @@ class Orders(RuleModel[State]):
         return state._replace(process=process, seen=state.seen + (event,) * undone)
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the claims to check at the end of a run and on readings before the end."""
         return claims(self.settings, self.text)
 
     def text(self, state: State) -> str:
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value of `{what}` in an action's sentence: words for all writes of its atomic set."""
+        """Return the value of `{what}` in an action's sentence: words for all writes in its atomic set."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:
@@ -370,7 +368,6 @@ class Orders(RuleModel[State]):
 
 
 def _faulty(state: State, process: Process, rows: tuple[Seen, ...] = ()) -> State:
-    """Return the state after one more fault, with this process and additional visible rows."""
     return state._replace(process=process, seen=state.seen + rows, faults=state.faults - 1)
 
 
@@ -380,7 +377,7 @@ def _row(state: State, offset: int) -> Seen:
 
 
 def written(process: Process, write: Write) -> Process:
-    """Return the process after one durable write of its current step; `write` is any kind but visible output."""
+    """Return the process's state after one durable write of its current step, other than visible output."""
     job = process.job
     if write is Write.PLAN:
         kept = tuple(each for each in process.plans if each.step < job.step)

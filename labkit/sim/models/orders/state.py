@@ -28,7 +28,7 @@ ROWS_OF_A_STEP = 2
 
 
 class World(Word):
-    """The assumption about the input of a step that runs again: which rows it gets."""
+    """Which rows a step gets when it runs again after a crash."""
 
     SAME = "same"
     """The same rows as before."""
@@ -39,7 +39,7 @@ class World(Word):
 
 
 class Fault(Word):
-    """What else may happen to a process and its stores, besides crashes."""
+    """What may happen to the process and its stores besides crashes."""
 
     NONE = "none"
     LOST_ANSWER = "lost-answer"
@@ -61,12 +61,10 @@ def short(order: str) -> str:
 
 
 def _long(order: str) -> tuple[AtomicSet, ...]:
-    """Return the order of writes in a text of `short`, as atomic sets. Raises `InvalidInput` for any other text."""
     return parse_order(order.replace("_", "+").replace("-", ">"))
 
 
 def _order(text: str) -> str:
-    """Return an order in the form of `short` with each atomic set sorted. Raises `Unfit` if the text is no order."""
     remedy = f"write each of {', '.join(Write)} at most once, as in plan-visible_marker-decision."
     if not _SHORT.fullmatch(text):
         raise Unfit(remedy)
@@ -126,7 +124,7 @@ PARAMETERS: dict[str, Parameter] = {
 
 
 class Settings(NamedTuple):
-    """The chosen parameters of the simulator, converted to their types."""
+    """The parameters of the simulator, converted to their types."""
 
     design: Design
     world: World
@@ -137,9 +135,9 @@ class Settings(NamedTuple):
 
 
 def settings(values: Values) -> Settings:
-    """Return the settings for parameter values.
+    """Convert parameter values to `Settings`.
 
-    Raises `InvalidInput` if the design that they describe makes no sense.
+    Raises `InvalidInput` if the order of writes or the recovery rules in them make no sense.
     """
     recovery = Recovery(
         Start(str(values["start"])),
@@ -158,7 +156,10 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return the simulator's parameters for a design and a world, which says which rows a repeated step gets."""
+    """Return the simulator's parameters for a design (order of writes, kind of output and recovery rules).
+
+    `world` says which rows a repeated step gets.
+    """
     recovery = design.recovery
     leftover = next(name for name, each in _LEFTOVERS.items() if each is recovery.leftover)
     return {
@@ -185,7 +186,7 @@ NOTHING = Note(-1, 0)
 
 
 class Snapshot(NamedTuple):
-    """The state after a step: the offset after its last row (`end`), and the running count (`total`)."""
+    """The operator state after a step: the offset after its last row (`end`), and the running count (`total`)."""
 
     step: int
     end: int
@@ -207,7 +208,7 @@ class Job(NamedTuple):
 
     @property
     def snapshot(self) -> Snapshot:
-        """Return the state after the step: the running count."""
+        """Return the operator state after the step, which is the running count."""
         return Snapshot(self.step, self.end, self.base + self.end - self.start)
 
 
@@ -215,7 +216,7 @@ NO_JOB = Job(-1, 0, 0, 0)
 
 
 class Place(Word):
-    """The phase of the process: down, undoing, waiting for input, working on a step, or finishing a staged one."""
+    """What the process is doing."""
 
     DOWN = "down"
     UNDOING = "undoing"
@@ -255,8 +256,9 @@ CRASHED, TAKEN_BACK = -1, -2
 
 
 class Seen(NamedTuple):
-    """A row that became visible, with the step and the start of the process (`life`) that wrote it; or another event,
-    with a negative offset.
+    """A row that became visible, with the step and the start of the process (`life`) that wrote it.
+
+    With a negative offset, another event: a crash (-1), or the removal of the newest row that is left (-2).
     """
 
     offset: int
@@ -266,8 +268,10 @@ class Seen(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the process and its environment: visible rows, starts of the process (`life`), crashes and other
-    faults left.
+    """The state of the process and of what readers have seen, and how many crashes and other faults may still
+    happen.
+
+    `life` counts the starts of the process.
     """
 
     process: Process
