@@ -19,49 +19,48 @@ from labkit.search.rows import Pairs
 class Files(NamedTuple):
     """The files of one search in a directory that all its Spark tasks see under the same path.
 
-    A file name has a kind, the level of the breadth-first search, and the number of the part of all states.
+    There is one file per kind of content, level of the search (steps from the start), and part of the states.
     """
 
     folder: str
 
     def path(self, kind: str, level: int, part: int = 0) -> Path:
-        """Return the path of the file of this kind, level and part."""
+        """Return the path of the file for this kind of content, level of the search and part of the states."""
         return Path(self.folder) / f"{kind}-{level:05}-{part:05}"
 
     def dump(self, value: Any, kind: str, level: int, part: int = 0) -> None:
-        """Pickle a value into the file of this kind, level and part."""
+        """Pickle a value into the file for this kind of content, level of the search and part of the states."""
         self._put(self.path(kind, level, part), pickle.dumps(value, -1))
 
     def undump(self, kind: str, level: int, part: int = 0) -> Any:
-        """Return the value that `dump` pickled into the file of this kind, level and part."""
+        """Return the value that `dump` pickled for this kind of content, level of the search and part of the states."""
         path = self.path(kind, level, part)
         return pickle.loads(path.read_bytes())  # noqa: S301  # a task of this search wrote it, into a folder that this search has made
 
     def save(self, array: NDArray[Any], kind: str, level: int, part: int) -> None:
-        """Write an array to the file of this kind, level and part."""
+        """Write an array into the file for this kind of content, level of the search and part of the states."""
         path = self.path(kind, level, part)
         with _own(path).open("wb") as file:
             np.save(file, array)
         _own(path).replace(path)
 
     def load(self, kind: str, level: int, part: int) -> NDArray[Any]:
-        """Return the array that `save` wrote to the file of this kind, level and part."""
+        """Return the array that `save` wrote for this kind of content, level of the search and part of the states."""
         with self.path(kind, level, part).open("rb") as file:
             array: NDArray[Any] = np.load(file)
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Store new states in one file, grouped by the part (of `of` parts) that owns each, for the parts' tasks.
+        """Store new states in one file, grouped by the part (of `of` parts) that each state belongs to.
 
-        The file begins with the width of a row and each part's start position, so that a task reads only its own
-        rows.
+        The file begins with the width of a row and each part's start position, so that a task reads only its own rows.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)
         self._put(self.path(kind, level, part), head.tobytes() + ordered.tobytes())
 
     def received(self, kind: str, level: int, sender: int, part: int, of: int) -> Pairs:
-        """Return the rows that the task of part `sender` stored for `part` with `send`."""
+        """Return the states of `part` that the task of part `sender` stored with `send`."""
         with self.path(kind, level, sender).open("rb") as file:
             width, *places = np.frombuffer(file.read(8 * (of + 2)), np.int64).tolist()
             first, end = places[part : part + 2]
@@ -70,7 +69,7 @@ class Files(NamedTuple):
         return np.frombuffer(written, rows.paired(width))
 
     def remove(self, kind: str, level: int, part: int) -> None:
-        """Delete the file of this kind, level and part."""
+        """Delete the file for this kind of content, level of the search and part of the states."""
         self.path(kind, level, part).unlink()
 
     @staticmethod

@@ -78,7 +78,7 @@ class _Step(NamedTuple):
 
 
 class _Expanded(NamedTuple):
-    """What a Spark task reports after it has expanded one part of a level.
+    """What a Spark task reports after it has computed the successors of one part of a level's states.
 
     `waiting` is the number of successors that cannot be encoded yet.
     """
@@ -194,7 +194,7 @@ class Levels:
         return fresh
 
     def _run(self, work: Callable[[int], T], parts: Sequence[int], states: int) -> list[T]:
-        """Apply a function to each of these parts: in Spark tasks, or in this process if the parts have few states."""
+        """Apply a function to each part of the states: in Spark tasks, or in this process if there are few states."""
         tasks = min(states // STATES_A_TASK, len(parts))
         if tasks < 2:
             return [*map(work, parts)]
@@ -251,7 +251,7 @@ class _Tools:
         self._read = 0
 
     def at(self, level: int) -> "_Tools":
-        """Read the codes that were assigned up to this level, and return this object."""
+        """Read the codes that were assigned up to this level of the search, and return this object."""
         for each in range(self._read, level + 1):
             self.packer.read_on(self.search.files.undump("codes", each))
             self._read = each + 1
@@ -262,7 +262,7 @@ _tools = lru_cache(1)(_Tools)
 
 
 class _Expansion:
-    """The successors that one task computes from the states of one part."""
+    """The successors that one task computes from one part of a level's states."""
 
     def __init__(self, tools: _Tools, step: _Step) -> None:
         self.model, self.packer, self.step = tools.model, tools.packer, step
@@ -295,7 +295,7 @@ class _Expansion:
 
 @without_collector()
 def _expanded(search: _Search, step: _Step, part: int) -> _Expanded:
-    """Expand the states of one part of a level, and store the successors, grouped by the part that owns each."""
+    """Compute the successors of one part of a level's states, and store them, grouped by the part they belong to."""
     expansion = _Expansion(_tools(search).at(step.level), step)
     level = search.files.load("level", step.level, part)
     numbers = rows.numbers(level["state"])

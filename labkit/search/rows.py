@@ -33,7 +33,7 @@ def keys(numbers: Iterable[int], width: int) -> Keys:
 
 
 def numbers(rows: Keys) -> list[int]:
-    """Return the numbers in the rows. `tolist` is no alternative, because it drops trailing zero bytes."""
+    """Return the numbers in the rows. NumPy's `tolist` is no alternative, because it drops trailing zero bytes."""
     width, written = rows.itemsize, rows.tobytes()
     return [int.from_bytes(written[at : at + width], "big") for at in range(0, len(written), width)]
 
@@ -98,7 +98,7 @@ def parent(level: Pairs, number: int) -> int:
 
 
 def owners(states: Keys, parts: int) -> NDArray[np.int64]:
-    """Return for each state the part that owns it, from 0 to `parts` - 1, by a hash of its number.
+    """Return for each state the number of the part that it belongs to, from 0 to `parts` - 1, by a hash.
 
     The hash does not depend on the width of the rows.
     """
@@ -111,7 +111,7 @@ def owners(states: Keys, parts: int) -> NDArray[np.int64]:
 
 
 def by_owner(rows: Pairs, parts: int) -> tuple[Pairs, NDArray[Any]]:
-    """Return the rows grouped by the part that owns their state, and the positions where the parts begin and end."""
+    """Return the rows grouped by the part that their state belongs to, and the positions where parts begin and end."""
     owner = owners(rows["state"], parts)
     order = np.argsort(owner, kind="stable")
     return rows[order], np.searchsorted(owner[order], np.arange(parts + 1))

@@ -35,11 +35,9 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
-    """Return the example runs in the file `scenarios.toml` of a simulator's package, by name, in the order of the
-    file.
+    """Return the example runs in the file `scenarios.toml` of a simulator's package, by name, in the order of the file.
 
-    `script` converts each run's field `script` for the simulator's `play`; by default it stays a text of action
-    names.
+    `script` converts each run's field `script` for the simulator's `play`; by default it stays a text of action names.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -65,14 +63,14 @@ def first_of(enabled: list[Action]) -> Action:
 
 
 def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], Action] = first_of) -> Replay:
-    """Continue a run until only faults that a script must name are enabled. `choose` picks each action."""
+    """Continue a run with actions that `choose` picks, until nothing but faults can happen, and return the run."""
     while going_on := unasked(model, walk.state):
         walk.forward(choose(going_on))
     return walk
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the enabled actions that may happen although no script names them (see `Rule.waits_for_cue`)."""
+    """Return the enabled actions except those that happen only if a script names them, as most faults do."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
@@ -91,8 +89,7 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """The description of a simulator before its parameters are chosen: its name, its parameters, and its example
-    runs.
+    """The description of a simulator before its parameters are chosen: its name, its parameters, and its example runs.
 
     Increase `version` with every change of a default or of the meaning of a parameter or action.
     """

@@ -18,8 +18,7 @@ from labkit.sim.packing import News, compact
 class Expander(Generic[StateT]):
     """Computes the successors of states in a helper process, for a search that another process leads.
 
-    `begun` is a copy of that search, made when the helper started; it contains the codes by which states are
-    encoded.
+    `begun` is a copy of that search, made when the helper started; it contains the codes by which states are encoded.
     """
 
     def __init__(self, begun: Search[StateT]) -> None:
@@ -28,14 +27,15 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Add the codes for field values that the leading process has assigned since the last call."""
+        """Add the codes (numbers that stand for field values) that the leading process has assigned since the last
+        call.
+        """
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Check the properties in the states with these numbers and, unless `is_last`, compute their successors.
+        """Decode these states, check the properties in them and, unless `is_last`, compute their successors.
 
-        With `are_often_met`, which says that most states are reached several times, a successor is reported only
-        once.
+        With `are_often_met`, which says that most states are reached several times, a successor is reported only once.
         """
         claims, pack = self._claims, self._packer.pack
         states = list(map(self._packer.unpack, numbers))

@@ -35,8 +35,7 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """The result of a helper process for some states: the states that one action leads to, and the violated
-    properties.
+    """The result of a helper process for some states: the states that one action leads to, and the violated properties.
 
     A violated property is given by its name and the index of the state that violates it.
     """
@@ -166,8 +165,7 @@ class Search(Generic[StateT]):
         return self
 
     def advance(self) -> None:
-        """Check each state of the current level and take every enabled action in it; the new states are the next
-        level.
+        """Check each state of the current level and take every enabled action in it; the new states are the next level.
 
         A stopped search still checks the states of the level, but takes no more actions.
         """
@@ -272,8 +270,7 @@ class Search(Generic[StateT]):
         self.violated += sorted(broken, key=lambda each: places[each[0].name])
 
     def must_stop(self) -> bool:
-        """Return whether the search must stop, because it reached the limit of states or `keep_going` returned
-        False.
+        """Return whether the search must stop, because it reached the limit of states or `keep_going` returned False.
 
         The reason is stored in `stopped`.
         """

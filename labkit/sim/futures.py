@@ -70,7 +70,9 @@ class Futures(Generic[StateT]):
         self._root: StateT | None = None
 
     def of(self, state: StateT) -> list[Prospect]:
-        """Return a `Prospect` for each enabled action of a state, in a fixed order; none for a terminal state."""
+        """Return for each enabled action of a state whether a property is violated afterwards; none for a terminal
+        state.
+        """
         graph = self._around(state)
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
@@ -122,7 +124,7 @@ class _Graph(Generic[StateT]):
         return self._pack(state) in self._numbers
 
     def prospect(self, action: Action, after: StateT) -> Prospect:
-        """Return the `Prospect` of an action that leads to the state `after`."""
+        """Return whether a property is violated after this action, which leads to the state `after`."""
         place = self._number(after)
         if place not in self._distance:
             fate = Fate.UNKNOWN if place == _UNSEEN or place in self._open else Fate.RIGHT

@@ -134,7 +134,7 @@ class Property(NamedTuple, Generic[StateT]):
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a property defined by the function `broken`: how a state violates it, or an empty text."""
+    """Return a property from one function: `broken` says how a state violates it, or returns an empty text."""
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
 
@@ -194,11 +194,11 @@ class Model(ABC, Generic[StateT]):
         return self.sentence(action)
 
     def step(self, state: StateT, action: Action) -> StateT:
-        """Return the state after an action. Raises `InvalidAction`, which lists the enabled ones, if it is not one."""
+        """Return the state after an action. Raises `InvalidAction`, with the enabled actions, if it is not enabled."""
         enabled = self.actions(state)
         if action not in enabled:
-            choice = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
-            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state).rstrip('.')}: {choice}.")
+            options = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
+            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state).rstrip('.')}: {options}.")
         return self.apply(state, action)
 
     def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:

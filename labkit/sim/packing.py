@@ -33,8 +33,7 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The codes of the values that one part of a state, such as a field, can have. A missing value gets the next
-    code.
+    """The codes of the values that one part of a state, such as a field, can have. A missing value gets the next code.
 
     A code is a number written into the bits that the part owns, which need not be adjacent.
     """
@@ -111,7 +110,7 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return how many codes each part of a state has, and the codes that were assigned after its first `since`.
+        """Return the number of codes of each part of a state, and the codes that a packer with `since` codes lacks.
 
         Another packer of the same simulator that reads all of this (`read_on`) can decode this one's numbers.
         """

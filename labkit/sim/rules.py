@@ -13,7 +13,7 @@ from labkit.sim.parameters import Values
 
 
 class Event(StrEnum):
-    """The kind of an action, such as a crash or a timeout, which decides its symbol in diagrams and its key."""
+    """The kind of an action, such as a crash or a timeout, which decides its symbol in diagrams and its hotkey."""
 
     STEP = "step"
     CRASH = "crash"

@@ -74,7 +74,7 @@ class Quotient(Model[StateT]):
         return Violation(claim.name, claim.because(walk.state), walk.trace)
 
     def walk(self, actions: Sequence[Action]) -> Replay:
-        """Return the run of the wrapped simulator whose states correspond to those of these actions in this one."""
+        """Translate actions of this simulator into a run of the wrapped one whose states correspond one by one."""
         walk, here = Replay(self.model), self.initial()
         for action in actions:
             here = self.apply(here, action)

@@ -13,8 +13,7 @@ from labkit.sim.parameters import Values
 
 
 class Task(NamedTuple):
-    """An exercise for a learner who steps through a simulator: one sentence, and conditions that the run must
-    fulfil.
+    """An exercise for a learner who steps through a simulator: one sentence, and conditions that the run must fulfil.
 
     `tests/view/test_tasks.py` needs an example of such a run for every task.
     """

@@ -65,8 +65,7 @@ def parse(text: str) -> Trace:
 def trace_from_json(model: str, version: int, parameters: Mapping[str, object], actions: Sequence[str]) -> Trace:
     """Return the trace with the fields of `Trace.to_json`, whose types the caller has checked.
 
-    Raises `InvalidInput` for an unknown simulator, for another version of it, and for parameters that are not
-    allowed.
+    Raises `InvalidInput` for an unknown simulator, for another version of it, and for parameters that are not allowed.
     """
     _check_length(len(actions))
     return _checked(model, version, parameters, [Action.parse(text) for text in actions])

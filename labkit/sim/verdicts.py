@@ -13,8 +13,7 @@ from labkit.sim.model import Mood, Property, StateT
 
 
 class StateJudge(ABC, Generic[StateT]):
-    """Base class of judges of a simulator's states: the rows that a reader saw are compared with the `expected`
-    ones.
+    """Base class of judges of a simulator's states: the rows that a reader saw are compared with the `expected` ones.
 
     `view` returns the part of a state that `history` uses, so that states with an equal view are judged only once.
     """
@@ -46,7 +45,7 @@ class StateJudge(ABC, Generic[StateT]):
         where: Callable[[StateT], bool] | None,
         because: Callable[[StateT], str] | None = None,
     ) -> Property[StateT]:
-        """Return the claim that the judge finds `name`, such as no_loss, violated in no state selected by `where`."""
+        """Return the claim that no state selected by `where` violates the judge's property `name`, such as no_loss."""
 
         def holds(state: StateT) -> bool:
             return self.verdict(state).properties[name] is not Outcome.VIOLATED

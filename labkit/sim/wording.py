@@ -14,5 +14,5 @@ def members(bits: int) -> list[int]:
 
 
 def to_come(names: Iterable[str], counts: Iterable[int]) -> list[str]:
-    """Return a text such as "2 crashes" for each fault that may still happen, from its name and remaining count."""
+    """Return texts such as "2 crashes", one for each fault whose count, the number that may still happen, is not 0."""
     return [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count]

@@ -73,8 +73,7 @@ class Sink(ABC, Generic[StoreT]):
         """Write one task's rows, in that task, and return its vote; None if nothing is left to commit on the driver."""
 
     def gathered(self, batch: int, votes: Sequence[Vote]) -> AbstractContextManager[None]:
-        """Return a context manager that the driver enters when all votes are in, and leaves before it calls
-        `commit`.
+        """Return a context manager that the driver enters when all votes are in, and leaves before it calls `commit`.
 
         The sink batch_marker writes all rows on entry and commits them on exit; other sinks do nothing.
         """
@@ -135,8 +134,7 @@ class DeferredSink(Sink[StoreT]):
         return announce_first_write(rows, self.reach, batch)
 
     def in_halves(self, items: Sequence[ItemT], batch: int) -> Iterator[Sequence[ItemT]]:
-        """Yield the first half of the items, then the second; call `reach` for the failpoint `MID_COMMIT` in
-        between.
+        """Yield the first half of the items, then the second; call `reach` for the failpoint `MID_COMMIT` in between.
 
         A single item is yielded without the failpoint.
         """

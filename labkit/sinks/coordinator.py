@@ -56,7 +56,7 @@ class HandleLog:
 
 
 class Coordinator(ABC):
-    """Commits the batches of one query through one sink. Subclasses decide whether before or after `commits/N`."""
+    """Commits the batches of one query through one sink; subclasses do so before or after the engine's `commits/N`."""
 
     def __init__(self, sink: Sink[Any]) -> None:
         self.sink = sink
@@ -72,11 +72,10 @@ class Coordinator(ABC):
         self._voted(batch, votes)
 
     def recover(self, decided: int | None) -> Iterator[str]:
-        """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each
-        step.
+        """Commit or abort all transactions that earlier drivers left unfinished, and yield a sentence after each step.
 
-        `decided` is the last batch with a file `commits/N`, or None. If the store can fence earlier drivers, they
-        are fenced first, so that they cannot begin new transactions. Exhaust the iterator before the query starts.
+        `decided` is the last batch with a file `commits/N`, or None. If the store can fence earlier drivers, they are
+        fenced first, so that they cannot begin new transactions. Exhaust the iterator before the query starts.
         """
         if isinstance(self.sink.store, Fencing):
             # Before the unfinished transactions are listed: otherwise an earlier driver that is still alive could begin
@@ -175,5 +174,5 @@ def pass_offset_log(reach: Reach, batch: int) -> None:
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint after `commits/N` is durable: when the engine says so or the next batch starts."""
+    """Call `reach` for the failpoint after `commits/N` is durable, as the engine says or the next batch implies."""
     reach(FailPoint.AFTER_COMMIT_LOG, batch)

@@ -43,11 +43,10 @@ class TwoPhaseSink(DeferredSink[Transactional]):
                 self.store.abort(other)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return a step that commits each decided transaction, and one that aborts each other unfinished
-        transaction.
+        """Return a step that commits each decided transaction, and one that aborts each other unfinished transaction.
 
-        These are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored
-        vote; without the abort they would hold locks, or hide rows, forever.
+        These are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored vote;
+        without the abort they would hold locks, or hide rows, forever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]
@@ -57,11 +56,10 @@ class TwoPhaseSink(DeferredSink[Transactional]):
         return Resolution(f"committed {handle}, whose batch was decided", lambda: self._commit_or_report(handle))
 
     def _commit_or_report(self, handle: Handle) -> str | None:
-        """Commit a decided transaction and return None; if the store has dropped it, return a sentence about the
-        loss.
+        """Commit a decided transaction and return None; if the store has dropped it, return a sentence about the loss.
 
-        Flink's connector also only logs such a loss (KafkaCommitter: signalFailedWithKnownReason). Outside of
-        recovery the loss raises `LostTransaction`, because a query that continued would hide it.
+        Flink's connector also only logs such a loss (KafkaCommitter: signalFailedWithKnownReason). Outside of recovery
+        the loss raises `LostTransaction`, because a query that continued would hide it.
         """
         try:
             self.store.commit(handle)

@@ -63,8 +63,7 @@ class WriteAheadLogSink(DeferredSink[Appendable]):
         self._confirm(batch)
 
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
-        """Return the steps that append each log of a decided but unconfirmed batch to the store and confirm the
-        batch.
+        """Return the steps that append each log of a decided but unconfirmed batch to the store and confirm the batch.
 
         Logs of undecided batches need no step, because the repeated batch replaces them.
         """

@@ -61,7 +61,7 @@ class OpenAlignment(Barriers):
     def question(self, state: State, action: Action) -> Question | None:
         """Return the arguments of the learner's function that decides this action; None if the simulator decides it.
 
-        These are the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs.
+        The arguments: the task's number of inputs, the inputs with a barrier since its last copy, and the ended inputs.
         """
         if action.name not in self.steps:
             return None
@@ -96,7 +96,7 @@ class OpenAlignment(Barriers):
         return "the job stands still, and nothing is read any more."
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of placeholders in an action's sentence: for a copy of state, the task that makes it."""
+        """Return the values that fill in an action's sentence: for a copy of state, the task that makes it."""
         if action.name != "snapshot":
             return super().words(action)
         return {"task": self.settings.task(self.settings.sources + action.which)}

@@ -11,7 +11,7 @@ Question = tuple[Any, ...]
 
 
 class OpenModel(Below[Any], Protocol):
-    """A simulator in which a learner's function decides some actions; `actions` returns all of them, right or wrong."""
+    """A simulator in which a learner's function decides some actions; `actions` returns all choices, right or wrong."""
 
     steps: tuple[str, ...]
     """The names of the actions that a learner decides."""
@@ -29,8 +29,7 @@ class ProgramModel(OpenModel, Protocol):
     """A simulator in which the learner's function returns a list of actions; a crash may interrupt their execution."""
 
     def asks(self, before: Any, action: Action, after: Any, /) -> Question | None:
-        """Return the arguments with which to call the learner's function after this action; None if it is not
-        called.
+        """Return the arguments with which to call the learner's function after this action; None if it is not called.
 
         `before` and `after` are the states before and after the action.
         """

@@ -69,7 +69,7 @@ class OpenConfirmation(Pipeline):
         return perform(self._outside, state, state.query.driver, Task(Op.CONFIRM, batch, batch))
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the learner's arguments: the batch's number, the offsets of its rows, and the confirmed batches."""
+        """Return the arguments of the learner's function: the batch, the offsets of its rows, confirmed batches."""
         if action.name != "seal" or not self._commits(after):
             return None
         query = after.query

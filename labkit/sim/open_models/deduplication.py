@@ -49,7 +49,9 @@ class OpenDeduplication(Delivery):
             enabled.append(self._of["receive"][which])
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the learner's arguments: the message's id, and the ids in the receiver's table and memory."""
+        """Return the arguments of the learner's function: the message's id, and the ids in the receiver's table and
+        memory.
+        """
         if action.name != "receive":
             return None
         process = after.processes[RECEIVER]

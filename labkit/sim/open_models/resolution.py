@@ -50,7 +50,7 @@ class OpenResolution(Pipeline):
     def _may_retry(self, state: State, number: int) -> bool:
         """Return whether the task of a transaction may run a second time.
 
-        The task must have pre-committed in the current batch and not run twice, and a retry must be left.
+        The task must have pre-committed in the current batch and have run only once; the number of retries is limited.
         """
         driver, transactions = state.query.driver, state.transactions
         handle, status, _ = transactions[number]
@@ -105,7 +105,7 @@ class OpenResolution(Pipeline):
             return self._fail(state)
 
     def asks(self, _before: State, action: Action, after: State) -> Question | None:
-        """Return the learner's arguments: the last decided batch, the stored votes, and the unfinished transactions.
+        """Return the arguments of the learner's function: last decided batch, stored votes, unfinished transactions.
 
         A vote is {"batch": number, "handles": names of transactions}.
         """
@@ -136,7 +136,7 @@ class OpenResolution(Pipeline):
         return after.query.driver.place is Place.DEAD
 
     def properties(self) -> Sequence[Property[State]]:
-        """Return the properties that depend on recovery, without the one that readers never see part of a batch."""
+        """Return only those properties of the pipeline that depend on recovery."""
         return [claim for claim in super().properties() if claim.name in CLAIMS]
 
     def sentence_in(self, state: State, action: Action) -> str:
@@ -147,7 +147,7 @@ class OpenResolution(Pipeline):
         return self.template(action).format(handle=handle)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of placeholders in an action's sentence; a transaction is given by its number."""
+        """Return the values that fill in an action's sentence; a transaction is given by its number."""
         return {**super().words(action), "handle": f"number {action.which}"}
 
     rules: ClassVar[dict[str, Rule[State]]] = {

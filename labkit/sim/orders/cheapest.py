@@ -54,7 +54,7 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
 
 
 class _Orders:
-    """The orders of writes that edits of `steps` lead to, by the number of edits. No edit touches a `fixed` write."""
+    """The orders of writes that result from edits of `steps`, by number of edits. No edit touches a `fixed` write."""
 
     def __init__(self, steps: Steps, fixed: frozenset[Write]) -> None:
         self.edits: dict[Steps, tuple[str, ...]] = {steps: ()}
@@ -135,7 +135,7 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change if searches of all schedules find its design exactly-once, with `seen` filled in; else None.
+    """Return the change if searches find its design exactly-once, with the claims still violated (`seen`); else None.
 
     One crash is tried first, since it refutes most designs. With `quietly`, no other claim may be violated either.
     """

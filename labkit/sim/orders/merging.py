@@ -18,7 +18,7 @@ WORLDS = (World.SAME, World.OTHER)
 
 
 class Verdicts(NamedTuple):
-    """The results of searching a design under two assumptions: a repeated step gets the same rows, or others.
+    """The results of searching a design (an order of a job's writes) with the same or other rows for a repeated step.
 
     For each: the guarantee, the violated claims, and a hash of everything that readers can have seen.
     """
@@ -36,12 +36,12 @@ class Verdicts(NamedTuple):
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search a design twice, with the same rows and with other rows for a repeated step, and return the results."""
+    """Search a design (an order of a job's writes), with the same and with other rows for a repeated step."""
     return concluded(design, [find(design, world) for world in WORLDS])
 
 
 def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
-    """Combine the two search results of a design, in the order of `WORLDS`."""
+    """Combine the results of the two searches of a design into its `Verdicts`."""
     results = list(results)
     return Verdicts(
         design.output is Output.UPSERT,
@@ -67,5 +67,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Yield every design with the results of its searches, each searched only when the caller asks for it."""
+    """Yield every design with the results of its searches; a design is searched only when the caller asks for it."""
     return ((design, verdicts(design)) for design in designs)

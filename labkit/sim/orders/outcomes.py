@@ -47,7 +47,7 @@ class OrderResult(NamedTuple):
 
 
 def digest(readers: Iterable[ReaderSaw]) -> str:
-    """Return a hash of a set of sequences that readers can have seen; it is the same in every process."""
+    """Return a hash of everything that readers can have seen; it is the same in every process."""
     return hashlib.sha256(repr(sorted(readers)).encode()).hexdigest()[:16]
 
 
@@ -121,7 +121,7 @@ def read(seen: tuple[Seen, ...]) -> ReaderSaw:
 
 
 def broken(settings: Settings, seen: tuple[Seen, ...]) -> tuple[str, ...]:
-    """Return the names of the claims that these visible rows violate."""
+    """Return the names of the claims, such as no_loss, that these visible rows violate."""
     keyed = settings.design.output is Output.UPSERT
     return _broken(keyed, settings.world is World.OTHER, settings.rows, read(seen))
 

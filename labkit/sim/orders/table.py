@@ -30,7 +30,7 @@ ROWS: Mapping[str, str] = {
 
 
 class Column(NamedTuple):
-    """A column of the table of designs: writes added before, with and after the output, and how recovery uses them."""
+    """A column of the table of write orders: writes before, with and after the output, and how recovery uses them."""
 
     before: str = ""
     joined: str = ""
@@ -52,7 +52,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the design in one cell of the table, given by the three names, or None if no store can implement it."""
+    """Return the design in the cell given by the names of block, row and column; None if no store can implement it."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
@@ -78,10 +78,10 @@ def every() -> dict[tuple[str, str, str], Design | None]:
 
 
 def under(design: Design, fault: Fault) -> Design | None:
-    """Adapt a design to a fault and return it, or None if the fault cannot happen to it.
+    """Adapt a design (an order of a job's writes) to a fault and return it, or None if the fault cannot happen to it.
 
-    Only a prepared transaction expires. A source that leases its rows has the only record of them, so under a lease
-    the decision becomes a notice to the source, and there is no plan.
+    Expiry needs a prepared transaction. With a lease, the source has the only record of which rows are done, so the
+    decision becomes a notice to the source, and the plan is dropped.
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
         return None
@@ -102,7 +102,7 @@ _NOTES: Mapping[Start, Write] = {
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the cell (block, row, column) of a real system's design, or None if it belongs to none.
+    """Return the cell (block, row, column) of the table to which a real system's design belongs, or None.
 
     A design belongs to none if a restart reads no record, or if it skips marked steps and starts from a decision but
     has neither a plan nor a state with the position. Two things are ignored, because they change nothing that a

@@ -19,8 +19,8 @@ _REQUESTED = ("trigger", "copy")
 def play(model: Barriers, script: str) -> Replay:
     """Start the simulator, take the steps of a script (action names and spaces), and continue to the end of the job.
 
-    The step `settle` means: until nothing is left to store, complete, announce or read. Raises `InvalidAction` for a
-    step that is not enabled.
+    The step `settle` stands for all steps until nothing is left to store, complete, announce or read. Raises
+    `InvalidAction` for a step that is not enabled.
     """
     walk = Replay(model)
     for step in script.split():

@@ -38,8 +38,7 @@ from labkit.sim.wording import listed, to_come
 class Channel(NamedTuple):
     """What a checkpoint says about one channel between two tasks: which records are sent, received and in flight.
 
-    Each of these three sets of records is a number; octal digit r says how often it contains record r
-    (`state.times`).
+    Each of these three sets of records is a number; octal digit r says how often it contains record r (`state.times`).
     """
 
     sender: str
@@ -61,9 +60,7 @@ class Cuts:
         return not any(reason(checkpoint) for reason in reasons)
 
     def channels(self, checkpoint: Checkpoint) -> Iterator[Channel]:
-        """Yield every channel with its records in a checkpoint. A missing task state counts as empty, as in a
-        restart.
-        """
+        """Yield every channel with its records in a checkpoint. A missing task state counts as empty."""
         chosen, states = self.settings, [max(state, 0) for state in checkpoint.states]
         for number, (reader, into) in enumerate(chosen.channels):
             flight = total(checkpoint.flight[number]) if checkpoint.flight else 0
@@ -111,7 +108,7 @@ class Cuts:
     def inexact(self, checkpoint: Checkpoint) -> str:
         """Return a sentence that names a record that a task has counted the wrong number of times; empty if none.
 
-        A task must have counted each of its records before the source offsets once, and no later record.
+        In a correct checkpoint, a task has counted each of its records before the source offsets once, and no others.
         """
         for count in range(self.settings.counts):
             counts = sum(
@@ -201,8 +198,6 @@ class Ends:
 
 
 def _disorder(settings: Settings) -> Reason:
-    """Return a function that names a channel that delivers a barrier twice or out of order; empty if there is none."""
-
     @cache
     def out_of_order(operator: Operator) -> int:
         for into, queue in enumerate(operator.inputs):
@@ -223,8 +218,6 @@ def _disorder(settings: Settings) -> Reason:
 
 
 def _ahead(settings: Settings) -> Reason:
-    """Return a function that names a task that took a record following a barrier before copying its state; or empty."""
-
     def records_after(checkpoint: Checkpoint, which: int, into: int) -> int:
         if which < settings.counts:
             return 7 * settings.share(into, which, start=checkpoint.offsets[into])
@@ -259,7 +252,6 @@ def _ahead(settings: Settings) -> Reason:
 
 
 def _outdated(state: State) -> str:
-    """Return why a state violates the property that ids increase and a job restores the latest checkpoint; or empty."""
     (_, completed, running, _, _), _, operators, _, _, _ = state
     if not completed or not running:
         return ""
@@ -272,8 +264,6 @@ def _outdated(state: State) -> str:
 
 
 def _undecided(settings: Settings) -> Reason:
-    """Return a function that names a row that is visible although no complete checkpoint has it; empty if none."""
-
     def why(state: State) -> str:
         completed, visible = state.coordinator.completed, state.visible
         counts = completed[-1].states[-1] if completed else 0
@@ -296,8 +286,6 @@ def _undecided(settings: Settings) -> Reason:
 
 
 def _miscount(settings: Settings) -> Reason:
-    """Return a function that names a record that is not counted exactly once at the end; empty if all are."""
-
     def why(state: State) -> str:
         counts = sum(operator.state for operator in state.operators[:-1])
         for record in range(len(settings.words)):
@@ -444,7 +432,6 @@ def _operator(settings: Settings, which: int, operator: Operator) -> str:
 
 
 def _counts_text(settings: Settings, counts: int) -> str:
-    """Return a set of records as text: the count of each word, then the positions of the records in the input."""
     return f"{settings.totals(counts)} [{listed(map(str, records_in(counts)))}]"
 
 

@@ -166,7 +166,6 @@ class Tasks(RuleModel[State]):
         return as_state((coordinator, sources, operators, visible, prepared, faults))
 
     def _report(self, state: State, channel: int, taken: TaskStep) -> State:
-        """Return the state after a task's step that concerns the coordinator: a copy, saved records, or the end."""
         coordinator, sources, operators, visible, prepared, faults = state
         which, _ = self._channels[channel]
         after, sent, sealed, copied, whole, number, ended, _ = taken
@@ -237,9 +236,7 @@ class Barriers(Tasks):
         return self.schedule.actions(state)
 
     def apply(self, state: State, action: Action) -> State:
-        """Return the state after an action. Each step of a task also counts down the pause before the next
-        checkpoint.
-        """
+        """Return the state after an action. A task's step also counts down the pause before the next checkpoint."""
         name, which = action
         after = self._effects[name](state, which)
         return _paced(after, action) if after[0].pause else after
@@ -322,7 +319,7 @@ class Barriers(Tasks):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of placeholders in an action's sentence: a channel's sender and receiver, or the task."""
+        """Return the values that fill in an action's sentence: a channel's sender and receiver, or the task."""
         name, which = action
         settings = self.settings
         receiver = sender = task = ""
@@ -336,13 +333,12 @@ class Barriers(Tasks):
         return {"task": task, "receiver": receiver, "sender": sender}
 
     def template(self, action: Action) -> str:
-        """Return the sentence for an action, with placeholders; the sink's copy without a barrier has its own."""
         if action == ("inject", self.settings.tasks - 1):
             return "The sink copies its state: its inputs have ended, so that the coordinator has to ask it itself."
         return super().template(action)
 
     def sentence(self, action: Action) -> str:
-        """Return the sentence of an action, beginning with a capital letter."""
+        """Return the sentence that describes an action, beginning with a capital letter."""
         sentence = super().sentence(action)
         return sentence[0].upper() + sentence[1:]
 

@@ -29,7 +29,7 @@ from labkit.sim.models.barriers.state import (
 
 
 class TaskStep(NamedTuple):
-    """The result of a task taking one item from a channel: its new state, and the effects on others."""
+    """A task after it has taken one item from a channel, and the effects of that on other tasks."""
 
     operator: Operator
     sent: bytes = b""
@@ -72,7 +72,7 @@ def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
 
 
 def take(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the result of a task taking the next item of a channel."""
+    """Return a task after it has taken the next item of a channel, and the effects of that on other tasks."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     left = (*inputs[:channel], inputs[channel][1:], *inputs[channel + 1 :])
@@ -98,10 +98,7 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return the task's state after it has copied its state for checkpoint `due`.
-
-    Returns also the rows in the transaction that a sink closes with the copy, or 0 for another task.
-    """
+    """Return a task after it has copied its state for checkpoint `due`, and the rows that a sink thereby prepares."""
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
@@ -124,9 +121,7 @@ def decided(kept: tuple[Checkpoint, ...]) -> int:
 
 
 def opened(settings: Settings, number: int, sources: Sequence[Source], operators: Sequence[Operator]) -> Checkpoint:
-    """Return the new checkpoint `number`. It contains the state of each task that has ended; others must send
-    theirs.
-    """
+    """Return the new checkpoint `number`. It has the state of each task that has ended; others must send theirs."""
     flight = (b"",) * len(settings.channels) if settings.rules.saves else ()
     if not any(source.ended for source in sources):
         return Checkpoint(number, 0, 0, (MISSING,) * len(sources), (MISSING,) * len(operators), flight)
@@ -230,7 +225,7 @@ def stored(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """Return a checkpoint without barriers: all task states at one moment, and offsets after the sink's last rows."""
+    """Return a checkpoint taken without barriers: all task states at one moment, and offsets after the sink's rows."""
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max(
@@ -244,7 +239,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows after the transactions up to checkpoint `number` have committed, and those left."""
+    """Return the visible rows after transactions up to checkpoint `number` have committed, and other transactions."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

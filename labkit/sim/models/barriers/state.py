@@ -57,9 +57,7 @@ def total(queue: bytes) -> int:
 
 
 class Source(NamedTuple):
-    """The state of a task that reads a log: the next record's offset (`position`), and the last barrier sent
-    (`epoch`).
-    """
+    """The state of a task that reads a log: the next offset (`position`) and the last barrier sent (`epoch`)."""
 
     position: Volatile[int] = 0
     epoch: Volatile[int] = 0

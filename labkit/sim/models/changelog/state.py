@@ -89,8 +89,7 @@ class Budget(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of query and consumer, the messages in flight, the log of arrived messages, and faults still
-    allowed.
+    """The state of query and consumer, the messages in flight, the log of arrived messages, and faults still allowed.
 
     `furthest` is the largest offset that the query has reached, even if a crash has set it back.
     """

@@ -38,8 +38,7 @@ class Judge(StateJudge[State]):
         super().__init__([Record(record, KEY, record + 1) for record in range(records)], attrgetter("out"))
 
     def history(self, state: State) -> History:
-        """Return the records that an outside reader has seen come out of the chain, and one complete read at the
-        end.
+        """Return the records that an outside reader has seen come out of the chain, and one complete read at the end.
 
         All rows are in batch 0, and each crash begins a new incarnation.
         """
@@ -63,7 +62,7 @@ def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Propert
 
 
 def _judged(judged: Judge, name: str) -> Property[State]:
-    """Return the claim that the judge finds its property `name` violated in no state.
+    """Return the property that the output never violates `name`, for example no_duplicate.
 
     A loss can be known only at the end, so `no_loss` is checked only in states where nothing is left to do.
     """

@@ -41,7 +41,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state after a fault of this kind: one fewer may happen from now on."""
+    """Return the state with one fault of this kind less that may still happen."""
     return state._replace(faults=one_less(state.faults, fault))
 
 

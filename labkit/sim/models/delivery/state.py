@@ -53,8 +53,7 @@ class Process(NamedTuple):
 class Hop(NamedTuple):
     """The network link between two neighbouring processes: records go forward, acknowledgements (ids) go back.
 
-    `ids` are the ids of records that the open connection has delivered; it is empty if connections do not
-    deduplicate.
+    `ids` are the ids of records that the open connection has delivered; it is empty if connections do not deduplicate.
     """
 
     forward: tuple[Message, ...] = ()
@@ -159,13 +158,13 @@ def settings(values: Values) -> Settings:
     broken, dedup = str(values["broken"]), str(values["dedup"])
     if not values["retry"] and values["productions"] == "weak":
         raise InvalidInput(
-            "retry=false: without retries there are no acknowledgements, for which productions=weak waits; set "
+            "retry=false: productions=weak waits for acknowledgements, which exist only with retries; set "
             "productions=strong."
         )
     if not values["retry"] and broken == "ack_early":
         raise InvalidInput(
-            "retry=false: without retries there are no acknowledgements that broken=ack_early could send "
-            "early; set retry=true."
+            "retry=false: broken=ack_early sends acknowledgements early, and they exist only with retries; set "
+            "retry=true."
         )
     if broken not in ("nothing", "ack_early") and dedup not in TABLES:
         raise InvalidInput(f"broken={broken}: dedup={dedup} keeps no table of ids; set dedup=durable.")

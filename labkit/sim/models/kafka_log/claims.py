@@ -75,9 +75,7 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that the reader has received, one complete read at the end, and rows still hidden from
-        it.
-        """
+        """Return the records that the reader has received, one complete read at the end, and rows hidden from it."""
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -150,7 +148,7 @@ def _decided_early(state: State) -> str:
 
 
 def _glimpses(settings: Settings, judged: Judge, text: Callable[[State], str]) -> Iterator[Property[State]]:
-    """Yield the properties that certain events are possible; one fails if the simulator cannot do its work."""
+    """Yield the properties that certain events, such as a restart after a crash, are possible at all."""
     last = len(settings.readers) - 1
 
     def half(state: State) -> bool:
@@ -186,7 +184,7 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence for a commit request that changes nothing, because it is refused or repeated; or empty."""
+    """Return the sentence for a commit request that changes nothing, since it is refused or repeated; else empty."""
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."

@@ -76,8 +76,7 @@ def is_busy(coordinator: Coordinator, name: int) -> bool:
 
 
 def initialise(coordinator: Coordinator, name: int) -> Coordinator:
-    """Return the coordinator's state after InitProducerId, which first aborts an open transaction and raises the
-    epoch.
+    """Return the coordinator's state after InitProducerId, which first aborts an open transaction and raises the epoch.
 
     The new epoch fences every producer with an older one.
     """

@@ -45,8 +45,8 @@ def can_write(settings: Settings, job: Job) -> bool:
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
     """Return whether a checkpoint may start.
 
-    It may if there is something to commit, no other checkpoint runs, and `since`, the number of ticks since the last
-    checkpoint started, is at least the interval or no input is left.
+    There must be something to commit, and no other checkpoint may run. Unless the input has ended, at least an
+    interval must have passed since the last checkpoint started (`since`, in ticks).
     """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
         return False
@@ -54,7 +54,7 @@ def can_trigger(settings: Settings, job: Job, since: int) -> bool:
 
 
 def pre_commit(settings: Settings, job: Job) -> Job:
-    """Return the job's state after a barrier has flushed its records, so that the checkpoint has their transaction."""
+    """Return the job's state after a checkpoint barrier: its transaction is flushed and part of the checkpoint."""
     number = job.number + 1
     pending, current, due = job.pending, job.current, job.due
     if job.added:

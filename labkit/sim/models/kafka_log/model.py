@@ -247,7 +247,7 @@ def _wrong(rules: Settings, state: State, actions: list[Action]) -> None:
 
 
 def _may_tick(rules: Settings, state: State) -> bool:
-    """Return whether time may pass: some timeout or interval is running, and no step of a punctual job is due."""
+    """Return whether time may pass: some timeout or interval is running, and the job has no step that is due now."""
     job = state.job
     is_counted = any(entry.stage is Stage.ONGOING and entry.age < rules.timeout for entry in state.coordinator.log)
     if not rules.interval or job.phase is Phase.ENDED:
@@ -377,7 +377,7 @@ class KafkaLog(Broker):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return values for placeholders in an action's sentence: for a marker, its transactional id and partition."""
+        """Return the values that fill in an action's sentence: for a marker, its transactional id and partition."""
         name, where = divmod(action.which, TEN)
         return {"name": name, "where": where}
 

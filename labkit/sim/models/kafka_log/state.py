@@ -95,7 +95,7 @@ class Due(NamedTuple):
 
 
 class Phase(Word):
-    """What the writing job does now: nothing (down), recover, run, or nothing any more (ended)."""
+    """Whether the writing job is down, recovering, running or ended."""
 
     DOWN = "down"
     RECOVERING = "recovering"
@@ -366,7 +366,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state after a fault or event of this kind: one fewer may happen from now on."""
+    """Return the state with one fault or event of this kind less that may still happen."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

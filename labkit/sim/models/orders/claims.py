@@ -41,8 +41,7 @@ def is_done(settings: Settings, state: State) -> bool:
 
 
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
-    """Return the rows that readers saw as a history for the judge, with a complete read at each crash and at the
-    end.
+    """Return the rows that readers saw as a history for the judge, with a complete read at each crash and at the end.
 
     `rows` is the length of the input; `keyed` means that a row replaces the earlier row of its key. With
     `bounds_change`, a repeated step may take other rows, so the history has no planned batches.
@@ -55,7 +54,7 @@ def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: b
 
 
 def _events(seen: Sequence[Seen], *, keyed: bool) -> Iterator[Observation | Reading]:
-    """Yield what readers see. A row that is taken back later counts as one of an aborted transaction.
+    """Yield what readers see, in order. A row that is undone later is marked as part of an aborted transaction.
 
     With upserts, readers then see the earlier row of the key again.
     """
@@ -153,7 +152,7 @@ WRITTEN = {
 
 
 def set_in_words(writes: Sequence[Write]) -> str:
-    """Return the sentence that says that writes which are atomic together are durable."""
+    """Return a sentence that says that these writes have become durable."""
     if tuple(writes) == (Write.CLEAN,):
         return "its staged output is removed"
     names = " and ".join(WRITTEN.get(each, "the removal of staged output") for each in writes)
@@ -161,7 +160,7 @@ def set_in_words(writes: Sequence[Write]) -> str:
 
 
 def rows_in_words(job: Job, plan: Job | None) -> str:
-    """Return the sentence that says which rows a step takes, and whether a plan written before determines them."""
+    """Return a sentence that says which rows a step takes, and whether a plan (a record of its input) fixes them."""
     rows = f"row {job.start}" if job.end == job.start + 1 else f"rows {job.start} to {job.end - 1}"
     planned = ", as its plan says" if plan else ""
     return f"Step {job.step} takes {rows}{planned}; the count before it is {job.base}."

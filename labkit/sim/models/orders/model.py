@@ -81,7 +81,7 @@ def _count(settings: Settings, process: Process, step: int, offset: int) -> int:
 
 
 def to_finish(settings: Settings, process: Process) -> Job:
-    """Return the step whose staged output a restart publishes; `NO_JOB` if there is none, or if it is dropped."""
+    """Return the step whose staged (not yet visible) output a restart publishes; `NO_JOB` if there is none."""
     leftover, staged = settings.design.recovery.leftover, process.staged
     if staged is NO_JOB or leftover is Leftover.DROPPED:
         return NO_JOB
@@ -91,7 +91,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """Return the durable plan of a step; None if no plan contains the step's first row."""
+    """Return the plan (the durable record of a step's input) for this step; None if no plan has its first row."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -184,7 +184,6 @@ class Orders(RuleModel[State]):
         return Action(self.design.steps[process.at][-1].value, step)
 
     def _is_refused(self, process: Process) -> bool:
-        """Return whether the store refuses the next writes, because a transaction has expired or a notice is late."""
         if process.is_late:
             return process.at == self._leased
         if self.settings.fault is not Fault.EXPIRY or self._by_row or Write.STAGED not in self.design.writes:
@@ -272,7 +271,9 @@ class Orders(RuleModel[State]):
         return _faulty(state, self._gone_on(state.process))
 
     def _refused(self, state: State, _: int) -> State:
-        """Return the state after refused writes. A step that no restart would repeat goes on; another begins again."""
+        """Return the state after a refused write. The step continues if no restart would repeat it, else it begins
+        again.
+        """
         process = state.process
         job = next_job(self.settings, process)
         if job.step > process.job.step:
@@ -331,7 +332,7 @@ class Orders(RuleModel[State]):
         return text(state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the value of `{what}` in an action's sentence: words for all writes in its atomic set."""
+        """Return the value of `{what}` in an action's sentence: the writes that become durable together."""
         return {"what": set_in_words(next((each for each in self.design.steps if action.name in each), ()))}
 
     def sentence_in(self, state: State, action: Action) -> str:

@@ -268,8 +268,7 @@ class Seen(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the process and of what readers have seen, and how many crashes and other faults may still
-    happen.
+    """The state of the process and of what readers have seen, and how many crashes and other faults may still happen.
 
     `life` counts the starts of the process.
     """

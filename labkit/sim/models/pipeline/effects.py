@@ -159,7 +159,7 @@ def _resolved(_outside: Outside, state: State, _driver: Driver, _task: Task) -> 
 
 
 class TaskRule(NamedTuple):
-    """The definition of one kind of task: its effect on a state, and its words for pictures and sentences."""
+    """One kind of driver step: its effect on a state, and the words that describe it in pictures and sentences."""
 
     effect: Callable[[Outside, State, Driver, Task], State]
     short: str

@@ -136,9 +136,7 @@ class Environment(RuleModel[State]):
         return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
 
     def _replace_driver(self, state: State, _: int) -> State:
-        """Return the state after a hanging driver was declared dead: another will start, and the old one resume
-        later.
-        """
+        """Return the state after a hanging driver was declared dead: another will start, and this one resume later."""
         left = one_less(state.faults, "zombies")
         return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
 
@@ -330,7 +328,7 @@ class Pipeline(Environment):
         return text(self.settings, state)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return the values of placeholders in an action's sentence: the word of the input at the action's offset."""
+        """Return the value of `{word}` in an action's sentence: the word of the input at the action's offset."""
         words, which = self.settings.words, action.which
         return {"word": words[which] if 0 <= which < len(words) else ""}
 

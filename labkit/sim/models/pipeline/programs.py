@@ -21,11 +21,10 @@ Tasks = tuple[Task, ...]
 
 @cache
 def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
-    """Return the partitions of the batch with the offsets [start, end), each with its offsets; empty ones are left
-    out.
+    """Return the partitions of the batch with the offsets [start, end), each with its offsets; empty ones are left out.
 
-    Words go to partitions from 1 in the reverse order of the alphabet. Spark's hash with three partitions does the
-    same for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
+    Words go to partitions from 1 in the reverse order of the alphabet. Spark's hash with three partitions does the same
+    for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -103,7 +102,6 @@ def _with(task: Task, point: FailPoint) -> Task:
 
 
 def _halved(tasks: list[Task], point: FailPoint) -> None:
-    """Add a failpoint after the first half of the tasks; a single task gets none."""
     if len(tasks) > 1:
         half = max(1, len(tasks) // 2) - 1
         tasks[half] = _with(tasks[half], point)
@@ -160,9 +158,7 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the task that announces the last `commits/N` to a sink that has committed already; none if there is
-    none.
-    """
+    """Return the task that announces the last `commits/N` to a sink that has committed already; or no task."""
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 

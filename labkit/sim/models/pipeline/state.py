@@ -146,8 +146,7 @@ class Faults(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of the query, of the store, and of a driver wrongly declared dead (`zombie`), and faults still
-    allowed.
+    """The state of the query, of the store, and of a driver wrongly declared dead (`zombie`), and faults still allowed.
 
     The parts of the store are separate fields, because a search stores each value of a field once, and each part has
     fewer values than all three together.

@@ -13,7 +13,9 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results about a run by name: the last snapshot, the length of pauses, and when the snapshot was true."""
+    """Return results about a run by name: the last snapshot, the lengths of pauses, and when the bank was in that
+    state.
+    """
     snapshot = walk.state.completed
     step = moment(walk.states)
     return {

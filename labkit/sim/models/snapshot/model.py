@@ -285,7 +285,7 @@ class Bank(Guards):
         return variant or super().template(action)
 
     def words(self, action: Action) -> Mapping[str, object]:
-        """Return values for placeholders in an action's sentence: a channel's two processes, a transfer's amount."""
+        """Return the values that fill in an action's sentence: a channel's two processes, and a transfer's amount."""
         sender, receiver = divmod(max(action.which, 0), 10)
         return {"sender": sender, "receiver": receiver, "amount": AMOUNT}
 

@@ -117,7 +117,9 @@ class TwoPhaseCommit(Guards):
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return for each participant its part of the state: process, queues, vote, acknowledgement, and sent yes."""
+        """Return for each participant its part of the state: process, queues, vote, acknowledgement, and sent yes or
+        not.
+        """
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))
         return list(zip(at, outward, inward, *notes, strict=True))
