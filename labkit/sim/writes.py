@@ -106,7 +106,7 @@ EXAMPLE = "plan > visible+marker > decision; transaction; from decision, skips m
 
 
 class Design(NamedTuple):
-    """How a streaming job writes: the writes of a step in order, the kind of output, and the rules of recovery.
+    """The design of a job's writes: those of a step in order, the kind of output, and the rules of recovery.
 
     Each item of `steps` is a set of writes that become durable together.
     """
@@ -140,10 +140,12 @@ class Design(NamedTuple):
         other text, and for a design that makes no sense.
         """
         if len(text) > 300:
-            raise InvalidInput(f"a design has at most 300 characters; write it as in {EXAMPLE!r}.")
+            raise InvalidInput(f"a design has at most 300 characters; write its three parts as in {EXAMPLE!r}.")
         order, *rest = (part.strip() for part in text.split(";"))
         if len(rest) > 2:
-            raise InvalidInput(f"{text[:60]!r} has more than three parts; write it as in {EXAMPLE!r}.")
+            raise InvalidInput(
+                f"{text[:60]!r} has more than three parts (writes; output; recovery); write it as in {EXAMPLE!r}."
+            )
         steps = parse_order(order)
         output = word_of(Output, rest[0], "kind of output") if rest else usual_output(steps)
         recovery = parse_recovery(rest[1]) if len(rest) > 1 else usual_recovery(steps)
@@ -248,7 +250,7 @@ def usual_recovery(steps: Sequence[AtomicSet]) -> Recovery:
 
 
 def nonsense(design: Design) -> str:
-    """Return why a design makes no sense, as the end of a sentence; an empty text if it makes sense."""
+    """Return why a write order and its recovery make no sense, as the end of a sentence; empty if they do."""
     writes, place, recovery = design.writes, design.place, design.recovery
     if Write.VISIBLE not in writes:
         return "no write makes output visible"

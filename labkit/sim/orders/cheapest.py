@@ -22,7 +22,7 @@ Steps = tuple[AtomicSet, ...]
 
 
 class Change(NamedTuple):
-    """A repair of a design (order of writes and recovery rules): an exactly-once design, and the edits to get it."""
+    """A repair of a write order: an exactly-once one, with its recovery rules, and the edits that lead to it."""
 
     design: Design
     edits: tuple[str, ...]
@@ -37,11 +37,11 @@ class Change(NamedTuple):
 
 
 def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] = (), most: int = MOST) -> list[Change]:
-    """Return the exactly-once designs that need the fewest edits of this one. Empty if more than `most` are needed.
+    """Return the exactly-once write orders that need the fewest edits of this one; none if more than `most` are needed.
 
-    A design is an order of a job's durable writes with recovery rules. The results are exactly-once even if a
-    repeated step gets other rows. With `quietly`, readers must also never see a value go back or part of a step.
-    `held` are writes of another system, such as an engine: no edit moves, removes or joins them.
+    A `Design` is the order of a job's durable writes, with recovery rules. The results are exactly-once even if a
+    repeated step gets other rows. With `quietly`, readers must also never see a value go back or part of a step. `held`
+    are writes of another system, such as an engine: no edit moves, removes or joins them.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):
@@ -135,9 +135,9 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change if searches find its design exactly-once, with the claims still violated (`seen`); else None.
+    """Return the change if searches find it exactly-once, with the properties still violated (`seen`); else None.
 
-    One crash is tried first, since it refutes most designs. With `quietly`, no other claim may be violated either.
+    One crash is tried first, since it refutes most write orders. With `quietly`, no property may be violated at all.
     """
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         verdicts = find(change.design, world, crashes=crashes)

@@ -102,7 +102,7 @@ def _recoveries(writes: frozenset[Write]) -> tuple[Recovery, ...]:
 
 
 def why_not(design: Design) -> str:
-    """Return why `every` does not yield a design, as the end of a sentence; an empty text if it does."""
+    """Return why `every` does not yield a write order and its recovery, as the end of a sentence; empty if it does."""
     reason = nonsense(design) or _why_not_written(design)
     return reason or unread(design.writes, design.recovery) or undone_in_vain(design)
 

@@ -18,9 +18,9 @@ WORLDS = (World.SAME, World.OTHER)
 
 
 class Verdicts(NamedTuple):
-    """The results of searching a design (an order of a job's writes) with the same or other rows for a repeated step.
+    """The results of two searches of a write order: a repeated step gets the same rows, or others.
 
-    For each: the guarantee, the violated claims, and a hash of everything that readers can have seen.
+    For each: the guarantee, the violated properties, and a hash of everything that readers can have seen.
     """
 
     replaces: bool
@@ -31,17 +31,17 @@ class Verdicts(NamedTuple):
 
     @property
     def key(self) -> tuple[bool, tuple[str, ...]]:
-        """Return a key that is the same for two designs if no reader can distinguish them."""
+        """Return a key that is the same for two write orders if no reader can distinguish them."""
         return self.replaces, self.digests
 
 
 def verdicts(design: Design) -> Verdicts:
-    """Search a design (an order of a job's writes), with the same and with other rows for a repeated step."""
+    """Search a write order twice, with the same and with other rows for a repeated step, and return both results."""
     return concluded(design, [find(design, world) for world in WORLDS])
 
 
 def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
-    """Combine the results of the two searches of a design into its `Verdicts`."""
+    """Combine the results of the two searches of a write order into its `Verdicts`."""
     results = list(results)
     return Verdicts(
         design.output is Output.UPSERT,
@@ -52,14 +52,14 @@ def concluded(design: Design, results: Iterable[OrderResult]) -> Verdicts:
 
 
 class Class(NamedTuple):
-    """A class of designs (orders of a job's writes) that no reader can distinguish, the smallest first."""
+    """A class of write orders that no reader can distinguish, the smallest first."""
 
     verdicts: Verdicts
     designs: tuple[Design, ...]
 
 
 def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
-    """Group designs that no reader can distinguish, in the order of the first design of each group."""
+    """Group the write orders that no reader can distinguish, in the order of the first one of each group."""
     classes: dict[object, tuple[Verdicts, list[Design]]] = {}
     for design, verdicts in designs:
         classes.setdefault(verdicts.key, (verdicts, []))[1].append(design)
@@ -67,5 +67,5 @@ def merged(designs: Iterable[tuple[Design, Verdicts]]) -> list[Class]:
 
 
 def searched(designs: Iterable[Design]) -> Iterator[tuple[Design, Verdicts]]:
-    """Yield every design with the results of its searches; a design is searched only when the caller asks for it."""
+    """Yield every write order with the results of its searches, which run only when the caller asks for them."""
     return ((design, verdicts(design)) for design in designs)

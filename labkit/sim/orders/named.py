@@ -37,7 +37,7 @@ NAMED = dict(_built())
 
 
 def named(text: str) -> Design:
-    """Return the design of the real system with this name, or the design in a text such as "plan > visible".
+    """Return the write order of the real system with this name, or the one in a text such as "plan > visible".
 
     Raises `InvalidInput` for an unknown name or another text.
     """

@@ -30,7 +30,7 @@ ReaderSaw = tuple[tuple[int, int], ...]
 
 
 class OrderResult(NamedTuple):
-    """The results of searching every schedule of a job that makes its durable writes in a certain order (a design)."""
+    """The results of searching every schedule of a job that makes its durable writes in a certain order."""
 
     guarantee: Guarantee
     witnesses: Mapping[str, Trace]
@@ -42,7 +42,7 @@ class OrderResult(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return a hash of `readers`. Readers cannot distinguish designs with the same hash."""
+        """Return a hash of `readers`. Readers cannot distinguish write orders with the same hash."""
         return digest(self.readers)
 
 
@@ -52,7 +52,7 @@ def digest(readers: Iterable[ReaderSaw]) -> str:
 
 
 def make(design: Design, world: World = World.SAME, **more: object) -> Orders:
-    """Return the simulator of a job with this design (order of writes and recovery rules).
+    """Return the simulator of a job with this write order, kind of output and recovery (`design`).
 
     `world` says which rows a repeated step gets, and `more` are other parameters of the simulator. Raises
     `InvalidInput` for a value that is not allowed.

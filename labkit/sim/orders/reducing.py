@@ -9,7 +9,7 @@ from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, wi
 
 
 def reduced(design: Design) -> Design:
-    """Remove the writes that recovery never reads from a design, if possible so that `designs.every` yields it."""
+    """Remove writes that recovery never reads from a write order, if possible so that `designs.every` yields it."""
     if why_not(design):
         design = _renamed(design)
     writes, recovery = design.writes, design.recovery

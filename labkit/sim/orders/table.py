@@ -52,7 +52,7 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the design in the cell given by the names of block, row and column; None if no store can implement it."""
+    """Return the write order in the cell of this block, row and column; None if no store can implement it."""
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
@@ -68,17 +68,17 @@ def square(block: str, row: str, column: str) -> Design | None:
 
 
 def without_plan(design: Design) -> Design:
-    """Return the design without the plan, which is the record of a step's input."""
+    """Return the write order without the plan, which is the record of a step's input."""
     return design._replace(steps=without(design.steps, (Write.PLAN,)))
 
 
 def every() -> dict[tuple[str, str, str], Design | None]:
-    """Return the design in each cell of the table by (block, row, column), or None if no store can implement it."""
+    """Map each cell (block, row, column) of the table to its write order, or to None if no store can implement it."""
     return {(block, row, column): square(block, row, column) for block in BLOCKS for row in ROWS for column in COLUMNS}
 
 
 def under(design: Design, fault: Fault) -> Design | None:
-    """Adapt a design (an order of a job's writes) to a fault and return it, or None if the fault cannot happen to it.
+    """Adapt a write order to a fault and return it, or None if the fault cannot happen to it.
 
     Expiry needs a prepared transaction. With a lease, the source has the only record of which rows are done, so the
     decision becomes a notice to the source, and the plan is dropped.
@@ -102,11 +102,11 @@ _NOTES: Mapping[Start, Write] = {
 
 
 def square_of(design: Design) -> tuple[str, str, str] | None:
-    """Return the cell (block, row, column) of the table to which a real system's design belongs, or None.
+    """Return the cell (block, row, column) of the table to which a real system's write order belongs, or None.
 
-    A design belongs to none if a restart reads no record, or if it skips marked steps and starts from a decision but
-    has neither a plan nor a state with the position. Two things are ignored, because they change nothing that a
-    reader sees: state, and staged output that a restart drops in a design with a marker.
+    It belongs to none if a restart reads no record, or if it skips marked steps and starts from a decision but has
+    neither a plan nor a state with the position. Two things are ignored, because they change nothing that a reader
+    sees: state, and staged output that a restart drops if there is a marker.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -132,7 +132,7 @@ def _column(design: Design) -> str:
 
 
 def built() -> dict[tuple[str, str, str], list[str]]:
-    """Return the short names of real systems by the cell (block, row, column) of their design.
+    """Return the short names of real systems by the cell (block, row, column) of their write order.
 
     Systems with a fault besides crashes are left out, because a cell says what is left after crashes alone.
     """

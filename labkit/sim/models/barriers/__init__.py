@@ -17,7 +17,7 @@ _REQUESTED = ("trigger", "copy")
 
 
 def play(model: Barriers, script: str) -> Replay:
-    """Start the simulator, take the steps of a script (action names and spaces), and continue to the end of the job.
+    """Start the simulator, take a script's steps (action names separated by spaces), and continue to the job's end.
 
     The step `settle` stands for all steps until nothing is left to store, complete, announce or read. Raises
     `InvalidAction` for a step that is not enabled.

@@ -156,7 +156,7 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return the simulator's parameters for a design (order of writes, kind of output and recovery rules).
+    """Return the simulator's parameters for a design, which is a write order with kind of output and recovery rules.
 
     `world` says which rows a repeated step gets.
     """

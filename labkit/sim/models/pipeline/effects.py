@@ -131,7 +131,7 @@ def _confirm(_outside: Outside, state: State, _driver: Driver, task: Task) -> St
 def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
     marker = outside.marker(driver, task.batch)
     if marker in state.markers:
-        raise TaskRefusal(f"the marker of batch {task.batch} is there already")
+        raise TaskRefusal(f"the store already has the marker of batch {task.batch}")
     rows = [VisibleRow(offset, task.batch, driver.incarnation) for offset in task.rows]
     markers = (*state.markers, marker)
     return stored(state, (*state.seen, *rows), state.transactions, markers)
@@ -145,7 +145,7 @@ def _store_handles(_outside: Outside, state: State, _driver: Driver, task: Task)
 
 def _log_commit(_outside: Outside, state: State, _driver: Driver, task: Task) -> State:
     if task.batch <= state.query.decided:
-        raise TaskRefusal(f"commits/{task.batch} is there already: another driver runs this query")
+        raise TaskRefusal(f"commits/{task.batch} already exists, so another driver runs this query")
     return queried(state, state.query._replace(decided=task.batch))
 
 

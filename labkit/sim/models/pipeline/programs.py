@@ -163,7 +163,7 @@ def last_notification(query: Query) -> Tasks:
 
 
 def logged(words: tuple[str, ...], query: Query, batch: int) -> tuple[Share, ...]:
-    """Return the partitions of a planned batch, each with its offsets, which are the rows in its write-ahead logs."""
+    """Return the content of the write-ahead logs of a planned batch: its partitions, each with its offsets."""
     return shares(words, query.start_of(batch), query.ends[batch])
 
 
