@@ -274,7 +274,7 @@ class _Expansion:
         self.waiting: dict[Any, int] = {}
 
     def expand(self, numbers: Sequence[int]) -> None:
-        """Check the states with these numbers and, unless this is the last level, take every action in each."""
+        """Check the states that these numbers encode and, unless this is the last level, take every action in each."""
         states = [*map(self.packer.unpack, numbers)]
         self.claims.meet(states)
         if self.step.is_last:

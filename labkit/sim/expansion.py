@@ -27,13 +27,11 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Add the codes (numbers that stand for field values) that the leading process has assigned since the last
-        call.
-        """
+        """Add the codes (numbers that stand for field values) that the leading process has assigned since last time."""
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Decode these states, check the properties in them and, unless `is_last`, compute their successors.
+        """Check the properties in the states that these numbers encode and, unless `is_last`, compute their successors.
 
         With `are_often_met`, which says that most states are reached several times, a successor is reported only once.
         """

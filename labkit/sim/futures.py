@@ -70,9 +70,7 @@ class Futures(Generic[StateT]):
         self._root: StateT | None = None
 
     def of(self, state: StateT) -> list[Prospect]:
-        """Return for each enabled action of a state whether a property is violated afterwards; none for a terminal
-        state.
-        """
+        """Return for each enabled action of a state whether a property is violated after it; none in a final state."""
         graph = self._around(state)
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 

@@ -106,7 +106,7 @@ class Packer(Generic[StateT]):
         return [(field, value) for field, value in enumerate(self._parts(state)) if value not in self._tables[field]]
 
     def learn(self, field: int, value: Any) -> int:
-        """Return the code of a value in the part of states with the index `field`; assign one if it has none."""
+        """Return the code of a value in part number `field` of a state; assign a code if the value has none."""
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:

@@ -165,8 +165,7 @@ class DecisionOrder(Coordinator):
 
 
 def pass_offset_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint after `offsets/N` is durable and before a row is written; a crash test may kill
-    there.
+    """Call `reach` for the failpoint (place to crash) after `offsets/N` is durable and before a row is written.
 
     An adapter calls this before anything else in a batch.
     """

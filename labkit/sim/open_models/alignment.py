@@ -112,7 +112,6 @@ def inputs_at_barrier(operator: Operator) -> list[int]:
 
 
 def _taken(rules: Rules, operator: Operator, channel: int, *, is_sink: bool) -> TaskStep:
-    """Return the result of a task reading the next item of a channel; a barrier is only recorded, without a copy."""
     inputs, at, done, state, sealed = operator
     item = inputs[channel][0]
     if item < BARRIER:

@@ -168,7 +168,6 @@ class Guards(RuleModel[State]):
             enabled.append(of["crash"][which])
 
     def _to_bring(self, state: State, which: int) -> tuple[Message, ...]:
-        """Return the records that a process has to deliver and may have in flight at the same time."""
         process = state.processes[which]
         if which and self.settings.weak:
             return () if process.output is None else (process.output,)

@@ -249,7 +249,7 @@ class Orders(RuleModel[State]):
     # Faults besides crashes.
 
     def _unanswered(self, state: State, _: int) -> State:
-        """Return the state after output became visible without an answer to the process, which will write it again.
+        """Return the state after output became visible but the answer was lost, so the process will write it again.
 
         Like a restart, the retry looks for the marker if the parameter `skips` says so.
         """

@@ -32,7 +32,7 @@ class Cue(NamedTuple):
 
 
 def cues(script: Sequence[str]) -> tuple[Cue, ...]:
-    """Parse a script whose lines have a failpoint, optionally with a batch, and the actions there (default: crash)."""
+    """Parse a script. Each line has a failpoint, optionally a batch, and the actions there, by default a crash."""
     return tuple(_cue(*entry.split()) for entry in script)
 
 
