@@ -229,7 +229,7 @@ REFUSED = {
     ("records_per_batch", "0"): "records_per_batch=0: choose a whole number from 1 to 8",
     ("words", "Hello"): "words=Hello: write 1 to 8 words of small letters",
     ("unconfirmed_log", "delete"): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
-    ("reader", "table"): "reader=table: the store files has no table",
+    ("reader", "table"): "reader=table: the store files keeps no uncommitted rows",
     ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
     ("store", "oracle"): "store=oracle: unknown; choose one of files, sqlite, postgres, kafka",
     ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
@@ -244,7 +244,7 @@ def test_a_bad_parameter_is_refused_with_what_is_possible(name: str, value: str)
 
 
 def test_an_order_is_refused_where_nothing_is_deferred():
-    with pytest.raises(InvalidInput, match=r"order=engine: the strategy append .*leave order out"):
+    with pytest.raises(InvalidInput, match=r"order=engine: the strategy append .*leave out order"):
         build(strategy="append", order="engine")
 
 

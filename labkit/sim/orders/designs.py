@@ -133,7 +133,7 @@ def undone_in_vain(design: Design) -> str:
 
 
 def unread(writes: frozenset[Write], recovery: Recovery) -> str:
-    """Return which recovery rule is useless or which write is never read, as the end of a sentence; or empty."""
+    """Return which recovery rule is useless or which write is never read, as the end of a sentence; else empty."""
     start, newest, skips, leftover, _ = recovery
     from_marker, staged = start is Start.MARKER, Write.STAGED in writes
     reasons = {

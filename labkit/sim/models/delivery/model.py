@@ -85,7 +85,7 @@ def drop_ack(state: State, hop: int) -> State:
 
 
 def duplicate(state: State, hop: int) -> State:
-    """Return the state after the network has put a copy of the next record on a link behind the last one."""
+    """Return the state after the network has put a copy of the next record on a link after the last one."""
     return less(send(state, hop, state.hops[hop].forward[0]), "duplicates")
 
 
