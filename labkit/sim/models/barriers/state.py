@@ -347,9 +347,7 @@ def settings(values: Values) -> Settings:
         )
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
-        raise InvalidInput(
-            f"broken={broken}: the rule that this leaves out exists only with {name}={needed}; set {name}={needed}."
-        )
+        raise InvalidInput(f"broken={broken}: {name}={values[name]} lacks this rule; set {name}={needed}.")
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
     return Settings(

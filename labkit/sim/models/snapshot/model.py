@@ -49,8 +49,7 @@ class Guards(RuleModel[State]):
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
             raise InvalidInput(
-                f"broken={self.broken}: the rule that this leaves out belongs to algorithm={owner}, not to "
-                f"{self.algorithm}; set algorithm={owner}."
+                f"broken={self.broken}: algorithm={self.algorithm} lacks this rule; set algorithm={owner}."
             )
         self.ends = ends(self.count)
         self._channel = {(at.sender, at.receiver): number for number, at in enumerate(self.ends)}
