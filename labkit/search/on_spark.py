@@ -330,7 +330,7 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
     """Store the states of a part that are new, for the next level, and return how many they are.
 
-    Their order does not depend on which sender was faster.
+    The states' order does not depend on which sender was faster.
     """
     files = search.files
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]

@@ -46,7 +46,7 @@ class Chain(NamedTuple):
     def order(self) -> Order:
         """Return whether this pipeline's sink commits before or after the engine logs the batch as finished.
 
-        This is the order of the engine if the sink supports it, otherwise the sink's default.
+        The engine's order is used if the sink supports that, otherwise the sink's default.
         """
         possible, wanted = orders(Strategy(self.sink)), ENGINES[self.engine]
         return wanted if wanted in possible else possible[0]

@@ -61,7 +61,7 @@ class Prospect(NamedTuple):
 class Futures(Generic[StateT]):
     """Computes, for each possible next step in a state of a simulator, whether a property is violated afterwards.
 
-    It keeps its last search, which often answers for later states as well.
+    The last search is kept, because it often answers for later states as well.
     """
 
     def __init__(self, model: Model[StateT], max_states: int = MAX_STATES) -> None:

@@ -31,7 +31,7 @@ Volatile = Annotated[T, "volatile"]
 def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
     """Return a function that builds a named tuple of this class from a tuple of all its fields, in order.
 
-    It takes half the time of `_replace`, which matters because a search builds a state for every step.
+    The function takes half the time of `_replace`, which matters because a search builds a state for every step.
     """
     build: Callable[[tuple[Any, ...]], ProcessT] = partial(tuple.__new__, kind)
     return build

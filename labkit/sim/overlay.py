@@ -44,7 +44,7 @@ class Below(Protocol[StateT]):
 class Overlay(Model[StateT]):
     """A simulator that wraps another one, `below`, and delegates all calls to it. Subclasses override some of them.
 
-    It has the name, version and parameters of that simulator, so both can replay the same traces.
+    Both have the same name, version and parameters, so both can replay the same traces.
     """
 
     def __init__(self, below: Below[StateT]) -> None:

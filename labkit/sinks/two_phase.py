@@ -45,8 +45,8 @@ class TwoPhaseSink(DeferredSink[Transactional]):
     def resolutions(self, decided: Sequence[tuple[int, Sequence[Vote]]]) -> list[Resolution]:
         """Return a step that commits each decided transaction, and one that aborts each other unfinished transaction.
 
-        These are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored vote;
-        without the abort they would hold locks, or hide rows, forever.
+        The steps are Flink's recoverAndCommit and recoverAndAbort. Some of the aborted transactions are in no stored
+        vote; without the abort they would hold locks, or hide rows, forever.
         """
         kept = [vote.handle for _, votes in decided for vote in votes]
         undecided = [handle for handle in self.store.prepared(self.query) if handle not in kept]

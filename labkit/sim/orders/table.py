@@ -104,9 +104,9 @@ _NOTES: Mapping[Start, Write] = {
 def square_of(design: Design) -> tuple[str, str, str] | None:
     """Return the cell (block, row, column) of the table to which a real system's write order belongs, or None.
 
-    It belongs to none if a restart reads no record, or if it skips marked steps and starts from a decision but has
-    neither a plan nor a state with the position. Two things are ignored, because they change nothing that a reader
-    sees: state, and staged output that a restart drops if there is a marker.
+    A write order belongs to none if a restart reads no record, or if it skips marked steps and starts from a decision
+    but has neither a plan nor a state with the position. Two things are ignored, because they change nothing that a
+    reader sees: state, and staged output that a restart drops if there is a marker.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes

@@ -37,8 +37,8 @@ def _row(row: Row) -> str:
 def claims(settings: Settings, text: Callable[[State], str]) -> Sequence[Property[State]]:
     """Return the properties that a search checks; `text` describes a state in one line.
 
-    They say that the table equals the batch query's result after every prefix and at the end, that it has one row
-    per key and the right total, and that certain events are possible.
+    The properties say that the table equals the batch query's result after every prefix and at the end, that it has one
+    row per key and the right total, and that certain events are possible.
     """
     always, some, difference = Mood.ALWAYS, Mood.SOMETIMES, partial(_difference, settings)
     same = "Whenever all is read, the table is what the batch query gives for the same records."

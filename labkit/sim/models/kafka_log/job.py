@@ -12,7 +12,7 @@ from labkit.sim.models.kafka_log.state import Checkpoint, Coordinator, Due, Hand
 def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
     """Return whether the job's producer may initialise the next transactional id.
 
-    It may if it has no transaction, input is left, and no markers of the id are missing.
+    The producer must have no transaction, input must be left, and no markers of the id may be missing.
     """
     if job.phase is not Phase.RUNNING or job.current is not None or job.offset == settings.records:
         return False
@@ -22,7 +22,7 @@ def can_begin(settings: Settings, coordinator: Coordinator, job: Job) -> bool:
 def next_name(settings: Settings, job: Job) -> int:
     """Return the transactional id for the next transaction.
 
-    It is the number of the checkpoint that will commit it, or 0 if all transactions share one id.
+    The id is the number of the checkpoint that will commit the transaction, or 0 if all transactions share one.
     """
     return 0 if settings.reuses_id else job.number + 1
 
@@ -140,7 +140,7 @@ def restart(settings: Settings, coordinator: Coordinator, job: Job) -> Job:
 def may_fence(settings: Settings, job: Job) -> bool:
     """Return whether recovery may now initialise transactional ids, which aborts their open transactions.
 
-    It must have committed every decided transaction before.
+    Recovery must have committed every decided transaction before.
     """
     return bool(job.to_fence) and (not job.due or settings.broken == "init_first")
 

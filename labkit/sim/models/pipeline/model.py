@@ -312,9 +312,9 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver, before it stores new votes, must commit all decided batches.
+        """Return the state in which the driver must commit all decided batches before it stores new votes.
 
-        It does so if the notification of the decision has not come.
+        This happens if no notification of the engine has made the driver commit them.
         """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 

@@ -43,7 +43,7 @@ class Writer(NamedTuple):
     def handle(self, batch: int, partition: int) -> Handle:
         """Return the name of the transaction for one partition of a batch.
 
-        It contains the driver's number, so that a repeated batch does not find the transactions of the first one.
+        The name contains the driver's number, so that a repeated batch does not find the transactions of the first.
         """
         return Handle(self.generation, batch, partition, self.incarnation)
 

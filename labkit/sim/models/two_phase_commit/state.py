@@ -74,7 +74,7 @@ class Coordinator(NamedTuple):
 
 
 class Participant(NamedTuple):
-    """The state of a participant, which transfers money. It holds its locks until its log contains an outcome."""
+    """The state of a participant, which holds its locks until its log contains the outcome of its money transfer."""
 
     log: Durable[tuple[Entry, ...]] = ()
     phase: Volatile[Phase] = Phase.DOWN
