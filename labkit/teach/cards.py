@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 
 class Findings(list[Finding]):
-    """The list of a machine's prerequisites, present or missing, which a notebook displays as a card."""
+    """The checks of this machine by `lab.doctor`, one for each program or package that the lab needs.
+
+    A notebook displays them as a card: what is missing, and how to install it.
+    """
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return self.card._repr_mimebundle_()
 
     @property
     def card(self) -> Card:
-        """The card with the missing prerequisites, the remedy for each, and the list of those that are present."""
+        """The card that lists what is missing, with the remedy for each, and then what is present."""
         missing = [each for each in self if not each.ok]
         needed = [each for each in missing if each.required]
         word = "not yet" if needed else "ready"
@@ -52,7 +55,7 @@ def _state(finding: Finding) -> str:
 
 
 class Examined(Examination):
-    """The result of `lab.timeouts`, which a notebook displays as a card: whether the timeouts fit together, and why."""
+    """The result of `lab.timeouts`, displayed as a card: whether the transaction timeout is long enough, and why."""
 
     __slots__ = ()
 
@@ -74,7 +77,10 @@ class Examined(Examination):
 
 
 class Trials(dict[str, "TimeoutTrial"]):
-    """The results of `lab.try_timeouts`, by the kind of traffic, as a dict that a notebook displays as a card."""
+    """The results of `lab.try_timeouts`, displayed as a card.
+
+    A dict from the kind of traffic, such as `"burst"`, to its measurement.
+    """
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
         return [
@@ -87,9 +93,10 @@ class Trials(dict[str, "TimeoutTrial"]):
     __repr__ = __str__
 
     def steps(self, kind: str) -> Card:
-        """Return a card with the messages of broker and job for one kind of traffic, and their times in seconds.
+        """Return a card that lists, with times in seconds, what the Kafka broker and the job did under one kind of
+        traffic.
 
-        Raises `InvalidInput` if that kind was not tried.
+        Raises `InvalidInput` if `lab.try_timeouts` did not measure that kind.
         """
         from labkit.stores.kafka.timeouts import WAITS
 
@@ -128,5 +135,4 @@ _OF_TRIALS = ("traffic", "failed writes", "commit", "lost")
 
 
 def _lost(verdict: Verdict | None) -> str:
-    """Return the number of lost records as text; a dash if no reader read the topic."""
     return "-" if verdict is None else str(len(verdict.lost))

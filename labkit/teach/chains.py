@@ -33,16 +33,19 @@ ON_A_SOCKET = ("append", "two_phase")
 
 
 class Chains:
-    """The search results of all chains; `chains["log", "log-then-commit", "wal"]` is one: source, engine, sink."""
+    """The guarantees of all chains; a chain is a combination of source, engine and sink.
+
+    `chains["log", "log-then-commit", "wal"]` returns the search result of one chain.
+    """
 
     def __init__(self) -> None:
         self.searches = {each: Search(explore(make("pipeline", each.parameters()))) for each in links.every()}
         self.grid = Grid({_name(each): _square(each, search) for each, search in self.searches.items()})
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return the search result of this source, engine and sink.
+        """Return the search result of the chain with this source, engine and sink.
 
-        Raises `InvalidInput`, which suggests the most similar name.
+        Raises `InvalidInput` for an unknown name, and suggests the most similar one.
         """
         return self.searches[links.chain(*name)]
 
@@ -60,7 +63,10 @@ class Chains:
 
 @cache
 def chains() -> Chains:
-    """Search all schedules of every chain of source, engine and sink, with at most one crash. The result is cached."""
+    """Search every schedule with at most one crash, for every chain of source, engine and sink.
+
+    The result is cached.
+    """
     return Chains()
 
 
@@ -85,7 +91,10 @@ def _square(chain: Chain, search: Search) -> Square:
 
 
 def spark_guarantee(chain: Chain) -> str:
-    """Return a sentence on the guarantee that this chain has on real Spark; empty if it was never run there."""
+    """Return a sentence on the guarantee that runs on real Spark showed for this chain.
+
+    The text is empty if this chain never ran on real Spark.
+    """
     if chain.source == "log" and chain.keeps_checkpoint:
         worst, points = predicted(chain)
         return f"Real Spark, killed at each of its {points} failpoints (labkit matrix): {worst.value} at worst."
@@ -99,7 +108,7 @@ def _is_default(chain: Chain) -> bool:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest guarantee predicted for a chain on real Spark at any failpoint, and the number of failpoints.
+    """Return the weakest predicted guarantee of a chain on real Spark over all its failpoints, and their number.
 
     The predictions were written by hand, and tests compare each with a real run.
     """

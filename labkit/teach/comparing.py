@@ -21,7 +21,9 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison:
-    """A table of named results: runs with their verdicts, searches with their states and violated properties."""
+    """A table with one row for each result: a run with its verdict, or a search with the properties that it found
+    violated.
+    """
 
     def __init__(self, named: Mapping[str, Result], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)
@@ -31,7 +33,7 @@ class Comparison:
 
     @property
     def columns(self) -> list[str]:
-        """The column names, each once, in the order in which the rows first have them."""
+        """The column names of all rows, without repetition, in the order of their first appearance."""
         return list(dict.fromkeys(name for row in self.rows.values() for name in row))
 
     def _words(self, row: Mapping[str, str]) -> Iterable[str]:
@@ -73,18 +75,18 @@ def _guarantee(result: Result) -> Guarantee | None:
 
 
 def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
-    """Return the values of the named facts (`facts`) of a simulated run, as text by column name.
+    """Return the values of a simulated run's facts with these names, as text by column name.
 
-    Raises `InvalidInput` if the result has no such fact.
+    Raises `InvalidInput` if the run has no fact of that name.
     """
     if not facts:
         return {}
     facts_by_name: Mapping[str, Fact] = getattr(result, "facts", {})
     if missing := [name for name in facts if name not in facts_by_name]:
         raise InvalidInput(
-            f"lab.compare(): no fact {missing[0][:40]!r} in such a run; {nearest(missing[0][:40], list(facts_by_name))}"
+            f"lab.compare(): a run has no fact {missing[0][:40]!r}; {nearest(missing[0][:40], list(facts_by_name))}"
             if facts_by_name
-            else "lab.compare(): facts are those of simulated runs; leave facts= out."
+            else "lab.compare(): only simulated runs have facts; leave facts= out, or compare simulated runs alone."
         )
     return {name.replace("_", " "): _short(facts_by_name[name]) for name in facts}
 
@@ -109,9 +111,10 @@ def _compared(result: Result) -> Mapping[str, str]:
 def compare(*results: Mapping[str, Result], facts: Sequence[str] | str = (), **named: Result) -> Comparison:
     """Return a table that compares results side by side, as in `lab.compare(append=outcome, two_phase=second)`.
 
-    Pass a dict if the names contain spaces. `facts` adds columns for facts of simulated runs (`facts=["counts"]`).
-    Raises `InvalidInput` if there is no result, if a result has no name, if a value is not a result of a run or a
-    search, or if a run lacks one of the facts.
+    Pass a dict if the names contain spaces. `facts` names measured values of simulated runs, each of which becomes a
+    column (`facts=["counts"]`). Raises `InvalidInput` if there is no result, if a result has no name, if a value is
+    not
+    the result of a run or a search, or if a run lacks one of the facts.
     """
     chosen = {**_by_name(results), **named}
     if not chosen:
@@ -126,7 +129,7 @@ def compare(*results: Mapping[str, Result], facts: Sequence[str] | str = (), **n
 
 
 def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
-    """Return the dict of named results, or an empty one if none was passed.
+    """Return the dict of results that `lab.compare` received; an empty one if it received only keyword arguments.
 
     Raises `InvalidInput` for other arguments.
     """

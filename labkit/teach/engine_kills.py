@@ -34,10 +34,10 @@ _READ = "print(*map(json.dumps, read()), sep='\\n')"
 
 @contextmanager
 def broker() -> Iterator[Mapping[str, str]]:
-    """Run a private Kafka broker during a block, and yield the environment variables that tell a pipeline its address.
+    """Run a private Kafka broker for the duration of a block.
 
-    The topics of these pipelines have plain names, so the lab never uses the user's broker for them. Raises
-    `ServiceUnavailable` if no broker can be started.
+    Yields the environment variable that tells a pipeline the broker's address. The user's own broker is never used,
+    because these pipelines use fixed topic names. Raises `ServiceUnavailable` if no broker can be started.
     """
     server = private.find(addresses.KAFKA, tethered_kafka)
     if server.folder is not None:
@@ -48,11 +48,12 @@ def broker() -> Iterator[Mapping[str, str]]:
 
 
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
-    """Run a pipeline from an empty state, kill it right before the effect `place`, run it again, and judge the rows.
+    """Kill a pipeline right before one of its writes, restart it, and return the verdict on its output rows.
 
-    An effect is a system call that others can notice. `variables` are the environment variables from `broker`. Raises
-    `ServiceUnavailable` if system calls cannot be watched, and `JobFailed` if the effect was not reached or a start
-    fails.
+    The pipeline starts without earlier output. `place` names the write as the recording does, such as `rename
+    output/part-<uuid>-0-3 #1`; `variables` are those from `broker`. Raises `ServiceUnavailable` if the machine
+    cannot
+    trace system calls, and `JobFailed` if the pipeline never made this write, or if a start fails.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.
@@ -68,9 +69,9 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
 
 
 def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]) -> None:
-    """Start the pipeline and kill its whole process tree right before the effect `wanted`.
+    """Start the pipeline and kill its whole process tree right before the write `wanted`.
 
-    Raises `JobFailed` if nothing proves that all of it died there.
+    Raises `JobFailed` unless all its processes are known to have died there.
     """
     namer, met, end = Namer([work]), list[Effect](), time.monotonic() + PATIENCE
 
@@ -94,7 +95,7 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
-    """Run a statement in Python next to the pipeline's reader functions, and return what it prints."""
+    """Run a Python statement that calls `read` or `reset` of the pipeline's reader module; return what it prints."""
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
     code = f"{path}; from {module} import read, reset; {statement}"
@@ -107,7 +108,7 @@ def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
             command, cwd=work, env=dict(environment), capture_output=True, text=True, timeout=PATIENCE, check=False
         )
     except subprocess.TimeoutExpired:
-        raise JobFailed(f"{Path(command[-1]).name[:60]} took more than {PATIENCE:g} s.") from None
+        raise JobFailed(f"{Path(command[-1]).name[:60]} took more than {PATIENCE:g} s; run the cell again.") from None
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise JobFailed(f"{Path(command[-1]).name[:60]} failed: {''.join(last)}")
@@ -115,7 +116,7 @@ def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
 
 
 def _judged(rows: list[dict[str, object]]) -> Verdict:
-    """Return the judge's verdict on the rows that a reader found, compared with the orders in `expected.jsonl`."""
+    """Return the verdict on the rows that a reader found, compared with the expected rows in `expected.jsonl`."""
     text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
     due = [json.loads(line) for line in text.splitlines()]
     expected = [Record(each["id"], each["key"], each["id"]) for each in due]

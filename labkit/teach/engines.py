@@ -24,7 +24,7 @@ __all__ = ["Engines", "Kills", "engines", "kill_engines"]
 
 
 class Engine(NamedTuple):
-    """One stream processor of the comparison, with the pipeline that was recorded."""
+    """One stream processor, such as Spark or Flink, in the comparison of `lab.engines`, with its recorded pipeline."""
 
     pipeline: str
     name: str
@@ -70,7 +70,7 @@ DUE = 9
 
 
 def _orders_of(engine: Engine) -> Orders:
-    """Return the order of an engine's writes, derived from its recording."""
+    """Return the order in which an engine's pipeline made its writes, according to its recording."""
     own = [meaning(*each) for each in engine.own]
     orders = standing(kept(engine.pipeline).effects, own, engine.ends).orders
     assert orders is not None, "tests hold every record"
@@ -98,7 +98,10 @@ def _stage(write: AtomicWrite) -> Stage:
 
 
 class Engines:
-    """A picture of the writes of each engine in one recorded step; with `killed`, it also marks the kill."""
+    """A picture of the writes that each engine makes in one step (a batch or a checkpoint), from a recording.
+
+    With `killed`, the picture also marks the write before which `lab.kill_engines` kills the engine.
+    """
 
     title = "One step of each engine, from left to right"
 
@@ -124,16 +127,18 @@ class Engines:
 
 @takes('lab.engines("spark", "flink")')
 def engines(*names: str, killed: bool = False) -> Engines:
-    """Return a picture of the writes that each engine makes in one step, a batch or a checkpoint, as recorded.
+    """Return a picture of the writes that each engine makes in one step (a batch or a checkpoint), from a recording.
 
-    Names are short, such as `"spark"` or `"delta"`; without names, the picture shows all engines. With `killed=True` it
-    marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an unknown name.
+    The names are short, such as `"spark"` or `"delta"`; without names, the picture shows all engines. With
+    `killed=True` it marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an
+    unknown
+    name.
     """
     return Engines(_checked(names), killed=killed)
 
 
 class Kill(NamedTuple):
-    """One killed engine and the number of rows that a reader found after its restart."""
+    """The result for one engine that was killed and restarted: the rows that a reader then found, and the guarantee."""
 
     name: str
     rows: int
@@ -143,12 +148,12 @@ class Kill(NamedTuple):
 
     @property
     def twice(self) -> int:
-        """The number of rows above the expected number; negative if rows are missing."""
+        """The number of rows in excess of the expected number; negative if rows are missing."""
         return self.rows - DUE
 
 
 class Kills:
-    """The results of `kill_engines`: for each engine its kill, and the rows that a reader found after its restart."""
+    """The results of `kill_engines`, one for each engine: the rows that a reader found after kill and restart."""
 
     def __init__(self, kills: Sequence[Kill]) -> None:
         self.kills = kills
@@ -156,7 +161,7 @@ class Kills:
 
     @property
     def doubled(self) -> list[str]:
-        """The names of the engines that wrote some rows twice."""
+        """The short names of the engines that wrote some rows twice."""
         return [each.name for each in self.kills if each.guarantee == "at-least-once"]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
@@ -197,11 +202,11 @@ RECORDED = (
 
 @takes('lab.kill_engines("consumer", "transaction")')
 def kill_engines(*names: str) -> Kills:
-    """Kill engines that wrote rows but did not record that the step is done, restart them, and judge the rows.
+    """Kill engines after they wrote rows but before they recorded the step as done; restart them and count the rows.
 
-    Names are short, such as `"spark"` or `"delta"`; without names, all engines are killed. The two Kafka clients are
-    really killed here, on a broker of their own. For the other engines, and if no broker can be started, the card shows
-    the recorded result and says so. Raises `InvalidInput` for an unknown name.
+    The names are short, such as `"spark"` or `"delta"`; without names, all engines are tested. Only the two Kafka
+    clients are killed on this machine, with a private broker. For the other engines, or if no broker can be started,
+    the card shows the result of a recorded run and says so. Raises `InvalidInput` for an unknown name.
     """
     chosen = _checked(names)
     live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}

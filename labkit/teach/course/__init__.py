@@ -37,10 +37,11 @@ INSTALLED = {"install": "python -m pip install -r requirements.txt", "labkit": "
 
 
 def write(folder: Path, package: str) -> list[Path]:
-    """Write the course into a new folder and return its notebooks.
+    """Write the course into a new folder and return the paths of its notebooks.
 
-    `package` is the pip requirement that installs labkit. Raises `InvalidInput` for a folder that is not empty, and
-    `ServiceUnavailable` if the notebooks are missing.
+    `package` is the pip requirement that installs labkit. Raises `InvalidInput` if the folder exists and is not
+    empty,
+    and `ServiceUnavailable` if the installed package contains no notebooks.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: this folder is not empty; name a new folder.")
@@ -54,10 +55,11 @@ def write(folder: Path, package: str) -> list[Path]:
 
 
 def with_notebooks(package: str) -> str:
-    """Return a pip requirement with the extra `[lab]`, without which labkit cannot open notebooks.
+    """Return the pip requirement `package` with the extra `[lab]` added, which installs JupyterLab.
 
-    A requirement that names extras stays as it is. An address becomes `labkit[lab] @ ADDRESS`, and `[lab]` follows a
-    version's name or a wheel's path.
+    A requirement that already names extras is returned unchanged. A URL becomes `labkit[lab] @ URL`; otherwise
+    `[lab]`
+    follows the name `labkit` or the path of a wheel.
     """
     if "[" in package:
         return package
@@ -68,7 +70,7 @@ def with_notebooks(package: str) -> str:
 
 
 def signed(source: Path) -> str:
-    """Return the notebook's JSON, with its own name and the lab's version added to its metadata."""
+    """Return the notebook file's JSON text, with the notebook's name and labkit's version added to the metadata."""
     notebook = json.loads(source.read_text(encoding="utf-8"))
     notebook["metadata"]["labkit"] = {
         **notebook["metadata"].get("labkit", {}),
@@ -79,14 +81,17 @@ def signed(source: Path) -> str:
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """Return the template `name` with its placeholders filled in: `words`, versions, and a table of notebooks."""
+    """Return the course's template file `name` with its placeholders filled in.
+
+    The values are `words`, the supported Java and Python versions, and a table of all notebooks.
+    """
     values = {"java": JAVA, "python": PYTHON, "table": _table(), "count": str(len(listed()))}
     text = (FILES / name).read_text(encoding="utf-8")
     return Template(text).substitute({**values, **words})
 
 
 class Listed(NamedTuple):
-    """A notebook of the course: its file's stem, the question in its title, and the notebooks to read before."""
+    """One notebook of the course: its file name without suffix, the question in its title, and its prerequisites."""
 
     name: str
     question: str
@@ -95,9 +100,9 @@ class Listed(NamedTuple):
 
 
 def listed() -> list[Listed]:
-    """Return every notebook with the question in its title and the notebooks to read before.
+    """Return all notebooks of the course, each with the question in its title and the notebooks to read before.
 
-    Raises `ServiceUnavailable` if the notebooks are missing.
+    Raises `ServiceUnavailable` if the installed package contains no notebooks.
     """
     results = []
     for source in _shipped():
@@ -116,7 +121,6 @@ def _shipped() -> list[Path]:
 
 
 def _table() -> str:
-    """Return a Markdown table of the notebooks with their questions and the notebooks to read before."""
     rows = ["| notebook | question | read before |", "|---|---|---|"]
     for name, question, needs in listed():
         rows.append(f"| [{name}](notebooks/{name}.ipynb) | {question} | {', '.join(needs)} |")
