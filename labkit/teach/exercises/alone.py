@@ -19,7 +19,7 @@ CELL_SECONDS = 10.0
 
 
 class Alone(NamedTuple):
-    """An answer that ran in a fresh namespace."""
+    """The namespace in which a learner's answer ran alone, apart from the notebook, and which cells ran there."""
 
     namespace: dict[str, Any]
     sources: Sequence[str]
@@ -31,14 +31,14 @@ class Alone(NamedTuple):
 
 
 class NoInput(Exception):
-    """A cell called input(), but nobody can answer."""
+    """A cell called input() during grading, when nobody can type."""
 
 
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
-    """Run the learner's latest answer to an exercise in a fresh namespace; return None if there is no answer.
+    """Run the learner's latest answer to an exercise in a fresh namespace, as the grader does.
 
-    `executed` are the sources of all cells run so far, and `released` the notebook's original cells. The parameters and
-    the learner's own cells on which the answer depends run before it.
+    `executed` are the sources of all cells run so far, and `released` the notebook's original cells. The notebook's
+    parameters and the learner's own cells that the answer needs run first. Returns None if there is no answer.
     """
     cells = [PlainCell(source) for source in executed]
     # All exercises of the notebook, because a cell that answers another one may have a helper with this answer's name.
@@ -59,9 +59,9 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -> str:
-    """Return a sentence on another cell that also defines the answer's name; empty if there is none.
+    """Return a sentence on another cell that defines the same name as the answer's cell; empty if there is none.
 
-    Cells without a mark may be earlier versions of one cell, so labkit compares only cells with different marks.
+    Only cells that name different exercises are compared, because two others may be versions of the same cell.
     """
     place = chosen.counts[exercise.name]
     rivals = [each for each in chosen.rivals.get(exercise.name, ()) if chosen.names[each] != chosen.names[place]]
@@ -70,9 +70,9 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of the learner's own cells on which the cell at `place` depends, and then `place`.
+    """Return the positions of the cells that must run for the cell at `place`, which is last in the list.
 
-    The positions are in running order. `own` are the positions of all cells that the learner wrote.
+    `own` are the positions of the cells that the learner wrote; only these can be needed.
     """
     needed, waiting = {place}, [place]
     while waiting:
@@ -85,12 +85,12 @@ def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
 
 
 def fresh() -> dict[str, Any]:
-    """Return a namespace as it is before a notebook's first cell runs, with an input() that raises `NoInput`."""
+    """Return the namespace with which a notebook's first cell starts, but with an input() that raises `NoInput`."""
     return {"__name__": "__main__", "input": _no_input}
 
 
 def execute(source: str, namespace: dict[str, Any]) -> str:
-    """Run a cell without showing its output; return an error as a sentence without full stop, or an empty text."""
+    """Run a cell without showing its output; return its error as a sentence without full stop, or an empty text."""
     try:
         code = compile(python(source), "<cell>", "exec")
         with _unseen(), time_limit(CELL_SECONDS):
@@ -107,7 +107,6 @@ def execute(source: str, namespace: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _unseen() -> Iterator[None]:
-    """Discard all output inside the block, because the learner saw it when the cell first ran."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         yield
 

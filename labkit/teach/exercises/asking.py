@@ -22,11 +22,13 @@ SHOWN = 200
 
 
 class Unusable(Exception):  # what was answered, not whose fault it is
-    """The answer has the wrong form; the message says what was expected."""
+    """A learner's answer has the wrong form, for example a text in place of a list; the message says what is
+    expected.
+    """
 
 
 class Asker:
-    """A learner's function with its earlier answers, so that it is called only once with the same arguments."""
+    """Calls a learner's function and caches its answers, so that each set of arguments is asked only once."""
 
     def __init__(self, answer: Answer, name: str) -> None:
         self.name = name
@@ -34,7 +36,7 @@ class Asker:
         self._answers: dict[str, tuple[Sequence[Plain], Plain]] = {}
 
     def __call__(self, *arguments: Plain) -> Plain:
-        """Return the answer of the learner's function to these arguments.
+        """Return the answer of the learner's function to these arguments, from the cache if they were asked before.
 
         Raises `Unusable` for a value that is too large, and the errors of `Answer.call`.
         """
@@ -47,9 +49,11 @@ class Asker:
         return self._answers[key][1]
 
     def announced(self, cases: Iterable[T], arguments: Callable[[T], Sequence[Plain]]) -> Iterator[T]:
-        """Yield the cases of a judge that calls the function once for each, with the `arguments` of that case.
+        """Yield each case, after telling the learner's function in advance which calls will follow.
 
-        The calls are announced to the answer, some in advance, because that is faster than one by one.
+        `arguments` returns the arguments of the call that a case needs. A function in another process answers
+        announced
+        calls faster.
         """
         left = iter(cases)
         while some := list(islice(left, TOGETHER)):
@@ -58,7 +62,9 @@ class Asker:
 
     @property
     def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
-        """All different arguments so far with the function's answers, in the order of the calls."""
+        """The arguments of every call so far with the function's answer, without repetition and in the order of the
+        calls.
+        """
         return list(self._answers.values())
 
     def with_answer(self, *arguments: Plain) -> str:
@@ -70,9 +76,9 @@ class Asker:
         return f"{self.name}({', '.join(map(shown, arguments))})"
 
     def changed(self) -> str:
-        """Call the function again with some earlier arguments.
+        """Repeat some earlier calls of the learner's function, and compare the answers.
 
-        Return a sentence about the first answer that changed, or an empty text.
+        Returns a sentence about the first answer that is different now, or an empty text.
         """
         answers = list(self._answers.values())
         for arguments, first in answers[:: max(1, len(answers) // AGAIN)]:
@@ -86,7 +92,6 @@ class Asker:
 
 
 def _text(value: Plain) -> str | None:
-    """Return a value as JSON, or None if it is too large or too deeply nested."""
     try:
         return json.dumps(value)
     except (ValueError, RecursionError):
@@ -94,7 +99,7 @@ def _text(value: Plain) -> str | None:
 
 
 def shown(value: Plain) -> str:
-    """Return a value as a learner would write it, cut if it is long."""
+    """Return a value as Python source, for messages; a text longer than `SHOWN` characters is cut."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):
@@ -103,9 +108,9 @@ def shown(value: Plain) -> str:
 
 
 def a_list(asker: Asker, value: Plain, of: str) -> list[Plain]:
-    """Return the value if it is a list; otherwise raise `Unusable`.
+    """Return the learner's `value` if it is a list; otherwise raise `Unusable`.
 
-    `of` names the expected elements in the message.
+    `of` names the expected elements in the error message.
     """
     if type(value) is not list:
         raise Unusable(f"{asker.name} must return a list of {of}; it returned {shown(value)}.")

@@ -20,10 +20,6 @@ from labkit.teach.study import replay
 
 
 def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -> bool:
-    """Return whether the learner's function lets a task take this action in this state.
-
-    If the function says that the task copies its state, the task does so before it reads on.
-    """
     question = open_model.question(state, action)
     assert question is not None
     _, at_barrier, _ = question
@@ -34,9 +30,10 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 
 
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
-    """Return the inputs that the learner's function reads, and whether it copies the task's state.
+    """Ask the learner's function; return the inputs that the task shall read, and whether it shall copy its state.
 
-    `at_barrier` are the inputs whose barrier has arrived, `ended` those without further records. Raises `Unusable`.
+    `at_barrier` are the inputs whose checkpoint barrier has arrived, `ended` those without further records. Raises
+    `Unusable` for an answer of the wrong form.
     """
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
@@ -60,9 +57,9 @@ BOTH = -1
 
 
 class Waiting(NamedTuple):
-    """The inputs of a task before its next step, and the decision of the simulator's own rules.
+    """One test of a learner's rule for aligned checkpoints: the inputs of a task, and the right decision.
 
-    `blocked` are the inputs that it must not read, and `copies` is true if it must copy its state.
+    The task must not read the inputs in `blocked`; `copies` tells whether it must copy its state.
     """
 
     at_barrier: list[int]
@@ -72,11 +69,11 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield combinations of inputs whose barrier has arrived, that have ended, both, or that are still awaited.
+    """Yield tests of a task with so many inputs, each with the right decision, which the simulator's rules make.
 
-    Up to `FEW` inputs these are all combinations, with more inputs those in which at most two inputs differ.
-    Each comes with the right decision, which the simulator's own rules for aligned checkpoints make when the last
-    barrier arrives. For the copy it makes no difference whether an input ends after its barrier.
+    In each, a barrier has arrived on some inputs, and some have ended. Up to `FEW` inputs, all combinations are
+    tested;
+    with more inputs, only those in which at most two inputs differ from the others.
     """
     model = make("barriers", {})
     assert isinstance(model, Barriers)
@@ -98,7 +95,6 @@ def _waiting(inputs: int) -> Iterator[Waiting]:
 
 
 def _nearly_alike(states: Sequence[int], inputs: int) -> Iterator[list[int]]:
-    """Yield lists of this length with one state in all places but two."""
     for common, *others in product(states, repeat=3):
         for places in permutations((0, 8, inputs - 1), 2):
             facts = [common] * inputs
@@ -108,7 +104,7 @@ def _nearly_alike(states: Sequence[int], inputs: int) -> Iterator[list[int]]:
 
 
 def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
-    """Judge the decisions of a task that has more inputs than an exhaustive search of schedules could handle."""
+    """Check a learner's rule on single decisions of a task that has too many inputs for a search of all schedules."""
     for at_barrier, ended, blocked, copies in _waiting(inputs):
         read, copied = _decided(ask, inputs, at_barrier, ended)
         still = set(range(inputs)) - {*at_barrier, *ended}
@@ -130,9 +126,10 @@ def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
 
 
 def judge_alignment(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's rule for aligned checkpoints by every schedule of a job with crashes.
+    """Check a learner's rule for aligned checkpoints in every schedule of a simulated job with crashes.
 
-    If the variant has the parameter `inputs`, judge instead each possible step of one task with this number of inputs.
+    If `variant`, one configuration of the exercise, has the parameter `inputs`, check instead every decision of one
+    task with this number of inputs.
     """
     chosen = dict(variant.parameters)
     if "inputs" in chosen:

@@ -26,7 +26,10 @@ EIGHT: Mapping[str, Guarantee] = {
 
 
 def judge_eight(answer: Answer, _variant: Variant) -> Finding:
-    """Report how many of the learner's eight guarantees are right, but not which, so the learner checks all again."""
+    """Check the learner's predictions of the guarantees of eight sinks.
+
+    The message says how many are right but not which, so the learner has to think about all of them again.
+    """
     words = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
     try:
         guarantees = named_values("guarantees", answer.value(), dict.fromkeys(EIGHT, words))
@@ -39,7 +42,10 @@ def judge_eight(answer: Answer, _variant: Variant) -> Finding:
 
 
 def rows(*batches: str) -> list[list[Row]]:
-    """Return batches of rows (number from 1, item, amount) from texts such as `pen:2 book:1`, one for each batch."""
+    """Return one list of rows for each text; `pen:2 book:1` gives a row with 2 pens and a row with 1 book.
+
+    A row is a dict with a number (`id`, counted from 1 across all batches), an item and an amount.
+    """
     results: list[list[Row]] = []
     number = 0
     for batch in batches:
@@ -52,7 +58,7 @@ def rows(*batches: str) -> list[list[Row]]:
 
 
 def moved(batches: list[list[Row]], by: int) -> list[list[Row]]:
-    """Return the same rows with `by` added to their numbers, so that another query can use them."""
+    """Return a copy of the batches in which every row's `id` is larger by the number `by`."""
     return [[row | {"id": int(str(row["id"])) + by} for row in batch] for batch in batches]
 
 
@@ -76,11 +82,11 @@ their MD5, then of their SHA-1, and then of their SHA-256.
 
 
 def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
-    """Return variants of the long name `name` that a sink confuses if it truncates or normalises names.
+    """Return names similar to `name`, which a sink confuses if it shortens, hashes or normalises names of queries.
 
-    Each variant has one difference: the case of a letter, the beginning, the end, the order of the letters or, if
-    `blanks` is true, a blank or a composed letter. The last variants differ only after their first 60 letters, or
-    share a short digest; `digested` is the key in `SAME_DIGESTS` that selects those.
+    They differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
+    `blanks` is true, a blank or a composed letter. Others differ only after 60 letters. The last ones have pairwise
+    equal short hash digests; `digested` is their key in `SAME_DIGESTS`.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
     names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}", f"{name}-e\u0301"] if blanks else [])]
@@ -109,10 +115,13 @@ A smaller epoch in the other query does not mean an older writer.
 def public(
     parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []), *, blanks: bool = True
 ) -> tuple[Variant, ...]:
-    """Return one public variant for each axis (separately graded aspect) in `parts`.
+    """Return the visible tests of an exercise on writing a sink, one `Variant` for each entry of `parts`.
 
-    `epochs` are the writers' epochs of the two queries. If they are given, a sink receives the epoch before the query's
-    name. `blanks` tells whether names of queries may contain blanks.
+    An entry of `parts` names a property of the sink that is graded separately, such as crash safety. `epochs` are
+    the
+    epochs of the writers of two queries; if given, the sink receives the epoch before the query's name. `blanks`
+    tells
+    whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

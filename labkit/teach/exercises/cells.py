@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 
 def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
-    """Keep the latest results of a function of a cell's source, because every hand-in has mostly the same cells.
+    """Cache a function of a cell's source, because submissions have most cells in common.
 
-    Long sources are computed anew, so that the kept ones need little memory.
+    Results for long sources are not cached, to save memory.
     """
     kept = lru_cache(maxsize=256)(function)
 
@@ -45,11 +45,11 @@ def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
 
 
 class Cell(Protocol):
-    """A code cell of a notebook, reduced to its text and the metadata that tell which exercise it answers."""
+    """A code cell of a notebook: its text, its tags, and the exercise that its metadata names."""
 
     @property
     def source(self) -> str:
-        """The text of the cell."""
+        """The source code of the cell."""
         ...
 
     @property
@@ -65,7 +65,7 @@ class Cell(Protocol):
 
 @dataclass
 class Selection:
-    """The result of `select`: which cells of a notebook contain the learner's answers."""
+    """The result of `select`: for each exercise of a notebook, the cell that is graded as the learner's answer."""
 
     names: list[str | None]
     """For each cell the exercise that it names, or None if it names none of this notebook's exercises."""
@@ -79,16 +79,19 @@ class Selection:
     """Names of exercises that cells mention but that this notebook does not contain."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Return whether grading runs a cell: it counts as an answer, the learner wrote it, or it sets parameters."""
+        """Return whether grading runs this cell: an answer, another cell of the learner, or one that sets
+        parameters.
+        """
         if place in self.counts.values():
             return True
         return self.names[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
 
 
 def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str, str]) -> Selection:
-    """Choose the cell that counts as the answer to each exercise.
+    """Choose for each exercise the cell that is graded as the learner's answer.
 
-    `released` are the notebook's original cells, and `answers` maps each exercise to the Python name of its answer.
+    `cells` are those of the learner's notebook, and `released` those of the original one. `answers` maps the name of
+    each exercise to the Python name that its answer must define.
     """
     plain = {normal(cell.source) for cell in released}
     trees = {tree for cell in released if (tree := _without_comments(cell.source))}
@@ -116,9 +119,10 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 
 
 def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str) -> str:
-    """Return a sentence on other cells that define the name of an answer, or an empty text if there is none.
+    """Return a sentence on other cells that define the Python name `answer` of the exercise `name`; empty if none
+    do.
 
-    Cells that are marked as answers to the same exercise do not count.
+    Cells that name the same exercise as the graded cell are versions of it, and are not mentioned.
     """
     place = chosen.counts.get(name, -1)
     others = [each for each in chosen.rivals.get(name, ()) if not chosen.names[each] == chosen.names[place] == name]
@@ -137,9 +141,9 @@ def _first_line(source: str) -> str:
 
 
 def named_exercise(cell: Cell) -> str | None:
-    """Return the exercise that a cell names, in a line above its code or in its metadata.
+    """Return the name of the exercise that a cell answers, from the comment above its code or from its metadata.
 
-    Returns None if it names none, and for a cell that only checks.
+    Returns None without such a name, and for a cell that only calls `lab.check`.
     """
     if "check" in cell.tags:
         return None
@@ -147,13 +151,12 @@ def named_exercise(cell: Cell) -> str | None:
 
 
 def _current_exercise(cell: Cell, answers: Mapping[str, str]) -> str | None:
-    """Return the exercise that a cell names; for a renamed exercise, its current name."""
     name = named_exercise(cell)
     return None if name is None else now(name, answers)
 
 
 def marked(source: str) -> str | None:
-    """Return the exercise named in a line above the code, or None; comments and magics may precede that line."""
+    """Return the exercise named in a comment above a cell's code, or None."""
     for line in map(str.strip, source.splitlines()):
         if match := MARK.match(line):
             return match[1]
@@ -163,12 +166,15 @@ def marked(source: str) -> str | None:
 
 
 def normal(source: str) -> str:
-    """Return a cell's source without the whitespace differences that opening and saving a notebook can cause."""
+    """Return a cell's source without blank edges and trailing blanks, which differ when a notebook is saved again."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
 def python(source: str) -> str:
-    """Return a cell as plain Python, without lines that only IPython understands; empty for another language."""
+    """Return a cell's source with IPython's magics and shell commands replaced by `pass`.
+
+    Returns an empty text for a cell in another language, such as `%%bash`.
+    """
     if _tree(source) is not None:
         return source
     lines = source.lstrip("\n").splitlines()
@@ -185,7 +191,10 @@ def python(source: str) -> str:
 
 @_remembered
 def bound(source: str) -> frozenset[str]:
-    """Return the names that a cell binds at its top level, in any way, or in a function that declares them global."""
+    """Return all names that running a cell sets in the notebook's namespace.
+
+    Includes names that a function in the cell declares global. Empty if the cell is not valid Python.
+    """
     try:
         code = compile(python(source), "<cell>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -194,7 +203,6 @@ def bound(source: str) -> frozenset[str]:
 
 
 def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
-    """Yield the names that code stores by one of these bytecode operations, or that nested code stores globally."""
     for each in dis.get_instructions(code):
         if each.opname in operations:
             yield each.argval
@@ -205,9 +213,9 @@ def _stored(code: CodeType, operations: Sequence[str]) -> Iterator[str]:
 
 @_remembered
 def defined(source: str) -> frozenset[str]:
-    """Return the names that a cell defines at its top level: functions, classes, imports, and variables.
+    """Return the names that a cell defines on purpose: functions, classes, imports, and assigned variables.
 
-    Variables of loops, `with`, `except` and `:=` are left out, because such a cell defines them only in passing.
+    Variables that only loops, `with`, `except` or `:=` set are left out.
     """
     tree = _tree(python(source))
     names = set[str]()
@@ -230,7 +238,7 @@ def defined(source: str) -> frozenset[str]:
 
 @_remembered
 def used(source: str) -> frozenset[str]:
-    """Return the names that a cell uses but does not define itself, except Python's built-in names."""
+    """Return the names that a cell uses without defining them; Python's built-in names are left out."""
     tree = _tree(python(source))
     if tree is None:
         return frozenset()
@@ -251,7 +259,7 @@ def used(source: str) -> frozenset[str]:
 
 
 def calls_input(source: str) -> bool:
-    """Return whether a cell calls input()."""
+    """Return whether a cell's code contains a call of the built-in `input()`."""
     tree = _tree(python(source))
     return tree is not None and any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "input"
@@ -268,7 +276,6 @@ def _tree(source: str) -> ast.Module | None:
 
 @_remembered
 def _without_comments(source: str) -> str:
-    """Return the code of a cell without comments; empty if it cannot be parsed."""
     tree = _tree(python(source))
     if tree is None:
         return ""
@@ -279,10 +286,7 @@ def _without_comments(source: str) -> str:
 
 
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
-    """Return the reasons why the cell at `place` may fail in grading although it works in its notebook.
-
-    Each reason is one sentence.
-    """
+    """Return sentences that explain why the cell at `place` may fail in grading although it works in its notebook."""
     source = cells[place].source
     complaints = []
     if calls_input(source):
@@ -295,9 +299,9 @@ def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen
 
 
 def demonstrated(source: str, there: set[str], released: Sequence[Cell]) -> list[str]:
-    """Return a sentence on each name that a cell uses but that only an unchanged released cell defines.
+    """Return a sentence on each name that a learner's cell uses but only an unchanged cell of the notebook defines.
 
-    Such cells do not run in grading. `there` are the names that are defined without them.
+    Grading does not run unchanged cells. `there` are the names that the cells of the grading run define.
     """
     names = [name for name in sorted(used(source) - there) if any(name in bound(cell.source) for cell in released)]
     return [

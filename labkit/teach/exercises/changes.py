@@ -28,9 +28,10 @@ Change = tuple[str, str, int | None, int | None]
 
 
 def really_sent(way: str, word: str, before: int | None, after: int | None) -> list[Plain] | str:
-    """Return the messages by which a query announces a changed count, or "refused" if this way of writing cannot do so.
+    """Return the messages by which a query announces that the count of a word changed.
 
-    `tests/exercises/test_changes.py` compares them with the simulator's query.
+    `way` is the changelog encoding: append, retract or upsert. Returns "refused" if this encoding cannot express the
+    change.
     """
     if after == before:
         return []
@@ -46,7 +47,10 @@ def really_sent(way: str, word: str, before: int | None, after: int | None) -> l
 
 
 def judge_messages(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by every change of a count, also from and to a missing row, in each way of writing."""
+    """Check a learner's `messages` function on every change of a count, in each changelog encoding.
+
+    The count before or after the change may also be missing.
+    """
     ask = Asker(answer, "messages")
     changes: Iterator[Change] = (
         (way, word, before, after)
@@ -77,7 +81,6 @@ def _kind(before: int | None, after: int | None) -> str:
 
 
 def _why(way: str, before: int | None, after: int | None) -> str:
-    """Return a sentence on why the change requires the right messages."""
     if after == before:
         return "nothing has changed, so nothing is to be said."
     if before is None:
@@ -93,7 +96,10 @@ def _why(way: str, before: int | None, after: int | None) -> str:
 
 
 class _Case(NamedTuple):
-    """A receiver's table, the next message, and a simulator's state with both; None if they were assembled."""
+    """One test of a learner's `apply` function: a table, and the changelog message to apply to it.
+
+    `state` is the simulator's state in which both occur; None if the test was made without a simulation.
+    """
 
     table: Table
     message: Message
@@ -101,19 +107,18 @@ class _Case(NamedTuple):
 
     @property
     def question(self) -> tuple[Plain, Plain]:
-        """The arguments of the learner's function."""
+        """The arguments with which the learner's function is called."""
         kind, word, count, _ = self.message
         return _rows(self.table), [str(kind), word, count]
 
 
 def _rows(table: Table) -> list[Plain]:
-    """Return a table as a list of rows, with duplicate rows repeated."""
     return [[row.key, row.value] for row in table for _ in range(row.times)]
 
 
 @cache
 def _met(parameters: str) -> tuple[_Case, ...]:
-    """Return every different pair of table and message that occurs in any schedule of a changelog simulation.
+    """Return each pair of table and message that occurs in some schedule of a simulated changelog.
 
     `parameters` is the configuration of the simulation as JSON.
     """
@@ -129,10 +134,11 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield every table of up to `rows` rows together with every message; `parts` contains the rows, words and counts.
+    """Yield every table of up to `rows` rows together with every message; `parts` has `rows`, `words` and `counts`.
 
-    For an upsert message, the table has at most one row for each key. With `long` in `parts` there is one table, with a
-    row for every word.
+    For an upsert message, the table has at most one row for each word. With `long` in `parts` there is one table,
+    which
+    has a row for every word.
     """
     rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
     if "long" in parts:
@@ -149,7 +155,10 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 
 
 def judge_apply(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by pairs of a table and a message, from a simulation or from the variant."""
+    """Check a learner's `apply` function on pairs of a table and a message.
+
+    The variant (one configuration of the exercise) names simulations in which the pairs occur, or lists their parts.
+    """
     ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
 
     def cases() -> Iterator[tuple[_Case, Mapping[str, object]]]:
@@ -191,16 +200,16 @@ MEANS = {
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's property: the rows that a reader finds and the words processed so far."""
+    """Return the arguments of the learner's function: the rows that a reader finds, and the words processed so far."""
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
     return rows, list(model.settings.words[: state.furthest])
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states with every table of up to `rows` rows, in any order, after every prefix of the input.
+    """Yield simulator states with every table of up to `rows` rows, in any order, after every prefix of the input.
 
-    With `near` in `parts`, yield instead the right table after each prefix, and those in which one row is wrong.
+    With `near` in `parts`, the tables are instead the right one for each prefix, and those with one row wrong.
     """
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
@@ -222,7 +231,7 @@ def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _near(table: Table) -> Iterator[Table]:
-    """Yield the table, and every table that differs by one row: missing, duplicated, or with another count."""
+    """Yield the table, and every table in which one row is missing, duplicated, or has another count."""
     yield table
     for row in table:
         others = [each for each in table if each != row]

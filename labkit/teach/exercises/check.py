@@ -39,9 +39,11 @@ _forgotten: dict[str, int] = {}
 def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise such as `"05-recovery"`, and print the observed and the expected result.
 
-    The cell with your answer runs once more in a fresh namespace, with the parameters and your own other cells, because
-    the grader runs it like that. If a schedule breaks your answer, it opens in the stepper at the failing step. With
-    `strict`, or with the environment variable LABKIT_STRICT, a failed or missing answer raises `NotPassed`. An unknown
+    Like the grader, it runs the cell with your answer again in a fresh namespace, after the notebook's parameters
+    and
+    your own other cells that it needs. If a simulated schedule shows an error, the stepper opens there. If `strict`
+    is
+    true, or the environment variable LABKIT_STRICT is set, a failed or missing answer raises `NotPassed`. An unknown
     exercise raises `InvalidInput`.
     """
     try:
@@ -77,7 +79,10 @@ def _check(name: str, *, strict: bool | None) -> None:
 
 
 def is_strict(choice: bool | None) -> bool:  # noqa: FBT001  # the only argument, handed on as it was given
-    """Return whether a failed check raises an error: `choice` decides, or if it is None the variable LABKIT_STRICT."""
+    """Return whether a failed check raises an error.
+
+    If `choice` is None, the environment variable LABKIT_STRICT decides.
+    """
     return os.environ.get(STRICT, "") not in {"", "0"} if choice is None else choice
 
 
@@ -89,19 +94,18 @@ def _not_attempted(exercise: Exercise) -> None:
 
 
 def worth(exercise: Assignment) -> str:
-    """Return the points of an exercise as text."""
+    """Return the points of an exercise as text, such as `2 points`, or `not graded`."""
     points = exercise.points
     return f"{points} point{'s' * (points > 1)}" if exercise.is_graded else "not graded"
 
 
 def _say(card: Card, plain: str) -> None:
-    """Show a card in a notebook, or print its text elsewhere."""
     if not present(card):
         print(plain)
 
 
 def _show_and_note(exercise: Exercise, findings: list[Finding]) -> None:
-    """Print the findings, record them, and open a counterexample if there is one."""
+    """Print the results of a check, save them as the learner's progress, and open a counterexample if there is one."""
     lines, last = _report_lines(exercise, findings), findings[-1]
     _say(_card(exercise, last, lines), "\n".join(lines))
     notes.note(
@@ -116,7 +120,7 @@ def _show_and_note(exercise: Exercise, findings: list[Finding]) -> None:
 
 
 def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
-    """Return a card on the last finding; outside of a notebook, `lines` are printed instead."""
+    """Return a card with the result of the last test, and with solutions if it passed."""
     word, tone = ("passed", GOOD) if last.passed else ("not yet", BAD)
     if last.passed and exercise.by_hand:
         word, tone = "kept", ""
@@ -140,7 +144,7 @@ def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
 def _alone(exercise: Exercise) -> Alone | None:
     """Run the answer in a fresh namespace, as in grading.
 
-    Return None if the executed cells are unknown or none of them contains the answer.
+    Returns None outside of a notebook, and if no executed cell contains the answer.
     """
     executed = _executed()
     released = released_cells(exercise.notebook)
@@ -154,7 +158,7 @@ def _alone(exercise: Exercise) -> Alone | None:
 
 
 def _executed() -> list[str] | None:
-    """Return the cells executed in this notebook so far, in order, or None outside of a notebook."""
+    """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook."""
     from IPython.core.getipython import get_ipython
 
     shell = get_ipython()
@@ -165,7 +169,7 @@ def _executed() -> list[str] | None:
 def _differs(
     exercise: Exercise, namespace: Mapping[str, object], graded: Alone, findings: list[Finding] | None
 ) -> None:
-    """Print a warning if an answer passes in its notebook but would fail in grading, and the reason."""
+    """Print a warning and the reason if an answer passes in its notebook but would fail in grading."""
     # On Spark, another run for the difference would take as long again.
     in_notebook = None if exercise.needs_spark else judged(exercise, namespace)
     if in_notebook is not None and in_notebook[-1].passed:
@@ -178,7 +182,9 @@ def _differs(
 
 
 def _keep_first(name: str, finding: Finding) -> None:
-    """Record the learner's first prediction and the outcome; if the prediction changed later, print the first."""
+    """Save the learner's first prediction with the outcome; if the current prediction is another one, print the
+    first.
+    """
     first = notes.of(name).get("predicted")
     if first is None:
         notes.note(name, predicted=finding.expected, came=finding.observed)
@@ -189,10 +195,11 @@ def _keep_first(name: str, finding: Finding) -> None:
 def judged(
     exercise: Exercise, namespace: Mapping[str, object], sources: Sequence[str] | None = None, place: int = -1
 ) -> list[Finding] | None:
-    """Return the findings of the public variants up to the first failure, or None if there is no answer yet.
+    """Test an answer with each visible variant (configuration) of the exercise, up to the first failure.
 
-    With the `sources` of the cells that have run, a function that passes must also reply the same after a restart;
-    `place` is the position of the cell that defines it.
+    Returns the results, or None if there is no answer yet. `sources` are the cells that have run, and `place` is the
+    position of the one that defines the answer; with `sources`, a function that passes must also return the same
+    answers after a restart.
     """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
@@ -234,7 +241,6 @@ def _report_lines(exercise: Exercise, findings: list[Finding]) -> list[str]:
 
 
 def _show(finding: Finding) -> None:
-    """Open the counterexample in the stepper, if this is a notebook."""
     from IPython.core.getipython import get_ipython
     from IPython.display import display
 
@@ -246,17 +252,18 @@ def _show(finding: Finding) -> None:
 
 
 def solutions(name: str) -> dict[str, str]:
-    """Return an exercise's reference solution and other good ones, with titles as keys; empty if there is none.
+    """Return the solutions of an exercise as source code by title: the reference first, then other good ones.
 
-    Learners see them when their own answer has passed. They are packed in the package's file so that nobody reads
-    them by accident; they are no secret, because the sources of the notebooks are public.
+    Empty if there is none. Learners see them when their own answer has passed. They are stored compressed only so
+    that
+    nobody reads them by accident.
     """
     packed = json.loads(files("labkit.teach.exercises").joinpath("solutions.json").read_text(encoding="utf-8"))
     return {title: zlib.decompress(b64decode(text)).decode() for title, text in packed.get(name, {}).items()}
 
 
 def hint(name: str) -> None:
-    """Print the hints of an exercise that you have seen, the next hint, and the length of a solution.
+    """Print the hints for an exercise, one more at each call, and the length of a solution.
 
     Raises `InvalidInput` for an unknown exercise.
     """
@@ -291,13 +298,16 @@ def progress(notebook: str | None = None) -> None:
 
 
 def is_of(exercise: Assignment, notebook: str) -> bool:
-    """Return whether an exercise belongs to the notebook with this number or name: `"09"` does not match `"09b"`."""
+    """Return whether an exercise belongs to the notebook with this number or file name.
+
+    `"09"` does not include notebook `"09b"`.
+    """
     number = exercise.notebook.partition("_")[0]
     return number == notebook or ("_" in notebook and exercise.notebook.startswith(notebook))
 
 
 def _say_where(name: str) -> None:
-    """Print the current name of an exercise if the learner used its old one."""
+    """Print the current name of an exercise if the learner used its former name."""
     if sentence := sentence_on(name):
         print(sentence)
 
@@ -305,8 +315,9 @@ def _say_where(name: str) -> None:
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Delete your answer and progress of one exercise, or of all exercises if there is no name.
 
-    Without `confirm=True` nothing is deleted, and only a message appears. For one exercise, its stub to fill in appears
-    in a new cell below. Your own cell stays, and counts as your answer until you delete it.
+    Without `confirm=True` nothing is deleted; a message tells how to confirm. For a single exercise, its cell with
+    gaps
+    to fill in appears again below. Delete your own cell as well, because otherwise it still counts as your answer.
     """
     if name is not None:
         _say_where(name)
@@ -338,7 +349,7 @@ def _give_back(stub: str) -> None:
 
 
 def stubs() -> dict[str, str]:
-    """Return the stub of every exercise, the cell that a learner fills in; the file is generated from the notebooks."""
+    """Return the cell with gaps that a learner fills in (stub), as source code by the name of the exercise."""
     result: dict[str, str] = json.loads(
         files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )
@@ -346,7 +357,7 @@ def stubs() -> dict[str, str]:
 
 
 def _namespace() -> dict[str, object]:
-    """Return the names of the calling cell: the globals of the first frame outside of `labkit`."""
+    """Return the global variables of the notebook: those of the nearest calling frame outside of `labkit`."""
     frame = inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("labkit."):
         frame = frame.f_back
