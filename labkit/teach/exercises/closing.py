@@ -22,9 +22,7 @@ the open model, a state, and the action.
 
 
 class ClosedModel(Overlay[Any]):
-    """A simulator in which the learner's function allows or forbids some actions, those that its open model leaves
-    open.
-    """
+    """A simulator with gaps (`open_model`), in which the learner's function decides which actions are allowed."""
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
@@ -40,39 +38,45 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the questions whose answers forbid every action in a state; empty if some action is possible."""
+        """Return the arguments of the calls by which the learner's function forbade every action in a state.
+
+        Empty if some action is possible.
+        """
         if self.actions(state):
             return []
         questions = (self.open_model.question(state, each) for each in self.open_model.actions(state))
         return [question for question in questions if question is not None]
 
     def question(self, before: Any, action: Action, _after: Any) -> Question | None:
-        """Return the arguments of the learner's function for this action, or None if the learner does not decide it."""
+        """Return the arguments with which the learner's function decides on this action; None if it need not decide."""
         return self.open_model.question(before, action)
 
 
 class Busy(NamedTuple):
-    """A state of the simulator, and the steps of the learner's last answer that are still to be taken."""
+    """A state of the simulator, and those steps of the learner's last answer that are not yet performed."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
 
 
 class Run(Overlay[Any]):
-    """A simulator that performs the steps which the learner's function returns; a crash may interrupt them."""
+    """A simulator that performs a list of steps which the learner's function returns.
+
+    A crash can happen between two of these steps.
+    """
 
     def __init__(self, open_model: ProgramModel, ask: Asker, of: str) -> None:
         super().__init__(open_model)
         self.open_model, self.ask, self._of = open_model, ask, of
 
     def initial(self) -> Busy:
-        """Return the simulator's initial state, in which no step of an answer is waiting."""
+        """Return the simulator's initial state, with no step of the learner to perform."""
         return Busy(self.open_model.initial())
 
     def actions(self, state: Busy) -> Sequence[Action]:
-        """Return the next step of the learner's answer and all actions that the learner does not control.
+        """Return the next step of the learner's answer, and all actions that the learner does not control.
 
-        Raises `Unusable` if the next step is impossible.
+        Raises `Unusable` if that step is impossible in this state.
         """
         steps = self.open_model.steps
         enabled = self.open_model.actions(state.state)
@@ -80,11 +84,12 @@ class Run(Overlay[Any]):
         if not state.todo:
             return free
         if state.todo[0] not in enabled:
-            raise Unusable(f"{self.ask.name} asks for {state.todo[0]}, which is not possible in that state.")
+            raise Unusable(f"{self.ask.name} returned the step {state.todo[0]}, which is not possible at that point.")
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """Apply an action, and call the learner's function if the open model then asks for a new list of steps.
+        """Return the state after an action; if that action requires new steps, first ask the learner's function for
+        them.
 
         Raises `Unusable` if the function returns impossible steps.
         """
@@ -99,14 +104,16 @@ class Run(Overlay[Any]):
     def _program(self, after: Any, question: Question) -> tuple[Action, ...]:
         steps = a_list(self.ask, self.ask(*question), self._of)
         if len(steps) > MAX_STEPS:
-            raise Unusable(f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}.")
+            raise Unusable(
+                f"{self.ask.call(*question)} returned {len(steps)} steps, more than {MAX_STEPS}; return fewer."
+            )
         try:
             return tuple(self.open_model.program(after, steps))
         except ValueError as error:
             raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the open model's properties, applied to the open model's state without the waiting steps."""
+        """Return the properties of the open model, which ignore the learner's remaining steps."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:
@@ -117,7 +124,9 @@ class Run(Overlay[Any]):
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """Return the arguments with which the learner's function is called after an action, or None."""
+        """Return the arguments with which the learner's function is called after this action; None if it is not
+        called.
+        """
         return self.open_model.asks(before.state, action, after.state)
 
 

@@ -17,7 +17,6 @@ RETURNS = {"abort": "return_abort", "commit": "return_commit", "wait": "return_w
 
 
 def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
-    """Return whether the learner's function chooses this action for a participant that recovers from a crash."""
     question = open_model.question(state, action)
     answer = ask(*question)
     if not isinstance(answer, str) or answer not in RETURNS:
@@ -26,18 +25,20 @@ def _returns(ask: Asker, open_model: Any, state: Any, action: Action) -> bool:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's rule for recovery by every schedule of two-phase commit with crashes and lost messages."""
+    """Check a learner's recovery rule in every schedule of a simulated two-phase commit.
+
+    Participants crash and messages get lost, as `variant` configures.
+    """
     open_model: Any = make("recovery_drill", dict(variant.parameters))
     return search(answer, "recover", lambda ask: ClosedModel(open_model, ask, _returns), "nobody_blocked")
 
 
 def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the participants' logs as lists of words."""
     return ([list(map(str, participant.log)) for participant in state.participants],)
 
 
 def _any_logs(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield a state for every combination of the logs in `parts`, one log for each participant."""
+    """Yield a simulator state for every assignment of the logs in `parts` to the participants."""
     state = model.initial()
     logs = [tuple(map(Entry, log)) for log in parts["logs"]]
     for chosen in product(logs, repeat=len(state.participants)):

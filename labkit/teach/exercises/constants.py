@@ -21,10 +21,10 @@ Chosen = dict[str, Any]
 
 
 def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[Plain] | type]) -> Chosen:
-    """Return a learner's dict if it has exactly the keys of `options_by_key`, each with an allowed value.
+    """Check a learner's dict, called `name`, and return a copy.
 
-    A key's options are the allowed values, or their type. Raises `Unusable` for any other value; `name` is the answer's
-    Python name, for the message.
+    It must have exactly the keys of `options_by_key`, which maps each key to its allowed values or to their type.
+    Raises `Unusable` for any other value.
     """
     if type(value) is not dict or set(value) != set(options_by_key):
         raise Unusable(f"{name} must be a dict with the keys {', '.join(options_by_key)}; it is {shown(value)}.")
@@ -44,20 +44,16 @@ def named_values(name: str, value: Plain, options_by_key: Mapping[str, Sequence[
 
 @cache
 def _searched(model: str, values: str) -> Exploration:
-    """Return the result of an exhaustive search of `model`; `values` are its parameters as JSON.
-
-    The result is cached, so that each configuration is searched once for all learners.
-    """
     return explore(make(model, json.loads(values)), max_states=MAX_STATES)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """An exercise in which a learner chooses a simulator's settings so that no schedule violates a property in
-    `claims`.
+    """An exercise in which a learner chooses settings of a simulator with which no schedule violates `claims`.
 
-    `name` is the answer's Python name, and `chosen` maps its keys to their options. `parameters` turns the answer and a
-    variant, which states the failures, into the model's parameters.
+    `name` is the Python name of the learner's dict, and `chosen` maps its keys to the allowed values. `parameters`
+    adds
+    the failures of the tested configuration (`Variant`) and returns the simulator's parameters.
     """
 
     name: str
@@ -67,7 +63,9 @@ class Settings:
     parameters: Callable[[Chosen, Variant], dict[str, object]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules of a variant with the learner's settings; pass them if none violates a property."""
+        """Search all schedules with the learner's settings; the answer passes if none violates a property in
+        `claims`.
+        """
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))
@@ -97,7 +95,7 @@ def settings_text(values: Mapping[str, Plain]) -> str:
 
 @dataclass(frozen=True)
 class Prediction:
-    """An exercise whose points are for making a prediction, whether right or wrong.
+    """An exercise in which a learner predicts the outcome of an experiment. Wrong predictions pass as well.
 
     `outcome` runs the experiment and returns the result and, if there is one, a trace.
     """
@@ -107,7 +105,7 @@ class Prediction:
     outcome: Callable[[Variant], tuple[dict[str, Plain], str | None]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Run the experiment if there is a prediction, and report predicted and real outcome side by side."""
+        """Run the experiment, if there is a prediction, and report predicted and real values side by side."""
         value = answer.value()
         try:
             predicted = named_values(self.name, value, self.options)
@@ -126,14 +124,17 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Statements:
-    """A multiple-choice exercise: the reason why each statement is right or wrong, by letter, and the right letter."""
+    """A multiple-choice exercise. Its options are identified by letters.
+
+    `reasons` explains for each letter why the option is right or wrong; `right` is the letter of the right one.
+    """
 
     name: str
     reasons: Mapping[str, str]
     right: str
 
     def judge(self, answer: Answer, _variant: Variant) -> Finding:
-        """Report the reason for the chosen statement and, if it is right, the reasons for the others."""
+        """Explain the chosen option; if it is right, explain the other options as well."""
         value = answer.value()
         if type(value) is not str or value not in self.reasons:
             return Finding(False, f"{self.name} is {shown(value)}; choose from {', '.join(map(repr, self.reasons))}.")
@@ -146,7 +147,7 @@ class Statements:
 
 @dataclass(frozen=True)
 class Text:
-    """An exercise whose answer is a text that a person reads and grades."""
+    """An exercise whose answer is free text, which a person grades."""
 
     name: str
 

@@ -31,21 +31,22 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 
 
 class NotPlain(Exception):
-    """A value is not a valid answer.
+    """A learner's answer is not made of values that JSON can represent.
 
-    The message lacks its subject, because the caller puts the source of the value in front of it, such as
-    `recover([])`.
+    The message is a sentence without its subject, to which the caller adds it, such as `recover([])`.
     """
 
 
 def plain(value: object) -> Plain:
-    """Return a copy of a learner's constant, or of a value that a learner's function returned, if it is a valid answer.
+    """Return a learner's answer as plain data, which consists only of values that JSON can represent.
 
-    Every answer is read by this function. A tuple counts as a list, a member of an enum as its value, a value of NumPy
-    as Python's, and a value of a subclass, such as `Counter`, as one of the built-in type. `None` is an answer and is
-    judged. Raises `MissingSolution` for a value that contains nothing but `...`, as a stub does. Raises `NotPlain` for
-    `...` among other values, for types that JSON cannot carry, more levels than `DEEPEST`, whole numbers from `LARGEST`
-    on, and more than `MOST_CHARACTERS`. A learner's own enum or subclass of NumPy's types may raise anything.
+    Tuples become lists, members of an enum their values, NumPy's values Python's, and instances of a subclass, such
+    as
+    `Counter`, instances of the built-in type. `None` is a valid answer. Raises `MissingSolution` for a value that
+    contains nothing but `...`. Raises `NotPlain` for `...` among other values, for other types, for more nesting
+    levels
+    than `DEEPEST`, for whole numbers from `LARGEST` on, and for more than `MOST_CHARACTERS` as JSON. A learner's own
+    type may raise any error.
     """
     reader = _Reader()
     copy = reader.read(value, 0)
@@ -59,9 +60,9 @@ def plain(value: object) -> Plain:
 
 
 def listed(value: object) -> object:
-    """Return the items of an iterator or view, which a learner's function returned, as a list; other values unchanged.
+    """Return the items of an iterator, range or dict view as a list, and any other value unchanged.
 
-    Call it under the time limit of the function, because a generator executes the learner's code.
+    Call it under a time limit, because a generator runs the learner's code.
     """
     if isinstance(value, Iterator | range | KeysView | ValuesView | ItemsView):
         return list(islice(value, MOST_CHARACTERS + 1))
@@ -69,7 +70,7 @@ def listed(value: object) -> object:
 
 
 def truth(value: Plain) -> bool | None:
-    """Return a learner's yes or no, for which 1 and 0 count, too; None for any other value."""
+    """Return a learner's truth value, which may also be 1 or 0; None for any other value."""
     return bool(value) if type(value) in (bool, int) and value in (0, 1) else None
 
 
@@ -85,7 +86,6 @@ _BUILT_IN: tuple[tuple[type, Callable[[Any], object]], ...] = (
 
 
 def _built_in(value: object) -> object:
-    """Return the built-in value for one that only has another type: of NumPy, of an enum, a tuple, or of a subclass."""
     kind = type(value)
     # Nearly always; and compared by `is`, so that no code of a learner's metaclass decides it.
     if kind is str or kind is int or kind is list or kind is dict or kind is float or kind is bool or value is None:
@@ -102,7 +102,7 @@ def _built_in(value: object) -> object:
 
 
 class _Reader:
-    """Copies a learner's value and counts its parts, so that it can stop early in a value of endless size."""
+    """Copies a learner's value as plain data and counts its parts, so that an endless value is refused in time."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -164,7 +164,6 @@ class _Reader:
 
 
 def _deeper(depth: int) -> int:
-    """Return the nesting depth of the elements of a list or dict at this depth. Raises `NotPlain` beyond `DEEPEST`."""
     if depth == DEEPEST:
         raise NotPlain(f"contains lists or dicts nested more than {DEEPEST} levels deep")
     return depth + 1
@@ -179,7 +178,7 @@ def _number(value: float) -> int | float:
 
 
 class Kind(StrEnum):
-    """The kinds of exercise."""
+    """What a learner does in an exercise, such as predict an outcome or write a function."""
 
     PREDICT = "predict"
     """Predict an outcome before the run shows it."""
@@ -202,56 +201,63 @@ class Level(StrEnum):
 
 
 class AnswerFailed(LabError):
-    """The learner's code raised an error, returned no plain value, took too long or ended; the message says which."""
+    """The learner's code failed, and the message says how.
+
+    It raised an error, returned a value that JSON cannot represent, took too long, or ended its process.
+    """
 
     exit_code = 1
 
 
 class NotPassed(LabError):
-    """A strict check failed; the message gives the exercise and the reason."""
+    """`lab.check` with `strict=True` found a wrong or missing answer; the message names the exercise and the reason."""
 
     exit_code = 1
 
 
 class Answer(Protocol):
-    """The interface through which a judge reads a learner's answer, a constant or a function."""
+    """A learner's answer, which is a constant or a function; the code that checks it has no other access to it."""
 
     def value(self) -> Plain:
         """Return the learner's constant.
 
-        Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if JSON cannot carry it.
+        Raises `MissingSolution` if the learner has not written one, and `AnswerFailed` if JSON cannot represent it.
         """
         ...
 
     def call(self, *arguments: Plain) -> Plain:
-        """Return the result of the learner's function for these arguments.
+        """Call the learner's function and return its result. The same arguments must give the same result again.
 
-        A judge may repeat a call and expects the same result. Raises `MissingSolution` if the function was not
-        attempted (it raises `NotImplementedError` or `MissingSolution`, or returns nothing but `...`), and
-        `AnswerFailed` if it fails.
+        Raises `MissingSolution` if the function is not written yet (it raises `NotImplementedError` or
+        `MissingSolution`,
+        or returns nothing but `...`), and `AnswerFailed` if it fails.
         """
         ...
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Announce the arguments of the next calls, which a judge will make whatever the earlier ones return, unless a
-        wrong one ends the judging of the exercise.
+        """Announce the arguments of the next calls of the learner's function, which saves time if it is in another
+        process.
 
-        No result changes, but a function in another process is asked much faster.
+        All these calls follow, unless one of them returns a wrong answer.
         """
         ...
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request of the learner's sink to its store, as `teach.exercises.steps.step` does.
+        """Return the next request that the learner's sink sends to its store.
 
-        `kind` is the kind of store, `exchanges` are the requests so far with the store's answers, and `arguments` are
-        those of the sink. Raises the errors of `call`.
+        `kind` is the kind of store, `exchanges` are the sink's earlier requests with the store's replies, and
+        `arguments`
+        are the sink's own. Raises the errors of `call`.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check of an answer. A learner reads the sentences `observed`, `expected` and `message`."""
+    """The result of testing an answer with one configuration of its exercise.
+
+    `observed`, `expected` and `message` are sentences for the learner.
+    """
 
     passed: bool
     message: str
@@ -267,7 +273,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration by which an answer is judged; only the exercise's own judge understands its parameters."""
+    """One configuration with which an answer to an exercise is tested, such as a number of crashes.
+
+    The meaning of its parameters depends on the exercise.
+    """
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
@@ -278,13 +287,13 @@ class Variant:
 
 
 def variant(name: str, **parameters: Any) -> Variant:
-    """Return a variant with these parameters."""
+    """Return a configuration of an exercise with this name and these parameters."""
     return Variant(name, tuple(parameters.items()))
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """An exercise without its judge: its task, hints and points. The lab's own are read from `texts/NN.toml`."""
+    """The text of an exercise: its task, hints and points, without the code that checks an answer."""
 
     name: str
     """The unique name, the argument of `check`: `NN-word`, where NN is the notebook's number, such as 05 or 09b."""
@@ -320,7 +329,7 @@ class Assignment:
     """Whether the judge ignores the order of a returned list; then it may also differ after a restart."""
 
     def same(self, one: Plain, other: Plain) -> bool:
-        """Return whether two replies of a function to the same question are one answer."""
+        """Return whether two results of a learner's function are equal; with `any_order`, lists may differ in order."""
         if self.any_order and type(one) is list and type(other) is list:
             one, other = (sorted(each, key=_as_json) for each in (one, other))
         return _as_json(one) == _as_json(other)
@@ -345,7 +354,10 @@ If it raises an error, none of the variants counts as judged.
 
 
 class Judging(NamedTuple):
-    """The judge of an exercise together with the public variants."""
+    """How the answers to an exercise are checked: a function, and the configurations that learners may see.
+
+    `judge_together` checks several configurations at once, which is faster.
+    """
 
     judge: Judge
     public: Sequence[Variant]
@@ -354,13 +366,13 @@ class Judging(NamedTuple):
 
 
 def by(judge: Judge, *public: Variant, together: JudgeTogether | None = None) -> Judging:
-    """Return a judge together with its public variants, and with a faster judge of several variants if there is one."""
+    """Return how an exercise is checked: by the function `judge`, with the visible configurations `public`."""
     return Judging(judge, public, together)
 
 
 @dataclass(frozen=True)
 class Exercise(Assignment):
-    """An assignment together with its judge."""
+    """An exercise: its text, the function that checks an answer, and the configurations that learners may see."""
 
     public: Sequence[Variant] = field(hash=False)
     """The variants of the visible check, which learners may read; the grader adds hidden ones."""

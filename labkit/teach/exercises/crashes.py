@@ -22,7 +22,7 @@ CHOSEN = {
 
 
 def judge_sink(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's sink settings by a real Spark run that is killed by SIGKILL at the variant's failpoint.
+    """Check a learner's sink settings in a real Spark run, killed by SIGKILL at the failpoint that `variant` names.
 
     Raises a `LabError` if the run fails.
     """
@@ -31,9 +31,10 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
-    """Judge a learner's sink settings by one real Spark run for each variant; the runs share drivers, to save time.
+    """Check a learner's sink settings in one real Spark run for each variant (failpoint, batch and records per
+    batch).
 
-    Raises a `LabError` if one of the runs fails.
+    The runs reuse Spark drivers, to save time. Raises a `LabError` if one of the runs fails.
     """
     try:
         chosen = named_values("sink_settings", answer.value(), CHOSEN)
@@ -62,7 +63,7 @@ def _finding(chosen: Chosen, place: str, outcome: Outcome, seen: str) -> Finding
 
 
 def _point(chosen: Chosen, wanted: str) -> str:
-    """Return the failpoint `wanted`, or `sink.after_pre_commit` for sinks that lack it because they commit at once.
+    """Return the failpoint `wanted`, or `sink.after_pre_commit` if a batch of the chosen sink does not pass it.
 
     Raises `InvalidInput` if the sink does not support the chosen order of writes.
     """
@@ -70,16 +71,18 @@ def _point(chosen: Chosen, wanted: str) -> str:
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
     if order not in possible:
-        raise InvalidInput(f'{strategy} supports the order {" or ".join(possible)}, or None; it is "{order}".')
+        raise InvalidInput(
+            f'The sink {strategy} does not support the order "{order}"; choose {" or ".join(possible)}, or None.'
+        )
     points = [each.value for each in POINTS[strategy, Order(order)]]
     return wanted if wanted in points else "sink.after_pre_commit"
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Kill one run at each failpoint in `places`, and return each outcome with the rows that a reader could have seen.
+    """Kill one Spark run at each failpoint, and return its outcome with the rows that a reader could have seen.
 
-    `records` are the records per batch of each run. The rows are read here, because the run's folder is removed
-    afterwards.
+    `places` are failpoints with a batch, such as `sink.after_commit@0`, and `records` the records per batch of each
+    run.
     """
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {

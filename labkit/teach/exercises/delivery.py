@@ -13,10 +13,11 @@ from labkit.teach.study import replay
 
 
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's receiver by every schedule with one sender and crashes, if messages get lost or duplicated.
+    """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
-    If the variant has the parameter `known`, judge instead single messages to a receiver whose table contains these
-    ids, more than an exhaustive search of schedules could handle.
+    If the variant has a list of message ids, `known`, check instead the reaction to single messages of a receiver
+    that
+    has already stored these ids.
     """
     if "known" in dict(variant.parameters):
         ask = Asker(answer, "receive")
@@ -29,9 +30,9 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
 
 
 def _single_messages(known: list[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield messages, each with the table at its arrival: with a known id, and with ids that resemble known ones.
+    """Yield a message's id together with the table of known ids at its arrival.
 
-    An id that is not known differs from a known one by a power of two or of ten.
+    Some of the ids are in the table; the others differ from one in the table by a power of two or of ten.
     """
     steps = [base**power for base in (2, 10) for power in range(1, 13)]
     news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
@@ -40,7 +41,7 @@ def _single_messages(known: list[int]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _wrong_steps(ask: Asker, id: int, table: list[int]) -> Finding | None:
-    """Return the finding on the steps after a message that came when nothing was in memory, or None."""
+    """Return the failed result if the learner's function reacts wrongly to a message, or None."""
     question = id, list[Plain](table), list[Plain]()
     steps = a_list(ask, ask(*question), "steps")
     outputs = sum(step in ("output", "output and note") for step in steps)

@@ -26,9 +26,10 @@ Job = dict[str, int]
 
 
 def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
-    """Return the numbers of the demands in `DEMANDS` that a store does not meet for a job.
+    """Return the numbers of those requirements in `DEMANDS` that a store does not meet for a job.
 
-    `tests/exercises/test_demands.py` compares the result with the simulators.
+    `store` describes a store's transactions, and `job` has the interval and duration of checkpoints and the
+    downtime.
     """
     kept = {
         1: store["shows"] == "committed",
@@ -41,7 +42,7 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
 
 
 def _stores(job: Job) -> Iterator[Store]:
-    """Yield every store whose limits are near the job's needs or far from them; harmless stores come first."""
+    """Yield every store whose limits are near the job's needs, or far from them; stores that meet all come first."""
     needed = job["downtime"] + job["checkpoint"]
     longer = max(job["downtime"], job["checkpoint"])
     open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1, 0)
@@ -52,7 +53,7 @@ def _stores(job: Job) -> Iterator[Store]:
 
 
 def judge_demands(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by every store that can be assembled for one job."""
+    """Check a learner's `broken` function on every kind of store, for one job with the times that `variant` has."""
     ask = Asker(answer, "broken")
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     return ask_each(ask, _stores(job), lambda store: _wrong(ask, store, job), "It is right about {} stores")
@@ -79,9 +80,9 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's property: rows that a reader got, and the status of each transaction.
+    """Return the arguments of the learner's function: the rows that a reader got, and each transaction's status.
 
-    Each row comes with the name of its transaction; the name is empty for a row outside of any transaction.
+    A row is `[offset, name of its transaction]`; the name is empty for a row outside of any transaction.
     """
     del model
     names = [str(each.handle) for each in state.transactions]
@@ -93,10 +94,10 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states with transactions of every status, and with rows read from any of them or from outside of them.
+    """Yield simulator states with transactions of every status, and with rows read from any of these or from none.
 
-    With `long` in `parts`, one row of the first transaction is read among so many of the last one. `handles` has the
-    incarnation and attempt of each transaction; otherwise their partitions differ.
+    With `long` in `parts`, that many rows are read, one from the first transaction and the others from the last.
+    `handles` has an incarnation and an attempt for each transaction; otherwise they differ in their partitions.
     """
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)

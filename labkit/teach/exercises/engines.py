@@ -31,13 +31,19 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield every store that writes rows in the way `rows`, with all combinations of its other abilities."""
+    """Yield a description of every store that makes rows visible in the way `rows`, such as `together`.
+
+    The descriptions differ in whether the store can stage rows, and which other writes it can combine with them.
+    """
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
 
 
 def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
-    """Return why an order of writes is impossible with a store, as the end of a sentence; empty if it is possible."""
+    """Return the reason why a sink cannot make its writes in this order with a store; empty if it can.
+
+    The reason is the end of a sentence.
+    """
     writes = [write for each in steps for write in each]
     if len(set(writes)) < len(writes):
         return "a write occurs twice"
@@ -59,7 +65,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return a design with this order of writes, whose restart uses everything that was written."""
+    """Return a simulated sink with this order of writes, which uses after a restart everything that it wrote."""
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -75,9 +81,10 @@ def _searched(design: Design) -> OrderResult:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """Return a sentence about a crash that breaks an order of writes; empty if no crash does.
+    """Return a sentence about a crash after which a sink with this order of writes is not exactly-once; empty if
+    none.
 
-    With `quiet`, faults that a reader sees only temporarily count as well.
+    With `quiet`, wrong rows that a reader sees only temporarily count as well.
     """
     verdicts = _searched(_design(steps, store))
     if verdicts.guarantee is Guarantee.EXACTLY_ONCE and not (quiet and verdicts.witnesses):
@@ -87,7 +94,7 @@ def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool)
 
 
 def _orders() -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield enough orders to decide whether a store has a right one: with a marker, staged rows, or neither."""
+    """Yield all orders of writes to try for a store: with a marker, with staged rows, or with neither."""
     single_writes = {write: (write,) for write in WRITES.values()}
     rows, done = single_writes[Write.VISIBLE], single_writes[Write.DECISION]
     parts: list[list[AtomicSet]] = [
@@ -102,12 +109,18 @@ def _orders() -> Iterator[tuple[AtomicSet, ...]]:
 
 
 def has_order(store: Mapping[str, Any], *, quiet: bool) -> bool:
-    """Return whether some order of writes survives every crash on a store; `quiet` is explained in `harm`."""
+    """Return whether a sink can be exactly-once on this store, with some order of writes.
+
+    With `quiet`, a reader must never see wrong rows, not even temporarily.
+    """
     return any(not forbidden(order, store) and not harm(order, store, quiet=quiet) for order in _orders())
 
 
 def judge_order(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's orders of writes, one for each store that writes rows as the variant says, by crashes."""
+    """Check a learner's `order` function by simulated crashes, for each store that writes rows as `variant` says.
+
+    The function returns the order in which a sink should make its writes.
+    """
     ask, quiet = Asker(answer, "order"), bool(variant["quiet"])
     right = f"Every order was tested with crashes, rows {variant['rows']}"
     return ask_each(ask, stores(variant["rows"]), lambda store: _wrong_order(ask, store, quiet=quiet), right)
@@ -146,10 +159,11 @@ def _set(ask: Asker, text: Plain) -> AtomicSet:
 
 
 def really_next(engine: str, left: list[str]) -> int:
-    """Return the number of the step that an engine runs next after a crash that left the files `left`.
+    """Return the number of the step that an engine runs after a crash, from the names of the files on disk (`left`).
 
-    Spark repeats a planned batch without a commit; Flink continues after the newest entry of its store of completed
-    checkpoints, into which it writes after `_metadata` (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
+    Spark repeats a planned batch that has no commit. Flink continues after the newest completed checkpoint in `ha/`,
+    to
+    which it writes after `_metadata` (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
     """
     return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
 
@@ -171,9 +185,9 @@ def _is(name: str, folder: str) -> bool:
 
 
 def _left(engine: str, first: int, steps: int = 4) -> Iterator[list[str]]:
-    """Yield lists of an engine's files as crashes leave them in the steps from `first` on.
+    """Yield lists of file names that an engine's checkpoint can have after a crash, in the steps from `first` on.
 
-    The newest file is not always last.
+    The newest file is not always last in its list.
     """
     yield []
     for newest in range(first, first + steps):
@@ -203,7 +217,10 @@ def _of_flink(first: int, newest: int) -> Iterator[list[str]]:
 
 
 def judge_restart(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by lists of files that crashes of one engine leave."""
+    """Check a learner's `next_step` function on lists of checkpoint files that a crash of Spark or Flink can leave.
+
+    The function returns the number of the step that the engine then runs.
+    """
     ask, engine = Asker(answer, "next_step"), variant["engine"]
     right = f"It is right about all files that crashes of {engine} leave"
     return ask_each(

@@ -28,7 +28,7 @@ Assemble = Callable[[Model[Any], Mapping[str, Any]], Iterable[Any]]
 
 
 class ObservedModel(Overlay[Any]):
-    """A simulator that checks a single given claim instead of its own ones."""
+    """A simulator in which only the property `claim` is checked, instead of its own properties."""
 
     def __init__(self, model: Model[Any], claim: Property[Any]) -> None:
         super().__init__(model)
@@ -39,7 +39,10 @@ class ObservedModel(Overlay[Any]):
 
 
 class Case(NamedTuple):
-    """The arguments of one call of the property, whether the right answer is True, and the first state with them."""
+    """One test of a learner's property: the arguments of a call, and whether True is the right result.
+
+    `state` is the first simulator state that has these arguments.
+    """
 
     question: tuple[Any, ...]
     is_kept: bool
@@ -48,10 +51,11 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
-    """Return every different call of the property on the states of a system, or on states assembled for it.
+    """Return all tests of a learner's property on the states of a simulator, without repeated arguments.
 
-    The calls are in the order of the search, whose result is cached. `parameters` is the configuration as JSON, and
-    `assembled` the parts as JSON, or empty. The part `input` replaces the words of the simulator's input.
+    `parameters` is the simulator's configuration as JSON. The states are those that a search reaches or, if
+    `assembled`
+    is not empty, states built from it (JSON); its entry `input` replaces the words of the simulator's input.
     """
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
@@ -68,14 +72,16 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
 
 
 def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters: str) -> Iterator[Any]:
-    """Yield the states that a search of the system reaches and to which the claim applies.
+    """Yield the states that a search reaches and to which the claim applies.
 
-    Raises `GradingError` if there are too many.
+    Raises `GradingError` if there are more than `MAX_STATES`.
     """
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
-            raise GradingError(f"{watch.model} with {parameters} has {MAX_STATES} states or more; use smaller ones.")
+            raise GradingError(
+                f"{watch.model} with {parameters} has {MAX_STATES} states or more; use smaller parameters."
+            )
         if claim.where is None or claim.where(state):
             yield state
 
@@ -85,7 +91,10 @@ def _nothing(_model: Model[Any], _parts: Mapping[str, Any]) -> Iterable[Any]:
 
 
 class System(NamedTuple):
-    """A source of states: a simulator's configuration, or states assembled for one."""
+    """A simulator's configuration whose states test a learner's property.
+
+    With `assembled`, states are built from these parts instead of reached by runs.
+    """
 
     name: str
     parameters: Mapping[str, object]
@@ -95,17 +104,18 @@ class System(NamedTuple):
     """The parts from which states are assembled; None to use the states that the system reaches."""
 
     def cases(self, watch: "Watch") -> tuple[Case, ...]:
-        """Return the calls of the learner's property on the states of this system, with the right answers."""
+        """Return the tests of a learner's property on the states of this simulator."""
         assembled = "" if self.assembled is None else json.dumps(self.assembled)
         return _cases(watch, json.dumps(self.parameters), assembled)
 
 
 @dataclass(frozen=True)
 class Watch:
-    """An exercise in which a learner writes a property, a function that accepts the good states of a simulator.
+    """An exercise in which a learner writes a property: a function that returns whether a simulator's state is good.
 
-    `function` is its name, and the simulator's own `claim` gives the right answers. `view` returns the part of a state
-    that the property sees, and `assemble` returns states that no run reached.
+    `function` is its Python name, and the property `claim` of the simulator gives the right results. `view` returns
+    the
+    arguments for a state, and `assemble` builds states that no run reaches.
     """
 
     function: str
@@ -115,14 +125,16 @@ class Watch:
     assemble: Assemble = _nothing
 
     def claimed(self, model: Model[Any]) -> Property[Any]:
-        """Return the claim that the simulator itself checks, a property that holds in every good state."""
+        """Return the simulator's own property, with which the learner's function should agree."""
         return next(each for each in model.properties() if each.name == self.claim)
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Judge a learner's property by one variant, which has any of the parameters `good`, `bad` and `assembled`.
+        """Check a learner's property on the states of every simulator in `variant`, and report the first
+        disagreement.
 
-        `good` and `bad` are lists of systems, each a name and its parameters; a system of `assembled` also has the
-        parts from which its states are assembled.
+        The parameters `good` and `bad` list correct and faulty simulators, each with name and configuration. An
+        entry of
+        `assembled` also has parts from which states are built.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)
@@ -174,7 +186,7 @@ class Watch:
         return self._with_run(system, case, finding)
 
     def _with_run(self, system: System, case: Case, finding: Finding) -> Finding:
-        """Return the finding with a shortest run to the state, unless the state was assembled."""
+        """Return the finding with a shortest run to the state, if a run reaches it."""
         if system.assembled is not None:
             return finding
         trace = trace_to(self.model, json.dumps(system.parameters), case.state)
@@ -182,7 +194,9 @@ class Watch:
 
 
 def systems_of(variant: Variant) -> list[System]:
-    """Return the systems of a variant: first the good ones, then the bad ones, then those with assembled states."""
+    """Return the simulators in `variant`: first the correct ones, then the faulty ones, then those with built
+    states.
+    """
     chosen = dict(variant.parameters)
     return [
         *(System(name, parameters, is_good=True) for name, parameters in chosen.get("good", ())),
@@ -197,9 +211,9 @@ def _start(sentence: str) -> str:
 
 @cache
 def trace_to(model_name: str, parameters: str, wanted: Any) -> Trace:
-    """Return a shortest run of a simulator that reaches the state `wanted`.
+    """Return a shortest run of a simulator that reaches the state `wanted`. The result is cached.
 
-    `parameters` is the configuration as JSON. The result is cached for all answers that are wrong about this state.
+    `parameters` is the simulator's configuration as JSON.
     """
     claim: Property[Any] = Property("reached", Mood.ALWAYS, "", lambda state: state != wanted, lambda _state: "")
     model = ObservedModel(make(model_name, json.loads(parameters)), claim)

@@ -29,7 +29,10 @@ SENTENCE = "In the end the table holds one row for every record."
 
 
 class Table:
-    """The table of a sink that upserts by the learner's key; verdicts on equal rows are cached."""
+    """The table that a sink fills by upserts, with the key that a learner's function gives each row.
+
+    Verdicts are cached by the rows that were written.
+    """
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
         self.ask, self.expected = ask, expected(words)
@@ -47,7 +50,10 @@ class Table:
         }
 
     def key(self, seen: VisibleRow) -> str:
-        """Return the key that the learner's function gives a row, as JSON. Raises `Unusable`."""
+        """Return the key that the learner's function gives a row, as JSON.
+
+        Raises `Unusable` if a table cannot use it as a key.
+        """
         return usable_key(self.ask, self.row(seen))
 
     def _verdict(self, seen: tuple[VisibleRow, ...]) -> Verdict:
@@ -59,7 +65,7 @@ class Table:
         return judge(self.expected, History([*rows, Reading("end")]))
 
     def because(self, state: State) -> str:
-        """Return a sentence on a row that another row replaced, or that the table has twice, with the keys of both."""
+        """Return a sentence on a row that another row overwrote, or that the table has twice, with the keys of both."""
         rows = [row for row in state.seen if row.offset >= 0]
         verdict = self.verdict(state.seen)
         if verdict.lost:
@@ -80,7 +86,7 @@ class Table:
 def usable_key(ask: Asker, row: dict[str, Plain]) -> str:
     """Return the key that the learner's function gives a row, as JSON.
 
-    Raises `Unusable` if it is not a number, a text, or a list of these.
+    Raises `Unusable` if the key is not a number, a text, or a list of these.
     """
     key = ask(row)
     parts = key if type(key) is list else [key]
@@ -90,11 +96,10 @@ def usable_key(ask: Asker, row: dict[str, Plain]) -> str:
 
 
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's key by single records of an input that is too long for a search: each needs its own key.
+    """Check that a learner's key function gives different records different keys, in an input too long for a search.
 
-    The input has the words of the variant, and after them its last word without end. The records are all of the first
-    part and a few of the second, whose offsets and counts differ by powers of two and of ten. Two of them have offsets
-    with the same checksum.
+    The input has the words of `variant`, whose last word is then repeated without end. Tested are all records of the
+    first part, and some of the second whose offsets differ by powers of two and ten or have the same CRC-32.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
 
@@ -126,9 +131,10 @@ def _long_input(words: Sequence[str]) -> Iterator[dict[str, Plain]]:
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's key by every schedule of a job that appends, with crashes and deleted checkpoint folders.
+    """Check a learner's key function in every schedule of a job that appends rows.
 
-    If the variant has a list of `words`, judge instead by the records of an input that begins with these.
+    The schedules contain crashes and deleted checkpoint folders. If the variant has a list of `words`, check instead
+    single records of an input that begins with them.
     """
     if not isinstance(variant["words"], str):
         return judge_long_input(answer, variant)
@@ -151,7 +157,6 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
 
 def _searched(model: ObservedModel) -> Finding:
-    """Return the finding on a key after a search of all states; if it passes, its message says what was tested."""
     result = explore(model, max_states=MAX_STATES)
     if not result.violations:
         return Finding(True, f"In all {result.unique_states:,} states the table ends with one row for every record")

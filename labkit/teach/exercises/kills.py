@@ -48,9 +48,11 @@ PUBLIC = (
 
 
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
-    """Return the content of a database after these requests: the text `MARK`, and the numbers of rows as text.
+    """Return the content of a database after a sink made these requests, given its content before (`stored`).
 
-    `stored` is the content before. A transaction that is open at the end is rolled back.
+    The content is a list of row numbers, as text, and `MARK` for the sink's marker. A transaction that is still open
+    is
+    rolled back.
     """
     kept = list(stored)
     open_rows: list[str] | None = None
@@ -72,7 +74,7 @@ def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
 
 
 def guarantee(requests: Requests) -> Guarantee:
-    """Return the guarantee of a sink that is killed before any request, or after the last, and called again."""
+    """Return the guarantee of a sink that makes these requests, if it can be killed between any two and runs again."""
     places = (*range(len(requests)), len(requests))
     ends = [left_by(requests, left_by(requests[:place], ())) for place in places]
     rows = [str(row) for row in range(1, requests.count("ROW") + 1)]
@@ -89,7 +91,7 @@ WORDS = tuple(each.value for each in Guarantee if each != Guarantee.UNKNOWN)
 
 
 def judge(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by the guarantee of each list of requests in the variant, until an answer is wrong."""
+    """Check a learner's function that returns a sink's guarantee, on each list of requests in `variant`."""
     ask = Asker(answer, "guarantee")
     return ask_each(ask, variant["cases"], partial(_wrong, ask), "It is right about {} sinks")
 

@@ -17,10 +17,10 @@ MOVED: dict[str, str] = {
 
 
 def now(name: str, names: Container[str] = ()) -> str:
-    """Return the current name of an exercise. A name in `names` stays as it is."""
+    """Return the current name of an exercise that may have been renamed; a name in `names` is current already."""
     return name if name in names else MOVED.get(name, name)
 
 
 def sentence_on(name: str) -> str:
-    """Return a sentence with the new name, for a learner who used the old one; empty if the exercise did not move."""
+    """Return a sentence with the current name of an exercise; empty if `name` is the current one."""
     return f"{name} has moved: it is {MOVED[name]} now." if name in MOVED else ""

@@ -26,7 +26,7 @@ SECONDS = 5.0
 
 
 class InNotebook:
-    """A learner's answer, read by its name from the namespace of a notebook."""
+    """A learner's answer in a notebook: the variable or function `name` in the notebook's `namespace`."""
 
     def __init__(self, name: str, namespace: Mapping[str, Any]) -> None:
         self.name, self.namespace = name, namespace
@@ -36,12 +36,12 @@ class InNotebook:
     def value(self) -> Plain:
         """Return the learner's constant.
 
-        Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if JSON cannot carry it.
+        Raises `MissingSolution` if it is not written yet, and `AnswerFailed` if JSON cannot represent it.
         """
         return _read(self.name, self.namespace.get(self.name, ...))
 
     def is_attempted(self) -> bool:
-        """Return whether the learner has replaced the stub of the answer."""
+        """Return whether the learner has written anything in place of the prepared gap."""
         try:
             self.value()
         except MissingSolution:
@@ -51,21 +51,22 @@ class InNotebook:
         return True
 
     def call(self, *arguments: Plain) -> Plain:
-        """Return the result of the learner's function.
+        """Call the learner's function and return its result.
 
-        Raises `MissingSolution` if it was not attempted, and `AnswerFailed` if it fails.
+        Raises `MissingSolution` if the function is not written yet, and `AnswerFailed` if it fails.
         """
         question = f"{self.name}({', '.join(map(shown, arguments))})"
         copies = _copied(arguments)
         return self._kept(["call", *arguments], self._called(question, lambda function: function(*copies)))
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Do nothing, since a function in this process is asked at once."""
+        """Do nothing, because announcing calls only helps for a function in another process."""
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the next request of the learner's sink to a store of this kind, after the `exchanges` so far.
+        """Return the next request that the learner's sink sends to its store.
 
-        Raises `MissingSolution` if the sink was not attempted, and `AnswerFailed` if it fails.
+        `kind` is the kind of store, and `exchanges` are the earlier requests with the store's replies. Raises
+        `MissingSolution` if the sink is not written yet, and `AnswerFailed` if it fails.
         """
         assert isinstance(exchanges, list)
         assert isinstance(arguments, list)
@@ -101,15 +102,15 @@ class InNotebook:
 
 
 def _copied(values: Sequence[Plain]) -> list[Any]:
-    """Return a copy of arguments in which equal numbers and texts are different objects, as in the grader's sandbox."""
+    """Copy values so that equal numbers and texts are different objects, as in the grader's process."""
     copies: list[Any] = json.loads(json.dumps(values))
     return copies
 
 
 def _read(what: str, value: object) -> Plain:
-    """Return the value as plain data if it is a valid answer.
+    """Return the value as plain data, which JSON can represent.
 
-    Raises `MissingSolution`, or `AnswerFailed` with a message in which `what` names the source of the value.
+    `what` names the value in the message of `AnswerFailed`. Raises `MissingSolution` if the value is only `...`.
     """
     try:
         return plain(value)
@@ -122,15 +123,19 @@ def _read(what: str, value: object) -> Plain:
 
 
 class TooLong(BaseException):
-    """The time limit of a cell or call is over. The type keeps a learner's `except Exception` from catching it."""
+    """A cell or a call exceeded its time limit.
+
+    A `BaseException`, so that a learner's `except Exception` does not catch it.
+    """
 
 
 @contextmanager
 def time_limit(seconds: float | None = None) -> Iterator[None]:
     """Raise `TooLong` inside the block after a number of seconds, `SECONDS` by default.
 
-    Signals reach only the main thread, so in any other thread there is no limit. A browser has no signals; there the
-    limit is checked before each line of Python.
+    Works only in the main thread, which receives signals; in other threads there is no limit. A browser has no
+    signals,
+    so there the limit is checked before each line of Python.
     """
     if IN_BROWSER:
         with _line_limit(seconds or SECONDS):
@@ -150,7 +155,6 @@ def time_limit(seconds: float | None = None) -> Iterator[None]:
 
 @contextmanager
 def _line_limit(seconds: float) -> Iterator[None]:
-    """Raise `TooLong` before a line of a function that the block calls, after this number of seconds."""
     end = time.monotonic() + seconds
 
     def look(_frame: FrameType, _event: str, _argument: object) -> Any:

@@ -87,7 +87,10 @@ A query may change the first two for later statements in its session, but there 
 
 @dataclass(frozen=True)
 class Case:
-    """One test of the query: transactions that are prepared before it runs, and those that should remain afterwards."""
+    """One test of the learner's query: the job, and the transactions that are prepared before the query runs.
+
+    `decided` is the number of the job's last batch that must be committed. The name of a transaction is `job/batch`.
+    """
 
     job: str
     decided: int
@@ -97,25 +100,28 @@ class Case:
 
     @property
     def own(self) -> list[str]:
-        """The names of the job's prepared transactions in this database, which the query should finish."""
+        """The names of the job's own prepared transactions in this database, all of which the query should finish."""
         return [gid for gid in self.prepared if gid.split("/")[0] == self.job]
 
     @property
     def committed(self) -> list[str]:
-        """The names of the job's transactions that must be committed, because their batches were decided."""
+        """The names of those transactions that the query should commit: the job's, up to batch `decided`."""
         return sorted(gid for gid in self.own if int(gid.split("/")[1]) <= self.decided)
 
     @property
     def left(self) -> list[str]:
-        """The names of transactions that must remain prepared: those of other jobs and those in the other database."""
+        """The names of the transactions that the query must not touch: those of other jobs, and of another database."""
         others = [gid for gid in self.prepared if gid not in self.own]
         return sorted([*others, *self.elsewhere])
 
 
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
-    """Prepare transactions, run the learner's query and then the statements that it returns, and judge what remains.
+    """Test a learner's query that returns statements to finish prepared transactions, on a real PostgreSQL.
 
-    Raises `ServiceUnavailable` if no PostgreSQL can be started or if a new one cannot be prepared.
+    Prepares the transactions that `variant` lists, runs the query, sends the statements that it returns, and checks
+    which transactions are committed and which are still prepared. Raises `ServiceUnavailable` if no PostgreSQL can
+    be
+    started or set up.
     """
     parameters = dict(variant.parameters)
     case = Case(parameters["job"], parameters["decided"], parameters["prepared"], parameters.get("elsewhere", ()))
@@ -144,7 +150,10 @@ def _query(value: Plain) -> str:
 
 
 def _formed(statements: Sequence[str]) -> Sequence[str]:
-    """Return the statements if all of them may be sent. Otherwise raise `Unusable` with the first that may not."""
+    """Return the statements if each is a single COMMIT PREPARED or ROLLBACK PREPARED.
+
+    Otherwise raises `Unusable` with the first one that is not.
+    """
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
@@ -178,7 +187,9 @@ def _names(gids: Sequence[str]) -> str:
 
 
 class _Place:
-    """The environment of one case on the server: a schema, the owner's connection, and the learner's role."""
+    """The database objects of one test: a schema, the role that runs the learner's query, and the owner's
+    connection.
+    """
 
     def __init__(self, address: str, owner: Connection) -> None:
         self.name = f"case_{uuid.uuid4().hex[:12]}"
@@ -188,7 +199,7 @@ class _Place:
         self._address, self._owner = address, owner
 
     def prepare(self, case: Case) -> None:
-        """Create the role, the schema and the tables, and prepare the transactions of a case."""
+        """Create the role, the schema and its tables, and prepare the transactions of the test."""
         for limit in LIMITS:
             self._owner.execute(f"SET {limit}".encode())
         self._run("CREATE ROLE {} LOGIN")
@@ -213,7 +224,10 @@ class _Place:
                     _prepare(learner, gid, "SELECT pg_advisory_xact_lock_shared(length(%s))")
 
     def statements(self, query: str) -> list[str]:
-        """Return the rows of the learner's query. Raises `Unusable` with the server's own error message."""
+        """Run the learner's query and return the statements in its rows.
+
+        Raises `Unusable` with the server's error message if the query fails.
+        """
         wrapped = (
             f"SELECT left(statement::text, {MOST_CHARACTERS}) FROM (\n{query}\n) AS answer(statement) "  # noqa: S608  # a role that may do nothing runs it
             f"LIMIT {MOST_STATEMENTS + 1}"
@@ -235,7 +249,7 @@ class _Place:
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:
-        """Send each statement unchanged; return the first refused one with its error, or an empty text."""
+        """Send the statements one by one; return the first one that fails with its error message, or an empty text."""
         statement = "nothing"
         try:
             with self._session() as learner:
@@ -246,21 +260,21 @@ class _Place:
         return ""
 
     def committed(self) -> list[str]:
-        """Return the names of the transactions whose rows are visible, so they were committed.
+        """Return the names of the committed transactions, each of which left a row in the table `done`.
 
-        Raises `Unusable` if the answer ended the server.
+        Raises `Unusable` if the server ended during the learner's query.
         """
         return self._seen('SELECT gid FROM done ORDER BY gid COLLATE "C"')
 
     def waiting(self) -> list[str]:
-        """Return the names of transactions that are still prepared, in any database.
+        """Return the names of the transactions that are still prepared, in all databases of the server.
 
-        Raises the errors of `committed`.
+        Raises `Unusable` if the server ended during the learner's query.
         """
         return sorted(self._seen("SELECT gid FROM pg_prepared_xacts"))
 
     def end(self) -> None:
-        """Drop the schema and the role of the case. If that fails, or a session was lost, stop the server instead."""
+        """Drop the schema and the role of the test; if that fails or a connection broke, stop the server instead."""
         dropped = False
         try:
             with suppress(psycopg.Error, LabError), closing(self._owner):
@@ -272,7 +286,6 @@ class _Place:
                 end()
 
     def _drop(self) -> None:
-        """Roll back every remaining transaction in its own database, and drop schema and role."""
         waiting = "SELECT gid, database FROM pg_prepared_xacts"
         for gid, database in self._owner.execute(waiting).fetchall():
             with connect(make_conninfo(self._address, dbname=str(database))) as connection:
@@ -285,9 +298,9 @@ class _Place:
 
     @contextmanager
     def _session(self, database: str = "postgres") -> Iterator[Connection]:
-        """Open a connection of the case's role, and cut it after `LONGEST` seconds.
+        """Open a connection with the role of the test, and close it at the latest after `LONGEST` seconds.
 
-        A transaction that is open at its end is rolled back.
+        A transaction that is then open is rolled back.
         """
         address = make_conninfo(self._address, user=self.name, dbname=database)
         self.lost = True
@@ -310,7 +323,6 @@ class _Place:
 
 @contextmanager
 def _prepared(case: Case) -> Iterator[_Place]:
-    """Yield an environment with the transactions of a case prepared; afterwards remove it, or stop the server."""
     place = _judge_place(case)
     try:
         yield place
@@ -319,7 +331,7 @@ def _prepared(case: Case) -> Iterator[_Place]:
 
 
 def _judge_place(case: Case) -> _Place:
-    """Prepare the environment of a case on the running server or, if that fails, on a new one."""
+    """Set up the test on the running server or, if that fails, on a new one."""
     if os.getpid() in _servers:
         with suppress(ServiceUnavailable):
             return _place_at(_server(), case)
@@ -327,9 +339,9 @@ def _judge_place(case: Case) -> _Place:
 
 
 def _place_at(address: str, case: Case) -> _Place:
-    """Prepare the environment of a case on this server.
+    """Set up the test on the server at this address.
 
-    Raises `ServiceUnavailable`, and then stops the server, because it may be half prepared.
+    If that fails, stops the server, which may be half set up, and raises `ServiceUnavailable`.
     """
     with ExitStack() as failing:
         failing.callback(end)
@@ -352,7 +364,10 @@ def _prepare(connection: Connection, gid: str, statement: str) -> None:
 
 @contextmanager
 def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
-    """Close a connection on the client's side after this time, because a busy server may not end a session itself."""
+    """Close the connection's socket after some seconds.
+
+    The client does it, because a server that is busy with a query may not obey its own timeout.
+    """
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
 
         def cut() -> None:
@@ -370,7 +385,6 @@ def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
 
 
 def _error_text(error: Exception) -> str:
-    """Return the first line of the server's message, or a sentence on a lost session if there is none."""
     is_of_connection = isinstance(error, psycopg.OperationalError) and not error.sqlstate
     if is_of_connection or isinstance(error, LabError):
         return f"the session was lost, or took longer than {LONGEST:g} s"
@@ -383,7 +397,7 @@ _servers: dict[int, tuple[str, ExitStack]] = {}
 
 
 def _server() -> str:
-    """Return the address of this process's own server, and start it at the first call."""
+    """Return the address of the PostgreSQL server of this process; the first call starts it."""
     if os.getpid() not in _servers:
         with ExitStack() as starting:
             server = tethered_postgres("--no-sync", *ALONE, memory=MEMORY)
@@ -396,7 +410,7 @@ def _server() -> str:
 
 
 def end() -> None:
-    """Stop this process's server, if there is one; the next answer gets a new one."""
+    """Stop the PostgreSQL server of this process, if it runs; the next test starts a new one."""
     _, ending = _servers.pop(os.getpid(), ("", ExitStack()))
     ending.close()
 

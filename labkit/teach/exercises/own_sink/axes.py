@@ -42,10 +42,10 @@ RESTORED = "a restored checkpoint"
 
 
 def places(tried: TrialResult, batches: Sequence[int], *, torn: bool) -> Iterator[Kill]:
-    """Yield every kill that is possible in these batches, according to a trial without a crash.
+    """Yield every kill that is possible in these batches: before each request of the sink, and after the last one.
 
-    `torn` adds kills in the middle of a request. A batch that raised an error gets no kill, because the sink is wrong
-    even without one.
+    `tried` is a run without a crash, from which the number of requests is known. `torn` adds kills in the middle of
+    writing a file. A batch in which the sink raised an error gets no kill.
     """
     deliveries = tried.story.deliveries
     for batch in (each for each in batches if each < len(deliveries)):
@@ -67,10 +67,10 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
-    """Kill the sink once, and again before every request of every different recovery.
+    """Yield runs in which the sink is killed once in its first batch, and again during the recovery.
 
-    A recovery depends only on the content of the store after the first kill. So among the kills that leave the same
-    content, only the first is followed by second kills.
+    If several first kills leave the same content in the store, only one of them is followed by second kills, because
+    the recoveries are equal.
     """
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
@@ -91,9 +91,9 @@ def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _older(bench: Bench) -> Iterator[TrialResult]:
-    """Yield trials in which a finished job is repeated from its first, its second and its last batch.
+    """Yield runs in which a job finishes and is then repeated from its first, its second or its last batch.
 
-    For folders, the repeated last batch is also killed within each of its writes.
+    With a folder as the store, the repeated last batch is also killed in the middle of each file that it writes.
     """
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
@@ -107,9 +107,10 @@ def _older(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _restored(bench: Bench) -> Iterator[TrialResult]:
-    """Yield the trial in which the checkpoint goes back, and the last batch gets its number again with one more row.
+    """Yield the run in which a job finishes, loses the plan of its last batch, and repeats that batch with one more
+    row.
 
-    The plan of that batch was lost, and more input had arrived meanwhile.
+    The batch keeps its number.
     """
     last = len(bench.batches) - 1
     item = bench.batches[-1][-1]
@@ -156,10 +157,10 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Let several queries with similar names each deliver a batch 0, and then deliver it once more, as after a restart.
+    """Let several queries with similar names write a batch 0 each, and then each repeat it, as after a restart.
 
-    The first query then delivers the batches of `LATER_BATCHES`, each of them twice. Writers have epochs that fall from
-    query to query, so that a sink that mistakes two queries for the same one refuses the second.
+    The first query then writes the batches of `LATER_BATCHES`, each of them twice. The queries' epochs decrease, so
+    that a sink that confuses two queries refuses the second one.
     """
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
@@ -206,7 +207,7 @@ TRIALS: dict[str, Callable[[Bench], Iterator[TrialResult]]] = {
 
 
 def wrong_in_the_end(tried: TrialResult) -> str:
-    """Return the fault in the final rows of a trial, or an empty text."""
+    """Return the fault in the final rows of a run, such as a lost row; an empty text if they are right."""
     if tried.story.stuck:
         again = "the batch was repeated, and " if tried.story.kills else ""
         return f"the job is stuck: {again}the sink raised {tried.story.stuck}"
@@ -218,7 +219,6 @@ def wrong_in_the_end(tried: TrialResult) -> str:
 
 
 def _in_words(verdict: Verdict, due: Batches) -> str:
-    """Return the numbers of lost and duplicated rows with the first of each, or else the reason in the verdict."""
     rows = sum(map(len, due))
     counted = ((verdict.lost, f"of {rows} rows got lost"), (verdict.duplicate, f"of {rows} rows got duplicated"))
     faults = [f"{len(numbers)} {what}, the first is number {numbers[0]}" for numbers, what in counted if numbers]
@@ -228,7 +228,7 @@ def _in_words(verdict: Verdict, due: Batches) -> str:
 
 
 def wrong_meanwhile(tried: TrialResult) -> str:
-    """Return the fault that a reader saw during the trial, although the final rows may be right, or an empty text."""
+    """Return the fault that a reader saw during the run, such as half a batch; an empty text if there was none."""
     verdict = verdict_of(tried.story, tried.due)
     if verdict.fractured_read:
         return "a reader saw a part of a batch"
@@ -238,13 +238,13 @@ def wrong_meanwhile(tried: TrialResult) -> str:
 
 
 def left_over(tried: TrialResult) -> str:
-    """Return a text on the files that remain although no reader uses them, or an empty text."""
+    """Return a sentence on the files that the sink left behind and no reader uses; an empty text if there are none."""
     names = tried.story.left_over
     return f"files left over at the end: {', '.join(names[:3])}" if names else ""
 
 
 def wrong_at_any_time(tried: TrialResult) -> str:
-    """Return the fault in the final rows, or else a fault that a reader saw during the trial, or an empty text."""
+    """Return the fault in the final rows, otherwise the fault that a reader saw during the run, or an empty text."""
     return wrong_in_the_end(tried) or wrong_meanwhile(tried)
 
 
@@ -266,10 +266,11 @@ WRONG = {
 
 
 def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
-    """Yield every trial of an axis with its first fault, or with an empty text.
+    """Yield every run that tests a sink on one axis (a separately graded property), each with its fault or an empty
+    text.
 
-    In the first trial the final rows must be right on every axis, because a sink that writes nothing shows no other
-    fault.
+    The first run has no crash. Its final rows must be right on every axis, because a sink that writes nothing would
+    otherwise pass.
     """
     wrong = WRONG.get(axis, wrong_in_the_end)
     for number, each in enumerate(TRIALS[axis](bench)):
@@ -277,9 +278,9 @@ def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
 
 
 def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Finding:
-    """Judge a learner's sink on one axis, by the first trial that goes wrong.
+    """Test a learner's sink on the axis that `variant` names, a separately graded property such as crash safety.
 
-    `name` is the sink's Python name, and `kind` the kind of its store.
+    Stops at the first faulty run. `name` is the sink's Python name, and `kind` the kind of its store.
     """
     ask, axis, runs = Asker(Steps(answer), name), str(variant["axis"]), 0
     parameters = {each: variant[each] for each in PARAMETERS}
@@ -305,7 +306,7 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
 
 
 def _hold_still(ask: Asker) -> None:
-    """Raise `Unusable` for a sink whose requests change from call to call, because its trials then prove nothing."""
+    """Raise `Unusable` if the sink makes other requests when it runs again, because its runs then prove nothing."""
     if ask.changed():
         raise Unusable(f"{ask.name} {CHANGES}")
 
@@ -326,7 +327,7 @@ AXES: Mapping[str, Sequence[str]] = {
 
 
 class Axis(NamedTuple):
-    """The result of all trials of a sink on one axis."""
+    """The result of all runs that tested a sink on one axis, a separately graded property such as crash safety."""
 
     axis: str
     runs: int
@@ -336,7 +337,10 @@ class Axis(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The results of a kill, or of a stop of the older writer, between two requests of the first batch."""
+    """The result of one kill between two requests of the sink's first batch.
+
+    With two writers, the older one is stopped there instead.
+    """
 
     request: str
     """The sink's next request after the kill; empty if the sink had returned."""
@@ -358,11 +362,12 @@ def tried(
     more: Sequence[Mapping[str, Any]] = (),
     also: Sequence[str] = (),
 ) -> tuple[list[Axis], list[Place]]:
-    """Return the results of every axis of a sink, and of a kill before every request of its first batch.
+    """Test a sink on every axis (separately graded property), and with a kill before every request of its first
+    batch.
 
-    `also` names axes beyond those of `AXES`. If no axis has a fault, the axes in `FEW` are repeated with each input in
-    `more`. For the kind `writers`, the older writer is stopped instead of killed. Raises `Unusable`, and the errors of
-    `Answer.step`.
+    `parameters` are the batches and queries, `also` names axes in addition to those of `AXES`. If no fault is found,
+    the axes in `FEW` are tested again with each input in `more`. For the kind `writers`, the older of two writers is
+    stopped instead of killed. Raises `Unusable`, and the errors of `Answer.step`.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind
@@ -382,7 +387,6 @@ def tried(
 
 
 def _more(axis: Axis, bench: Bench) -> Axis:
-    """Return the result of an axis in `FEW` with the trials of another input added; return other axes unchanged."""
     if axis.axis not in FEW:
         return axis
     runs, wrong = _all(axis.axis, bench)[1:]
@@ -393,7 +397,6 @@ def _more(axis: Axis, bench: Bench) -> Axis:
 
 
 def _all(axis: str, bench: Bench) -> Axis:
-    """Run all trials of an axis, and return their number with the first fault."""
     fault, runs = "", 0
     try:
         for each, wrong in _judged(axis, bench):
@@ -419,7 +422,10 @@ def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Pl
 
 
 def _torn(bench: Bench, at: int) -> str:
-    """Return the guarantee after a kill in the middle of request `at`; `unknown` if the store was unreadable then."""
+    """Return the guarantee after a kill in the middle of the sink's request number `at`, which writes a file.
+
+    It is `unknown` if the store could not be read afterwards.
+    """
     try:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:

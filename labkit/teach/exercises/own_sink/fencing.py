@@ -20,9 +20,10 @@ LATER = (0, 2, 5)
 
 
 def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
-    """Yield a trial with one writer, and for each request of its first and last batch one that stops it just before.
+    """Yield one run with a single writer, and then runs in which a newer writer replaces it.
 
-    The last trial lets a newer writer deliver an empty batch.
+    The first writer is stopped before each request of its first and of its last batch in turn. In the last run the
+    newer writer writes an empty batch.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         begun.run([FIRST, *bench.query[1:]], bench.batches)
@@ -39,10 +40,10 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 
 
 def overtaken(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer after `place` requests of its first batch, and resume it when its successor has written.
+    """Stop the first writer after `place` requests of batch 0, let a newer one write batches 0 and 1, and resume the
+    first.
 
-    The successor writes two batches. The first writer then delivers a batch 2 with its own rows, unless it was refused
-    as fenced; the successor delivers another batch 2.
+    The first writer then tries to write further batches, which the sink must refuse, and the newer one continues.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         process = begun.start()
@@ -76,10 +77,11 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer within its last batch, and let its successor plan other rows for this batch.
+    """Stop the first writer in its last batch, and let a newer one write other rows under the same batch number.
 
-    The stop comes after `place` requests. The successor starts from an older checkpoint. If the first writer committed
-    its rows before the successor began, those rows are expected, and the successor has the same plan.
+    The stop comes after `place` requests. The newer writer starts from an older checkpoint. Its batch has the same
+    rows
+    only if the first writer had committed them before.
     """
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
@@ -108,7 +110,7 @@ def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
 
 
 def _without_rows(bench: Bench) -> TrialResult:
-    """Let a newer writer deliver an empty batch, which must also fence the older one."""
+    """Let a newer writer write an empty batch, after which the sink must refuse the older one."""
     with trial(bench.server, bench.ask, bench.kind) as begun:
         first, *others = bench.batches
         old_one, new_one = ([each, *bench.query[1:]] for each in (FIRST, NEWEST))
@@ -133,7 +135,7 @@ def _stays_fenced(old: Delivery) -> None:
 
 
 def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
-    """Perform `place` requests of a delivery; return whether a reader sees all of `rows` afterwards."""
+    """Perform `place` requests of the sink; return whether a reader then sees all of `rows`."""
     for _ in range(place):
         request = old.next()
         if request is None:
@@ -145,7 +147,9 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
 
 
 def _note_wrong_reply(old: Delivery) -> None:
-    """Record a wrong reply if an older writer did not return "fenced", although a newer one had replaced it in time."""
+    """Record a fault if the sink did not return "fenced" to an older writer that had been replaced before its
+    commit.
+    """
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.value != FENCED:
         got = f'"{ended.value}"' if ended.value else "nothing"

@@ -53,14 +53,14 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """Allow a statement only tables and rows: no other file, no setting, no code (SQLite's authorizer callback)."""
+    """SQLite's authorizer callback: allow a sink's statements tables, views, indexes and rows, and nothing else."""
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
 
 
 def opened() -> sqlite3.Connection:
-    """Return a connection to the trial's database; outside of BEGIN and COMMIT every statement commits by itself."""
+    """Return a connection to `store.db` in the current folder, in autocommit mode and with the sink's restrictions."""
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
     db.execute("PRAGMA synchronous=OFF")  # a SIGKILL takes nothing that the kernel has
     db.set_authorizer(refuse)
@@ -68,12 +68,11 @@ def opened() -> sqlite3.Connection:
 
 
 def _only_reads(sql: object) -> bool:
-    """Return whether a statement cannot write: it begins with SELECT."""
     return type(sql) is str and sql.lstrip()[:6].upper() == "SELECT"
 
 
 class Table:
-    """The database of a trial, as the process of the store has it open."""
+    """A SQLite database as the store of a sink under test; this process has it open."""
 
     def __init__(self) -> None:
         self.db = opened()
@@ -97,7 +96,7 @@ class Table:
         return [list(row) for row in rows]
 
     def see(self) -> list[list[Any]]:
-        """Return the rows of the table `orders` that a reader sees who starts now."""
+        """Return the committed rows of the table `orders`; none if the table does not exist."""
         query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         if not self.db.execute(query).fetchall():
             return []
@@ -106,32 +105,35 @@ class Table:
         return [list(row) for row in self.db.execute(rows, [MOST_ROWS]).fetchall()]
 
     def state(self) -> list[str]:
-        """Return the committed content as SQL; from equal states a sink continues in the same way."""
+        """Return the committed content of the database as SQL, to compare two states of a store."""
         with sqlite3.connect("store.db") as db:
             return list(db.iterdump())
 
     def left_over(self) -> list[str]:
-        """Return no files, because a table leaves none."""
+        """Return an empty list: in contrast to a folder, a database has no leftover files."""
         return []
 
 
 class Folder:
-    """A folder in which every change of a file is visible to everybody at once."""
+    """A folder of text files as the store of a sink; readers see the rows in the files that `manifest.json` lists."""
 
     def __init__(self, root: str = ".", most: int = MOST_TEXT) -> None:
-        """Use the folder `root`; `most` is the number of characters that `read` returns of a file, -1 for all."""
+        """Use the folder `root`; `read` returns at most `most` characters of a file, or all for -1."""
         self.root, self.most, self.may_show = Path(root), most, True
 
     def file(self, name: object) -> str:
-        """Return the name of the real file with this name. Raises `OSError` for a name that could point elsewhere."""
+        """Return the file name on disk for a name that the sink uses.
+
+        Raises `OSError` for a name that could refer to a file outside of the folder.
+        """
         return named(name)
 
     def name(self, file: str) -> str:
-        """Return the name by which a sink knows a real file."""
+        """Return the name that the sink uses for a file on disk."""
         return file
 
     def names(self) -> list[str]:
-        """Return the names of all files, in order."""
+        """Return the names of all files, sorted."""
         return sorted(self.name(path.name) for path in self.root.iterdir())
 
     def read(self, name: str) -> str:
@@ -140,7 +142,10 @@ class Folder:
             return file.read(self.most)
 
     def write(self, name: str, text: str, part: float = 1.0) -> None:
-        """Create or replace a file; write only `part` of the text if the process will be killed in the middle."""
+        """Create or replace a file with this text.
+
+        With `part` below 1, write only this fraction, as if the process were killed in the middle.
+        """
         data = text.encode()
         with (self.root / self.file(name)).open("wb") as file:
             file.write(data[: int(len(data) * part)])
@@ -154,7 +159,7 @@ class Folder:
         (self.root / self.file(name)).unlink()
 
     def listed(self) -> list[str]:
-        """Return the names of the files in `manifest.json`; a reader ignores all other files."""
+        """Return the file names in `manifest.json`, whose rows readers see; none if it does not exist."""
         try:
             names = json.loads(self.read("manifest.json"))
         except FileNotFoundError:
@@ -164,7 +169,7 @@ class Folder:
         return names
 
     def see(self) -> list[list[Any]]:
-        """Return the rows that a reader sees now in the files of the manifest."""
+        """Return the rows that a reader sees now, from the files that `manifest.json` lists."""
         rows = []
         for name in self.listed():
             for line in filter(None, self.read(name).split("\n")):
@@ -173,16 +178,16 @@ class Folder:
         return rows
 
     def state(self) -> list[list[str]]:
-        """Return the name and text of each file; from equal states a sink continues in the same way."""
+        """Return the name and text of every file, to compare two states of a store."""
         return [[name, self.read(name)] for name in self.names()]
 
     def left_over(self) -> list[str]:
-        """Return the names of the files that a reader ignores, because `manifest.json` does not contain them."""
+        """Return the names of the files that readers ignore, because `manifest.json` does not list them."""
         return sorted({*self.names()} - {*self.listed(), "manifest.json"})
 
 
 class TrialFolder(Folder):
-    """The folder of a trial. It tells *Orders* from *orders* also on machines whose file systems do not."""
+    """A folder of a sink under test, in which *Orders* and *orders* are different files on every operating system."""
 
     def file(self, name: object) -> str:
         return re.sub("[A-Z]", lambda letter: f"={letter[0].lower()}", named(name))
@@ -192,7 +197,10 @@ class TrialFolder(Folder):
 
 
 def named(name: object) -> str:
-    """Return the name of a file inside the folder unchanged. Raises `OSError` for a name that could point elsewhere."""
+    """Return `name` unchanged if it is a valid file name.
+
+    Raises `OSError` for a name that is too long or could refer to a file outside of the folder.
+    """
     if type(name) is not str or not LONGEST_NAME.fullmatch(name):
         raise OSError(
             "a file name has up to 100 letters, digits, _, - and dots; it must not begin with a dot or contain a folder"
@@ -201,7 +209,10 @@ def named(name: object) -> str:
 
 
 def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
-    """Perform one request and return `["gave", value]` or `["raised", kind of error, message]`."""
+    """Perform one request of a sink, `[method of the store, arguments...]`.
+
+    Returns `["gave", result]` or `["raised", name of the exception, message]`.
+    """
     name, *arguments = request
     try:
         return ["gave", getattr(store, name)(*arguments)]
@@ -221,10 +232,12 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
 
 
 class Process:
-    """A process that opens one store after the other, and performs requests on the one that is open."""
+    """The part of a store's process that receives requests as lines of JSON, one store open at a time."""
 
     def __init__(self, megabytes: int, seconds: int) -> None:
-        """Limit this process's memory and file size; each store that it opens may take `seconds` of CPU time."""
+        """Limit this process's files to `megabytes` each, and its CPU time to `seconds` for each store that it
+        opens.
+        """
         self._store: Table | Folder | None = None
         self._seconds = seconds
         size = megabytes * 2**20
@@ -233,20 +246,23 @@ class Process:
         limit(resource.RLIMIT_CORE, 0)
 
     def open(self, kind: str, folder: str) -> None:
-        """Open the store of this kind in a folder."""
+        """Open the store of kind `table` or `folder` that is in this folder."""
         limit(resource.RLIMIT_CPU, int(time.process_time()) + 1 + self._seconds, for_good=False)
         os.chdir(folder)
         self._store = Table() if kind == "table" else TrialFolder()
 
     def shut(self) -> None:
-        """Close the store with everything that its connection has open; the folder stays on disk."""
+        """Close the open store; its files stay on disk."""
         if isinstance(self._store, Table):
             self._store.db.close()
         self._store = None
         os.chdir("/")
 
     def reply(self, line: str) -> str:
-        """Return the answer to a request, and whether others may see another content now, as JSON."""
+        """Perform the request in a line of JSON and return the reply as JSON.
+
+        The reply is `[result, whether other readers may now see other rows]`.
+        """
         request = json.loads(line)
         if request[0] in ("open", "shut"):
             getattr(self, request[0])(*request[1:])
@@ -260,14 +276,18 @@ class Process:
 
 
 def limit(what: int, most: int, *, for_good: bool = True) -> None:
-    """Set a limit of this process, unless it has a lower one already. One that is not for good can be raised again."""
+    """Limit a resource of this process (`resource.RLIMIT_...`) to `most`, or to its present hard limit if that is
+    lower.
+
+    With `for_good` the hard limit is lowered as well, so that it can never be raised again.
+    """
     hard = resource.getrlimit(what)[1]
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(what, (wanted, wanted if for_good else hard))
 
 
 def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
-    """Answer one request a line until the other side closes."""
+    """Reply to each request on a connection, one per line, until the client closes it."""
     process = Process(megabytes, seconds)
     with connection, connection.makefile("rw", encoding="utf-8") as lines:
         for line in lines:
@@ -276,7 +296,11 @@ def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Fork a process for every connection that arrives on standard input, until the other side closes."""
+    """Fork a process for every connection whose descriptor arrives on standard input, until standard input is
+    closed.
+
+    `megabytes` and `seconds` are the limits of each process.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets its dead children
     control = socket.socket(fileno=0)
     while True:

@@ -58,19 +58,19 @@ CHANGES = (
 
 @dataclass(frozen=True)
 class Steps:
-    """A learner's sink in the form that `Asker` calls: each call returns the sink's next request to its store."""
+    """Adapts a learner's sink to `Asker`: each call returns the next request that the sink sends to its store."""
 
     answer: Answer
 
     def value(self) -> Plain:
-        """Return the answer's constant, as the interface `Answer` requires; a sink has none."""
+        """Return the learner's value; required by the interface `Answer`."""
         return self.answer.value()
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Do nothing, since each request depends on what the store returned for the one before."""
+        """Do nothing: requests cannot be announced, because each depends on the store's reply to the one before."""
 
     def step(self, kind: str, exchanges: Plain, arguments: Plain) -> Plain:
-        """Return the sink's next request after the `exchanges` so far."""
+        """Return the sink's next request, after the earlier requests and replies in `exchanges`."""
         return self.answer.step(kind, exchanges, arguments)
 
     def call(self, *arguments: Plain) -> Plain:
@@ -80,11 +80,14 @@ class Steps:
 
 
 class Broken(Exception):
-    """A trial cannot continue because the sink or its request failed; the message is a sentence without full stop."""
+    """A run of a sink cannot continue, because the sink or one of its requests failed.
+
+    The message is a sentence without full stop.
+    """
 
 
 class StoreServer:
-    """A server that forks processes with an open store. They all end with this process, however it ends."""
+    """A server that forks processes, each with a store open; they all end when this process ends."""
 
     def __init__(self) -> None:
         self._idle: list[StoreProcess] = []
@@ -99,14 +102,14 @@ class StoreServer:
             )
 
     def start(self, kind: str, folder: Path) -> "StoreProcess":
-        """Return a process that has the store of this kind in a folder open, and nothing else."""
+        """Return a process that has opened the store of this kind in this folder."""
         process = self._idle.pop() if self._idle else self._fork()
         # Whoever is stopped or killed while it opens the store may hold a lock that no sink has asked for.
         process.ask("open", kind, str(folder))
         return process
 
     def take_back(self, process: "StoreProcess") -> None:
-        """Close a process's store, so that the process can open another one."""
+        """Close the store of a process, and keep the process for another store."""
         if not process.is_there:
             return
         try:
@@ -127,7 +130,7 @@ class StoreServer:
         return StoreProcess(parent_end, int(reply))
 
     def close(self) -> None:
-        """End the server and all processes that it forked."""
+        """End the server and all its processes."""
         for each in self._idle:
             each.kill()
         self._control.close()
@@ -135,7 +138,7 @@ class StoreServer:
 
 
 class StoreProcess:
-    """A process that has a store open and performs requests on it."""
+    """A process that has a sink's store open and performs the sink's requests, so that it can be killed."""
 
     def __init__(self, connection: socket.socket, pid: int) -> None:
         self._connection, self._pid = connection, pid
@@ -145,11 +148,11 @@ class StoreProcess:
 
     @property
     def is_there(self) -> bool:
-        """Whether nobody has killed the process yet."""
+        """Whether the process has not been killed yet."""
         return self._connection.fileno() >= 0
 
     def ask(self, *request: Plain) -> list[Any]:
-        """Return the store's answer to a request.
+        """Send a request to the store and return its reply.
 
         Raises `Broken` if the request took too long or used too much memory or CPU time.
         """
@@ -176,7 +179,7 @@ class StoreProcess:
         return reply
 
     def kill(self) -> None:
-        """Send a real SIGKILL, and return when the process and its locks are gone."""
+        """Kill the process with SIGKILL, and return when the process and its file locks are gone."""
         if not self.is_there:
             return
         with suppress(ProcessLookupError):
@@ -194,19 +197,16 @@ class StoreProcess:
                 time.sleep(0.0001)
 
     def stop(self) -> None:
-        """Send a real SIGSTOP, so that files, locks and transaction stay as they are."""
+        """Suspend the process with SIGSTOP; its files, locks and transaction stay open."""
         os.kill(self._pid, signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Send a real SIGCONT, so that the stopped process continues."""
+        """Continue the suspended process with SIGCONT."""
         os.kill(self._pid, signal.SIGCONT)
 
 
 def _request_text(request: Sequence[Plain]) -> str:
-    """Return a request as text, as a learner would write it.
-
-    For an SQL statement the parameters are left out, because they only repeat the rows.
-    """
+    """Return a request as Python source; of an SQL statement without its parameters, which only repeat the rows."""
     name, *arguments = request
     if name == "execute":
         return str(arguments[0])
@@ -214,7 +214,10 @@ def _request_text(request: Sequence[Plain]) -> str:
 
 
 class Kill(NamedTuple):
-    """A kill before request `at` of a delivery of `batch`, or after the sink has returned if no request follows."""
+    """A kill of the sink's process in batch `batch`, right before the request number `at` (from 0).
+
+    If the sink makes no such request, the kill happens right after the sink has returned.
+    """
 
     batch: int
     at: int
@@ -224,7 +227,7 @@ class Kill(NamedTuple):
 
 @dataclass
 class Story:
-    """The events of one trial, in the order in which they happened."""
+    """The record of one run of a sink: what readers saw, requests, kills and errors, each in order of time."""
 
     samples: list[Sample] = field(default_factory=list)
     stuck: str = ""
@@ -245,7 +248,7 @@ class Story:
 
 
 class DeliveryEnd(NamedTuple):
-    """The end of a delivery: how it ended, and the text that the sink returned or its error."""
+    """How the sink's work on one batch ended, with the text that it returned or its error."""
 
     how: str
     """How the delivery ended: `returned`, `raised`, `killed` or `stopped`."""
@@ -253,7 +256,7 @@ class DeliveryEnd(NamedTuple):
 
 
 class Delivery:
-    """The delivery of one batch to the sink in one process, request by request."""
+    """The work of the sink on one batch in one process, performed request by request."""
 
     def __init__(self, trial: "Trial", process: StoreProcess, arguments: Sequence[Plain]) -> None:
         self.process, self.trial, self._arguments = process, trial, arguments
@@ -262,11 +265,14 @@ class Delivery:
 
     @property
     def number(self) -> int:
-        """The number of requests performed so far."""
+        """The number of requests of this batch performed so far."""
         return len(self._exchanges)
 
     def next(self) -> list[Any] | None:
-        """Return the sink's next request, or None if the sink has ended (see `ended`). Raises `Unusable`."""
+        """Return the sink's next request; None if the sink has returned or raised (`ended` says which).
+
+        Raises `Unusable` for an invalid request.
+        """
         ask, kind = self.trial.ask, self.trial.kind
         reply = ask(kind, [*self._exchanges], [*self._arguments])
         if not isinstance(reply, list) or not reply:
@@ -288,14 +294,15 @@ class Delivery:
         return request
 
     def finish(self) -> DeliveryEnd:
-        """Perform all remaining requests of the sink, and return how the delivery ended."""
+        """Perform all remaining requests of the sink for this batch, and return how it ended."""
         while (request := self.next()) is not None:
             self.perform(request)
         assert self.ended is not None
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Let the store perform a request, keep the answer for the sink, and read if readers may see other rows now.
+        """Let the store perform a request and keep its reply for the sink; then read, if readers may see other rows
+        now.
 
         Raises `Broken` if the store cannot perform it.
         """
@@ -309,14 +316,13 @@ class Delivery:
 
 
 def _is_request(kind: str, request: Plain) -> bool:
-    """Return whether a store of this kind can perform the request, which a learner's code may have malformed."""
     if not isinstance(request, list) or not request or type(request[0]) is not str:
         return False
     return ALLOWED[kind].get(request[0]) == len(request) - 1
 
 
 class Trial:
-    """A store, its reader, and a simulated engine that hands batches to the sink."""
+    """One run of a sink with an empty store, a reader, and a simulated engine that passes batches to the sink."""
 
     def __init__(self, server: StoreServer, ask: Asker, kind: str, folder: Path) -> None:
         self.ask, self.kind, self.folder = ask, kind, folder
@@ -330,24 +336,26 @@ class Trial:
         """Whether the reader has not read yet, or could not because of a lock."""
 
     def start(self) -> StoreProcess:
-        """Return another process with this store, which `close` ends or gives back."""
+        """Start a further process that has this store open; `close` ends it."""
         started = self._server.start(self.kind, self.folder)
         self._started.append(started)
         return started
 
     def process(self) -> StoreProcess:
-        """Return the store's process of the current driver, after starting it if necessary."""
+        """Return the process in which the sink's requests run, and start it if necessary."""
         self._process = self._process or self.start()
         return self._process
 
     def restart(self) -> None:
-        """Kill the store's process, as a crash of the driver would; the next batch is delivered in a new one."""
+        """Kill the process in which the sink's requests run, as a driver's crash would; the next batch gets a new
+        one.
+        """
         if self._process is not None:
             self._process.kill()
             self._process, self._driver = None, self._driver + 1
 
     def close(self, *, whole: bool) -> None:
-        """Give back the processes of a whole trial, and kill those of any other."""
+        """End the run: keep its processes for other runs if it is complete (`whole`), otherwise kill them."""
         for each in self._started:
             if whole:
                 self._server.take_back(each)
@@ -355,9 +363,9 @@ class Trial:
                 each.kill()
 
     def look(self, moment: str = "") -> None:
-        """Read the store like a client that connects now, and record the rows; `moment` is the label of this reading.
+        """Read the store like a client that connects now, and record the rows under the label `moment`.
 
-        Raises `Broken` if reading fails for another reason than a lock.
+        If the store is locked, reads at the next call. Raises `Broken` if reading fails for another reason.
         """
         reply = self._reader.ask("see")
         self.is_behind = reply[0] == "raised"
@@ -375,7 +383,7 @@ class Trial:
             samples.append(Sample(len(samples), self._driver, seen, moment))
 
     def deliver(self, arguments: Sequence[Plain], batch: int, kill: Kill | None) -> DeliveryEnd:
-        """Hand a batch to the sink, and kill the store's process as `kill` says; return how the delivery ended."""
+        """Pass a batch to the sink and return how it ended; `kill`, if given, says where to kill the process."""
         delivery = Delivery(self, self.process(), arguments)
         while (request := delivery.next()) is not None:
             if kill is not None and kill.at == delivery.number:
@@ -400,9 +408,9 @@ class Trial:
         self.story.states.append(json.dumps(self._reader.ask("state")))
 
     def run(self, query: Sequence[Plain], batches: Batches, kills: Sequence[Kill] = (), first: int = 0) -> bool:
-        """Deliver the batches from `first` on, each until it is recorded as finished.
+        """Pass the batches from number `first` on to the sink, and repeat each one until the sink returns.
 
-        Returns False if the job is stuck because the sink raises an error.
+        Returns False if the sink keeps raising an error, so that the job is stuck.
         """
         waiting, raised, again = list(kills), 0, False
         number = first
@@ -430,9 +438,9 @@ class Trial:
         return True
 
     def finish(self) -> Story:
-        """Read once more and return the events of the trial.
+        """Read the store once more, and return the record of the run.
 
-        Raises `Broken` if a lock keeps the reader from reading.
+        Raises `Broken` if the sink still holds a lock that keeps the reader from reading.
         """
         end = time.monotonic() + LOCKED
         self.look("end")
@@ -447,7 +455,7 @@ class Trial:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """Return a row as the judge needs it; a row with values of other types becomes a row that nobody sent."""
+    """Return a row for the comparison; one with values of other types becomes a row that was never sent."""
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
     return Seen(-1, shown(list(row)), 0)
@@ -455,7 +463,7 @@ def _row(row: Sequence[Any]) -> Seen:
 
 @contextmanager
 def stores() -> Iterator[StoreServer]:
-    """Yield a server for the trials of one check, and close it afterwards."""
+    """Start a server for the stores of one check, and close it after the block."""
     server = StoreServer()
     try:
         yield server
@@ -465,7 +473,7 @@ def stores() -> Iterator[StoreServer]:
 
 @contextmanager
 def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
-    """Yield a trial on an empty store in a temporary folder, and remove everything afterwards."""
+    """Start a run of a sink with an empty store in a temporary folder, and remove everything after the block."""
     with TemporaryDirectory(prefix="labkit-own-sink-") as folder:
         begun, whole = Trial(server, ask, kind, Path(folder)), False
         try:
@@ -476,7 +484,7 @@ def trial(server: StoreServer, ask: Asker, kind: str) -> Iterator[Trial]:
 
 
 def verdict_of(story: Story, batches: Batches) -> Verdict:
-    """Return the judge's verdict on the events of a trial in which these batches were delivered."""
+    """Return the verdict on the rows that readers saw in a run; `batches` are those that the sink received."""
     rows = Rows(
         [
             [{"id": row["id"], "key": row["item"], "amount": row["amount"]} for row in batch]
@@ -489,7 +497,7 @@ def verdict_of(story: Story, batches: Batches) -> Verdict:
 
 
 class TrialResult(NamedTuple):
-    """The result of a finished trial: its failures, its events, and the expected rows."""
+    """The result of a finished run of a sink: which kills happened, the record of the run, and the expected rows."""
 
     what: str
     """A description of the failures in this trial."""
@@ -503,7 +511,7 @@ Runs = dict[tuple[int, tuple[Kill, ...]], TrialResult]
 
 
 class Bench(NamedTuple):
-    """The common input of all trials of one check: the server of stores, the sink, batches and queries."""
+    """The input of all runs that test one sink: the server of stores, the sink, and the batches of two queries."""
 
     server: StoreServer
     ask: Asker
@@ -522,7 +530,7 @@ class Bench(NamedTuple):
     def run(self, kills: Sequence[Kill] = ()) -> TrialResult:
         """Run one query from its first batch to its last, with these kills, and return the result.
 
-        A finished run is not repeated.
+        The result is cached, because several tests need the same run.
         """
         key = len(self.batches), tuple(kills)
         if key not in self.finished_runs:
@@ -533,7 +541,7 @@ class Bench(NamedTuple):
 
 
 def conclude(trial: Trial, due: Batches) -> TrialResult:
-    """Finish a trial and return its result; `due` are the batches whose rows should be stored."""
+    """Finish a run and return its result; `due` are the batches whose rows should be stored."""
     story = trial.finish()
     what = "; then ".join(f"killed in {each}" for each in story.kills) or WITHOUT
     return TrialResult(what, story, due)
