@@ -75,10 +75,6 @@ def _guarantee(result: Result) -> Guarantee | None:
 
 
 def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
-    """Return the values of a simulated run's facts with these names, as text by column name.
-
-    Raises `InvalidInput` if the run has no fact of that name.
-    """
     if not facts:
         return {}
     facts_by_name: Mapping[str, Fact] = getattr(result, "facts", {})
@@ -129,10 +125,6 @@ def compare(*results: Mapping[str, Result], facts: Sequence[str] | str = (), **n
 
 
 def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
-    """Return the dict of results that `lab.compare` received; an empty one if it received only keyword arguments.
-
-    Raises `InvalidInput` for other arguments.
-    """
     rows = results[0] if results else {}
     if len(results) > 1 or not isinstance(rows, Mapping) or not all(isinstance(name, str) for name in rows):
         raise InvalidInput(BY_NAME)
@@ -140,7 +132,6 @@ def _by_name(results: Sequence[object]) -> Mapping[str, Any]:
 
 
 def _facts(value: object) -> Sequence[str]:
-    """Return the argument `facts` of `lab.compare` as a sequence; a single name may be passed without a list."""
     facts = [value] if isinstance(value, str) else value
     if not isinstance(facts, list | tuple) or not all(isinstance(each, str) for each in facts):
         raise InvalidInput('lab.compare(): facts must be a list of names, as in facts=["counts"].')

@@ -69,10 +69,7 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
 
 
 def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[str, str]) -> None:
-    """Start the pipeline and kill its whole process tree right before the write `wanted`.
-
-    Raises `JobFailed` unless all its processes are known to have died there.
-    """
+    """Start the pipeline and kill its whole process tree right before the write `wanted`."""
     namer, met, end = Namer([work]), list[Effect](), time.monotonic() + PATIENCE
 
     def decide(call: Call) -> Answer:
@@ -116,7 +113,6 @@ def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
 
 
 def _judged(rows: list[dict[str, object]]) -> Verdict:
-    """Return the verdict on the rows that a reader found, compared with the expected rows in `expected.jsonl`."""
     text = (ENGINES / "expected.jsonl").read_text(encoding="utf-8")
     due = [json.loads(line) for line in text.splitlines()]
     expected = [Record(each["id"], each["key"], each["id"]) for each in due]

@@ -70,7 +70,6 @@ DUE = 9
 
 
 def _orders_of(engine: Engine) -> Orders:
-    """Return the order in which an engine's pipeline made its writes, according to its recording."""
     own = [meaning(*each) for each in engine.own]
     orders = standing(kept(engine.pipeline).effects, own, engine.ends).orders
     assert orders is not None, "tests hold every record"

@@ -59,10 +59,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -> str:
-    """Return a sentence on another cell that defines the same name as the answer's cell; empty if there is none.
-
-    Only cells that name different exercises are compared, because two others may be versions of the same cell.
-    """
+    """Return a sentence on another cell that defines the same name as the answer's cell; empty if there is none."""
     place = chosen.counts[exercise.name]
     rivals = [each for each in chosen.rivals.get(exercise.name, ()) if chosen.names[each] != chosen.names[place]]
     chosen.rivals[exercise.name] = rivals
@@ -70,10 +67,7 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of the cells that must run for the cell at `place`, which is last in the list.
-
-    `own` are the positions of the cells that the learner wrote; only these can be needed.
-    """
+    """Return the positions of those of the learner's `own` cells that must run before `place`, and then `place`."""
     needed, waiting = {place}, [place]
     while waiting:
         for name in used(cells[waiting.pop()].source):

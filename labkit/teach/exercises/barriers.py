@@ -30,11 +30,7 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 
 
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
-    """Ask the learner's function; return the inputs that the task shall read, and whether it shall copy its state.
-
-    `at_barrier` are the inputs whose checkpoint barrier has arrived, `ended` those without further records. Raises
-    `Unusable` for an answer of the wrong form.
-    """
+    """Return the inputs that the learner's function wants to read, and whether the task shall copy its state."""
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
     if type(answer) is not dict or set(answer) != {"read", "copy"}:
@@ -69,12 +65,7 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield tests of a task with so many inputs, each with the right decision, which the simulator's rules make.
-
-    In each, a barrier has arrived on some inputs, and some have ended. Up to `FEW` inputs, all combinations are
-    tested;
-    with more inputs, only those in which at most two inputs differ from the others.
-    """
+    """Yield combinations of arrived barriers and ended inputs, each with the decision of the simulator's rules."""
     model = make("barriers", {})
     assert isinstance(model, Barriers)
     rules = model.settings.rules

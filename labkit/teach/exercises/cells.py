@@ -31,10 +31,7 @@ T = TypeVar("T")
 
 
 def _remembered(function: Callable[[str], T]) -> Callable[[str], T]:
-    """Cache a function of a cell's source, because submissions have most cells in common.
-
-    Results for long sources are not cached, to save memory.
-    """
+    """Cache a function of a cell's source, except for long sources, to save memory."""
     kept = lru_cache(maxsize=256)(function)
 
     @wraps(function)

@@ -96,10 +96,7 @@ def _why(way: str, before: int | None, after: int | None) -> str:
 
 
 class _Case(NamedTuple):
-    """One test of a learner's `apply` function: a table, and the changelog message to apply to it.
-
-    `state` is the simulator's state in which both occur; None if the test was made without a simulation.
-    """
+    """A table and a message to apply to it; `state` is the simulator's state with both, if a search reached one."""
 
     table: Table
     message: Message
@@ -118,10 +115,7 @@ def _rows(table: Table) -> list[Plain]:
 
 @cache
 def _met(parameters: str) -> tuple[_Case, ...]:
-    """Return each pair of table and message that occurs in some schedule of a simulated changelog.
-
-    `parameters` is the configuration of the simulation as JSON.
-    """
+    """Return each pair of table and message that occurs in some schedule of a simulated changelog."""
     model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
     cases: dict[str, _Case] = {}
@@ -134,12 +128,7 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield every table of up to `rows` rows together with every message; `parts` has `rows`, `words` and `counts`.
-
-    For an upsert message, the table has at most one row for each word. With `long` in `parts` there is one table,
-    which
-    has a row for every word.
-    """
+    """Yield every table of up to `rows` rows with every message; with `long` in `parts`, one table of all words."""
     rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
     if "long" in parts:
         table = tuple(row for row in rows if row.value == parts["counts"][0])
@@ -207,10 +196,7 @@ def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with every table of up to `rows` rows, in any order, after every prefix of the input.
-
-    With `near` in `parts`, the tables are instead the right one for each prefix, and those with one row wrong.
-    """
+    """Yield simulator states with every possible table of up to `rows` rows, after every prefix of the input."""
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
     if "near" in parts:

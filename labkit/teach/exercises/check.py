@@ -120,7 +120,6 @@ def _show_and_note(exercise: Exercise, findings: list[Finding]) -> None:
 
 
 def _card(exercise: Exercise, last: Finding, lines: list[str]) -> Card:
-    """Return a card with the result of the last test, and with solutions if it passed."""
     word, tone = ("passed", GOOD) if last.passed else ("not yet", BAD)
     if last.passed and exercise.by_hand:
         word, tone = "kept", ""
@@ -142,10 +141,7 @@ def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
 
 
 def _alone(exercise: Exercise) -> Alone | None:
-    """Run the answer in a fresh namespace, as in grading.
-
-    Returns None outside of a notebook, and if no executed cell contains the answer.
-    """
+    """Run the answer in a fresh namespace, as in grading; return None outside of a notebook or without an answer."""
     executed = _executed()
     released = released_cells(exercise.notebook)
     if executed is None or released is None:
@@ -182,9 +178,7 @@ def _differs(
 
 
 def _keep_first(name: str, finding: Finding) -> None:
-    """Save the learner's first prediction with the outcome; if the current prediction is another one, print the
-    first.
-    """
+    """Save the learner's first prediction with the outcome, and print it if the current prediction is another one."""
     first = notes.of(name).get("predicted")
     if first is None:
         notes.note(name, predicted=finding.expected, came=finding.observed)

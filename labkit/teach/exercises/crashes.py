@@ -63,10 +63,7 @@ def _finding(chosen: Chosen, place: str, outcome: Outcome, seen: str) -> Finding
 
 
 def _point(chosen: Chosen, wanted: str) -> str:
-    """Return the failpoint `wanted`, or `sink.after_pre_commit` if a batch of the chosen sink does not pass it.
-
-    Raises `InvalidInput` if the sink does not support the chosen order of writes.
-    """
+    """Return the failpoint `wanted`, or `sink.after_pre_commit` if a batch of the chosen sink does not pass it."""
     strategy = Strategy(chosen["sink"])
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
@@ -79,11 +76,7 @@ def _point(chosen: Chosen, wanted: str) -> str:
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Kill one Spark run at each failpoint, and return its outcome with the rows that a reader could have seen.
-
-    `places` are failpoints with a batch, such as `sink.after_commit@0`, and `records` the records per batch of each
-    run.
-    """
+    """Kill a Spark run at each failpoint (`places`); return its outcome with the rows that a reader could have seen."""
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {
         str(number): {

@@ -30,10 +30,7 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
 
 
 def _single_messages(known: list[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield a message's id together with the table of known ids at its arrival.
-
-    Some of the ids are in the table; the others differ from one in the table by a power of two or of ten.
-    """
+    """Yield message ids, some known and some similar to known ones, each with the table of known ids."""
     steps = [base**power for base in (2, 10) for power in range(1, 13)]
     news = {known[place % len(known)] + step for place, step in enumerate(steps)} | {max(known) + 1}
     for number in [*reversed(known), *sorted(news - {*known})]:
@@ -41,7 +38,6 @@ def _single_messages(known: list[int]) -> Iterator[tuple[int, list[int]]]:
 
 
 def _wrong_steps(ask: Asker, id: int, table: list[int]) -> Finding | None:
-    """Return the failed result if the learner's function reacts wrongly to a message, or None."""
     question = id, list[Plain](table), list[Plain]()
     steps = a_list(ask, ask(*question), "steps")
     outputs = sum(step in ("output", "output and note") for step in steps)

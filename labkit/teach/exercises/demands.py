@@ -80,10 +80,7 @@ def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
 
 
 def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's function: the rows that a reader got, and each transaction's status.
-
-    A row is `[offset, name of its transaction]`; the name is empty for a row outside of any transaction.
-    """
+    """Return the arguments of the learner's function: rows `[offset, transaction]`, and each transaction's status."""
     del model
     names = [str(each.handle) for each in state.transactions]
     read = [
@@ -94,11 +91,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with transactions of every status, and with rows read from any of these or from none.
-
-    With `long` in `parts`, that many rows are read, one from the first transaction and the others from the last.
-    `handles` has an incarnation and an attempt for each transaction; otherwise they differ in their partitions.
-    """
+    """Yield simulator states with transactions of every status, and with rows read from any of these or from none."""
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts.get("transactions", 0))]

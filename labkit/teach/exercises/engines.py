@@ -185,10 +185,7 @@ def _is(name: str, folder: str) -> bool:
 
 
 def _left(engine: str, first: int, steps: int = 4) -> Iterator[list[str]]:
-    """Yield lists of file names that an engine's checkpoint can have after a crash, in the steps from `first` on.
-
-    The newest file is not always last in its list.
-    """
+    """Yield lists of file names that a crash can leave in an engine's checkpoint, in the steps from `first` on."""
     yield []
     for newest in range(first, first + steps):
         for left in (_of_spark if engine == "spark" else _of_flink)(first, newest):

@@ -51,12 +51,7 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
-    """Return all tests of a learner's property on the states of a simulator, without repeated arguments.
-
-    `parameters` is the simulator's configuration as JSON. The states are those that a search reaches or, if
-    `assembled`
-    is not empty, states built from it (JSON); its entry `input` replaces the words of the simulator's input.
-    """
+    """Return all tests of a learner's property on the states of a simulator, or on states built from `assembled`."""
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
     if "input" in parts:
@@ -72,10 +67,7 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
 
 
 def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters: str) -> Iterator[Any]:
-    """Yield the states that a search reaches and to which the claim applies.
-
-    Raises `GradingError` if there are more than `MAX_STATES`.
-    """
+    """Yield the states that a search reaches and to which the claim applies."""
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:

@@ -108,10 +108,7 @@ def _copied(values: Sequence[Plain]) -> list[Any]:
 
 
 def _read(what: str, value: object) -> Plain:
-    """Return the value as plain data, which JSON can represent.
-
-    `what` names the value in the message of `AnswerFailed`. Raises `MissingSolution` if the value is only `...`.
-    """
+    """Return the value as plain data, which JSON can represent; `what` names the value in the message of an error."""
     try:
         return plain(value)
     except NotPlain as error:

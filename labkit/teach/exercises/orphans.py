@@ -150,10 +150,7 @@ def _query(value: Plain) -> str:
 
 
 def _formed(statements: Sequence[str]) -> Sequence[str]:
-    """Return the statements if each is a single COMMIT PREPARED or ROLLBACK PREPARED.
-
-    Otherwise raises `Unusable` with the first one that is not.
-    """
+    """Raise `Unusable` for a statement that is not a single COMMIT PREPARED or ROLLBACK PREPARED."""
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
@@ -187,9 +184,7 @@ def _names(gids: Sequence[str]) -> str:
 
 
 class _Place:
-    """The database objects of one test: a schema, the role that runs the learner's query, and the owner's
-    connection.
-    """
+    """The schema of one test, the role that runs the learner's query, and the owner's connection."""
 
     def __init__(self, address: str, owner: Connection) -> None:
         self.name = f"case_{uuid.uuid4().hex[:12]}"
@@ -298,10 +293,7 @@ class _Place:
 
     @contextmanager
     def _session(self, database: str = "postgres") -> Iterator[Connection]:
-        """Open a connection with the role of the test, and close it at the latest after `LONGEST` seconds.
-
-        A transaction that is then open is rolled back.
-        """
+        """Open a connection with the role of the test, and close it at the latest after `LONGEST` seconds."""
         address = make_conninfo(self._address, user=self.name, dbname=database)
         self.lost = True
         with closing(connect(address)) as connection, _cut_after(LONGEST, connection):
@@ -339,10 +331,7 @@ def _judge_place(case: Case) -> _Place:
 
 
 def _place_at(address: str, case: Case) -> _Place:
-    """Set up the test on the server at this address.
-
-    If that fails, stops the server, which may be half set up, and raises `ServiceUnavailable`.
-    """
+    """Set up the test on the server at this address; if that fails, stop the server, which may be half set up."""
     with ExitStack() as failing:
         failing.callback(end)
         try:
@@ -364,10 +353,7 @@ def _prepare(connection: Connection, gid: str, statement: str) -> None:
 
 @contextmanager
 def _cut_after(seconds: float, connection: Connection) -> Iterator[None]:
-    """Close the connection's socket after some seconds.
-
-    The client does it, because a server that is busy with a query may not obey its own timeout.
-    """
+    """Close the connection's socket after some seconds, because a busy server may not obey its own timeout."""
     with socket.socket(fileno=os.dup(connection.fileno())) as line:
 
         def cut() -> None:

@@ -67,18 +67,14 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which the sink is killed once in its first batch, and again during the recovery.
-
-    If several first kills leave the same content in the store, only one of them is followed by second kills, because
-    the recoveries are equal.
-    """
+    """Yield runs in which the sink is killed in its first batch, and again during each different recovery."""
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
     yield healthy
     seen = set()
     for first in places(healthy, (0,), torn=two.kind == "folder"):
         [state] = bench.run([first]).story.states or [""]
-        if state in seen:
+        if state in seen:  # the recovery would be the same
             continue
         seen.add(state)
         for at in count():
@@ -91,10 +87,7 @@ def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _older(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which a job finishes and is then repeated from its first, its second or its last batch.
-
-    With a folder as the store, the repeated last batch is also killed in the middle of each file that it writes.
-    """
+    """Yield runs in which a job finishes, and is then repeated from its first, second or last batch."""
     last = len(bench.batches) - 1
     for first in (*range(min(2, last)), last):
         yield _again(bench, first)
@@ -107,11 +100,7 @@ def _older(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _restored(bench: Bench) -> Iterator[TrialResult]:
-    """Yield the run in which a job finishes, loses the plan of its last batch, and repeats that batch with one more
-    row.
-
-    The batch keeps its number.
-    """
+    """Yield the run in which a finished job repeats its last batch with one more row under the same number."""
     last = len(bench.batches) - 1
     item = bench.batches[-1][-1]
     cut_anew = [*bench.batches[:last], [*bench.batches[last], item | {"id": int(str(item["id"])) + 1}]]
@@ -157,11 +146,7 @@ def _queries(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _names_alike(bench: Bench) -> TrialResult:
-    """Let several queries with similar names write a batch 0 each, and then each repeat it, as after a restart.
-
-    The first query then writes the batches of `LATER_BATCHES`, each of them twice. The queries' epochs decrease, so
-    that a sink that confuses two queries refuses the second one.
-    """
+    """Let queries with similar names write a batch 0 each, and repeat it; one also writes `LATER_BATCHES`."""
     has_epoch = len(bench.query) > 1
     queries: list[list[Plain]] = [
         [*([100 - number] if has_epoch else []), name] for number, name in enumerate(bench.alike)
@@ -266,14 +251,10 @@ WRONG = {
 
 
 def _judged(axis: str, bench: Bench) -> Iterator[tuple[TrialResult, str]]:
-    """Yield every run that tests a sink on one axis (a separately graded property), each with its fault or an empty
-    text.
-
-    The first run has no crash. Its final rows must be right on every axis, because a sink that writes nothing would
-    otherwise pass.
-    """
+    """Yield every run that tests a sink on one axis (a separately graded property), with its fault or an empty text."""
     wrong = WRONG.get(axis, wrong_in_the_end)
     for number, each in enumerate(TRIALS[axis](bench)):
+        # A sink that writes nothing would pass on the other axes, so the first run's final rows must always be right.
         yield each, (wrong_in_the_end(each) if number == 0 else "") or wrong(each)
 
 
@@ -422,10 +403,7 @@ def _places(bench: Bench, healthy: TrialResult, *, stopped: bool) -> Iterator[Pl
 
 
 def _torn(bench: Bench, at: int) -> str:
-    """Return the guarantee after a kill in the middle of the sink's request number `at`, which writes a file.
-
-    It is `unknown` if the store could not be read afterwards.
-    """
+    """Return the guarantee after a kill in the middle of request `at`; `unknown` if the store became unreadable."""
     try:
         torn = bench.run([Kill(0, at, torn=True)])
     except Broken:

@@ -77,12 +77,7 @@ def overtaken(bench: Bench, place: int) -> TrialResult:
 
 
 def _planned_otherwise(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer in its last batch, and let a newer one write other rows under the same batch number.
-
-    The stop comes after `place` requests. The newer writer starts from an older checkpoint. Its batch has the same
-    rows
-    only if the first writer had committed them before.
-    """
+    """Stop the first writer in its last batch, and let a newer one write other rows under the same batch number."""
     *before, planned = bench.batches
     last, own = len(before), list(bench.others[0])
     with trial(bench.server, bench.ask, bench.kind) as begun:
@@ -147,9 +142,7 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
 
 
 def _note_wrong_reply(old: Delivery) -> None:
-    """Record a fault if the sink did not return "fenced" to an older writer that had been replaced before its
-    commit.
-    """
+    """Record a fault if the sink did not return "fenced" to an older writer that had been replaced before."""
     ended = old.ended
     if ended is not None and ended.how == "returned" and ended.value != FENCED:
         got = f'"{ended.value}"' if ended.value else "nothing"
