@@ -238,9 +238,11 @@ class _Place:
         except (psycopg.Error, LabError, UnicodeError) as error:
             raise Unusable(f"PostgreSQL rejected finish_sql: {_error_text(error)}") from None
         if len(rows) > MOST_STATEMENTS:
-            raise Unusable(f"finish_sql returns more than {MOST_STATEMENTS} rows.")
+            raise Unusable(
+                f"finish_sql returns more than {MOST_STATEMENTS} rows; return one for each transaction to finish."
+            )
         if any(statement is None for (statement,) in rows):
-            raise Unusable("finish_sql returns a row without a statement (NULL).")
+            raise Unusable("finish_sql returns NULL in one of its rows; each row must be a statement.")
         return [str(statement) for (statement,) in rows]
 
     def sent(self, statements: Sequence[str]) -> str:
@@ -340,7 +342,7 @@ def _place_at(address: str, case: Case) -> _Place:
             place.prepare(case)
         except (psycopg.Error, LabError) as error:
             message = str(error).splitlines()[0]
-            raise ServiceUnavailable(f"The judge's own PostgreSQL cannot be prepared: {message}") from error
+            raise ServiceUnavailable(f"labkit cannot set up its private PostgreSQL: {message}") from error
         failing.pop_all()
     return place
 

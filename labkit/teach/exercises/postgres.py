@@ -26,10 +26,10 @@ PREDICTION = Prediction("predicted_08", {"rows_while_down": int, "rows_in_the_en
 
 
 def judge_orphans(answer: Answer, variant: Variant) -> Finding:
-    """Judge SQL that finishes orphaned transactions, on a real PostgreSQL.
+    """Check a learner's SQL that finishes orphaned prepared transactions, on a real PostgreSQL.
 
-    The PostgreSQL client is imported here, because no other exercise needs it. Raises `MissingExtra` without the
-    client, and `ServiceUnavailable` as `orphans.judge_orphans` does.
+    Raises `MissingExtra` if psycopg is not installed, and `ServiceUnavailable` if no server can be started or set
+    up.
     """
     require("psycopg")
     from labkit.teach.exercises import orphans

@@ -20,9 +20,10 @@ TRIED = 4_000
 
 
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Return the median and the longest wait of records that pass two jobs and arrive evenly in both intervals.
+    """Return the median and the longest wait, in seconds, of records that pass through two jobs in a row.
 
-    `first` and `second` are the interval and the commit time of each job, in seconds.
+    `first` and `second` are the commit interval and the commit's duration of each job, in seconds. Records arrive
+    evenly spread over both intervals.
     """
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
@@ -31,7 +32,11 @@ def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]
 
 
 def really_longest(job: Mapping[str, int]) -> int | None:
-    """Return the longest interval, in whole seconds, that keeps all limits of a job, by trying each one."""
+    """Return the longest commit interval, in whole seconds, with which a job keeps its limits; None if there is
+    none.
+
+    `job` is a dict as `job` returns it.
+    """
     kept = (
         interval
         for interval in range(job["latency"], 0, -1)  # none is longer than a record may wait
@@ -43,17 +48,19 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 
 
 def lost(interval: float, cost: float, between: float) -> float:
-    """Return the fraction of its time that a job loses to commits, and to repeating half an interval after each crash.
+    """Return the fraction of its time that a job loses to commits and to repeated work.
 
-    `cost` is the time of a commit and `between` the time between two crashes, in the same unit as `interval`.
+    After a crash it repeats half an interval on average. `cost` is the time of a commit and `between` the time
+    between
+    two crashes, in the same unit as `interval`.
     """
     return cost / interval + interval / 2 / between
 
 
 def cheapest(cost: float, between: float) -> float:
-    """Return the smallest fraction of time that a job loses with any interval, by trying `TRIED` intervals.
+    """Return the smallest fraction of time that a job can lose (`lost`), over `TRIED` different intervals.
 
-    `cost` is the time of a commit, and `between` the time between two crashes.
+    `cost` is the time of a commit and `between` the time between two crashes, in the same unit.
     """
     least, most = cost / 100, between * 100
     step = (most / least) ** (1 / TRIED)
@@ -64,7 +71,7 @@ Ask = Callable[[Asker, Any], Finding | None]
 
 
 def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
-    """Return a judge that calls the learner's function `name` for each case of a variant until an answer is wrong."""
+    """Return a function that checks the learner's function `name` on each case in a variant's parameter `cases`."""
 
     def judged(answer: Answer, variant: Variant) -> Finding:
         ask = Asker(answer, name)
@@ -115,10 +122,12 @@ def _wrong_best(ask: Asker, case: Sequence[float]) -> Finding | None:
 
 
 def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[str, int]:
-    """Return a job with its limits as a dict.
+    """Return a job with its limits as a dict, as the learner's function receives it.
 
-    `commit` is the seconds of a commit and `rate` the records per second. The limits are `latency` and `timeout` of a
-    transaction, in seconds, and `again`, the records that a crash may repeat.
+    `commit` is the duration of a commit in seconds, and `rate` the records per second. The limits: `latency`, the
+    longest wait of a record in seconds; `again`, the most records that a crash may repeat; and `timeout`, the
+    timeout
+    of a transaction in seconds.
     """
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 

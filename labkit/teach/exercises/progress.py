@@ -19,7 +19,9 @@ LARGEST = 1_000_000
 
 
 class Note(TypedDict, total=False):
-    """The record of one exercise. The learner can edit the file, so readers must check the types of its values."""
+    """The saved progress in one exercise or question. The file can be edited, so the types of values must be
+    checked.
+    """
 
     state: str
     question: str
@@ -44,10 +46,7 @@ All other records are read from the file each time, because other notebooks writ
 
 
 def of(name: str) -> Note:
-    """Return a learner's record of one exercise, empty if there is none.
-
-    Counts in the file that are not numbers are left out.
-    """
+    """Return the saved progress in one exercise or question; empty if there is none."""
     note = _all().get(name, Note()).copy()
     if not isinstance(note.get("points", 0), int):
         del note["points"]
@@ -57,9 +56,9 @@ def of(name: str) -> Note:
 
 
 def note(name: str, **more: Unpack[Note]) -> None:
-    """Add these values to the record of one exercise.
+    """Add these values to the saved progress in one exercise or question.
 
-    If the folder is not writable, they stay in memory, without an error.
+    If the file cannot be written, they are kept in memory, and no error is raised.
     """
     stored = _all()
     stored[name] = {**stored.get(name, Note()), **more}
@@ -67,7 +66,7 @@ def note(name: str, **more: Unpack[Note]) -> None:
 
 
 def forget(name: str) -> None:
-    """Drop the record of one exercise."""
+    """Delete the saved progress in one exercise or question."""
     stored = _all()
     if stored.pop(name, None) is not None:
         _write(stored, name)
@@ -86,7 +85,7 @@ def _all() -> dict[str, Note]:
 
 
 def _read() -> tuple[dict[str, Note] | None, bool]:
-    """Return the records in the file, or None if there are none, and whether the file was completely readable."""
+    """Return the saved progress by exercise (None without a usable file), and whether the whole file was readable."""
     path = Path(NAME)
     try:
         if path.stat().st_size > LARGEST:
@@ -103,7 +102,7 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
 
 
 def _carried_over(read: dict[str, Note]) -> dict[str, Note]:
-    """Return the records, with those of exercises that moved to another notebook under their new names."""
+    """Return the saved progress, with renamed exercises under their current names."""
     return {now(name): note for name, note in read.items() if now(name) not in read} | {
         name: note for name, note in read.items() if now(name) == name
     }
@@ -125,7 +124,7 @@ def _write(notes_by_name: dict[str, Note], changed: str) -> None:
 
 
 def _keep_damaged() -> None:
-    """Rename a file that is not completely readable, so that the new file does not destroy its content."""
+    """Rename the progress file if it is not completely readable, so that writing does not destroy its content."""
     _, is_complete = _read()
     if not is_complete:
         path = Path(NAME)

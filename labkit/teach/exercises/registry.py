@@ -24,15 +24,15 @@ _NUMBER = re.compile(r"(\d\d[a-z]?)-")
 
 
 def assignments() -> dict[str, Assignment]:
-    """Return the assignment of every exercise by name, without loading any judge, in the order of the course."""
+    """Return the text, hints and points of every exercise by name, in the order of the course."""
     numbers = sorted(each.name.removesuffix(".toml") for each in _FOLDER.iterdir() if each.name.endswith(".toml"))
     return {name: each for number in numbers for name, (each, _) in _of_notebook(number).items()}
 
 
 def find(name: str) -> Exercise:
-    """Return the exercise with this current or old name.
+    """Return the exercise with this current or former name.
 
-    Raises `InvalidInput`, which suggests the most similar name.
+    Raises `InvalidInput` for an unknown name, and suggests the most similar one.
     """
     name = name_in(name, 'lab.check("05-recovery")')
     name = now(name, _beside(name))
@@ -42,14 +42,14 @@ def find(name: str) -> Exercise:
 
 
 def _beside(name: str) -> "Mapping[str, tuple[Assignment, str]]":
-    """Return the exercises of the notebook with whose number this name begins, each with its judge's module."""
+    """Return all exercises of the notebook to which the exercise `name` belongs, each with its module's name."""
     number = _NUMBER.match(name)
     return _of_notebook(number[1]) if number else {}
 
 
 @cache
 def _of_notebook(number: str) -> dict[str, tuple[Assignment, str]]:
-    """Return the exercises of a notebook, each with the name of its judge's module; empty if there are none."""
+    """Return the exercises of a notebook by name, each with the name of the module that checks its answers."""
     file = _FOLDER.joinpath(f"{number}.toml")
     if not file.is_file():
         return {}
@@ -71,7 +71,6 @@ def _exercise(name: str) -> Exercise:
 
 
 def _judging(assignment: Assignment, module: str) -> Judging:
-    """Return the judge of an exercise: a general one for multiple choice and texts, otherwise the module's own."""
     from labkit.teach.exercises.constants import Statements, Text
 
     if assignment.by_hand:
@@ -84,7 +83,7 @@ def _judging(assignment: Assignment, module: str) -> Judging:
 
 
 class _Exercises(Mapping[str, Exercise]):
-    """A mapping from names to exercises with their judges, each loaded when it is looked up."""
+    """A mapping from names to exercises, each of which is loaded when it is looked up."""
 
     def __init__(self, *, only_graded: bool) -> None:
         self._only_graded = only_graded

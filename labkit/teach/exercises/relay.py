@@ -19,7 +19,10 @@ Row = tuple[int, str]
 
 
 class Run(NamedTuple):
-    """A run of relay processes up to some step. A row is identified by its position in the order of commits, from 0."""
+    """One state of a simulated outbox relay, a program that publishes the rows of a table to a topic.
+
+    Rows are identified by their position in the order of commits, from 0.
+    """
 
     arrived: int
     """The number of rows that the shop has committed."""
@@ -41,7 +44,7 @@ class Run(NamedTuple):
 
 
 class Wrong(Exception):  # a finding, and no fault of the judge
-    """A step of the relay breaks a rule: observed, expected, and a message without details of the variant."""
+    """The relay made a wrong step. `finding` is the failed result, which tells the learner what was wrong."""
 
     def __init__(self, observed: str, expected: str, general: str) -> None:
         super().__init__(observed)
@@ -49,11 +52,11 @@ class Wrong(Exception):  # a finding, and no fault of the judge
 
 
 def judge_relay(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's relay by every run of the variant.
+    """Check a learner's outbox relay (it publishes the rows of a table to a topic) in every possible run.
 
-    Its parameters are `rows` in the order of commits; `first`, the number of rows at the start, after which each step
-    adds one; the largest numbers of `crashes` and `refusals`; and `outage`, how many messages a broker that is down
-    refuses.
+    `variant` has `rows` in the order of commits, and optionally `first`, the number of rows that exist at the start;
+    `crashes` and `refusals`, the largest numbers of kills and of messages that the broker refuses; and `outage`, the
+    number of messages in a row that a broker refuses while it is down.
     """
     ask = Asker(answer, "relay_step")
     parameters = dict(variant.parameters)
@@ -85,18 +88,18 @@ def _key(run: Run) -> Run:
 
 
 def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
-    """Yield every run after the relay's next step, with refusals and kills. Raises `Wrong` if it breaks a rule."""
-    kind, place, call = _step(ask, rows, run)
+    """Yield every state after the relay's next step, with refusals and kills. Raises `Wrong` for a wrong step."""
+    kind, place, reply = _step(ask, rows, run)
     story = (*run.story, f"{kind} {rows[place][0]}" if place >= 0 else kind)
     if kind == "wait":
-        _check_wait(rows, run, call)
+        _check_wait(rows, run, reply)
         if not run.refused and run.arrived == len(rows):
             return
         after = run._replace(refused=(), story=story)
     elif kind == "mark":
         if place not in run.topic:
             raise Wrong(
-                f"{call}, but message {rows[place][0]} is not in the topic.",
+                f"{reply}, but message {rows[place][0]} is not in the topic.",
                 "A row is marked only when the broker has its message; if killed now, the relay would never send it.",
                 "A row is marked before the broker has its message, so a crash loses it.",
             )
@@ -104,18 +107,18 @@ def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
     else:
         if place in run.published:
             raise Wrong(
-                f"{call}, although {rows[place][0]} is in published.",
+                f"{reply}, although {rows[place][0]} is in published.",
                 "The broker has acknowledged it; without a crash nothing is published twice.",
                 "A message is published twice without a crash.",
             )
         if place in run.refused:
             raise Wrong(
-                f"{call}, although {rows[place][0]} is in refused.",
+                f"{reply}, although {rows[place][0]} is in refused.",
                 "The broker has just refused it; the relay waits before it tries again.",
                 "A refused message is published again without waiting.",
             )
         after = run._replace(published=(*run.published, place), topic=(*run.topic, place), story=story)
-        _check_order(rows, after, call)
+        _check_order(rows, after, reply)
         if run.refusals:
             refused = run._replace(refused=(*run.refused, place), refusals=run.refusals - 1)
             yield _arrive(rows, refused._replace(story=(*run.story, f"{rows[place][0]} is refused")))
@@ -132,20 +135,17 @@ def _arrive(rows: Sequence[Row], run: Run) -> Run:
 
 
 def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
-    """Return the relay's next step, the position of its row (-1: none), and text on the call and the run so far.
-
-    Raises `Unusable` if the answer is not a valid step.
-    """
+    """Return the relay's next step, the position of its row (-1: none), and the call with its answer as text."""
     waiting = [place for place in range(run.arrived) if place not in run.marked]
     open_rows: list[Plain] = [[rows[place][0], rows[place][1]] for place in waiting]
     published: list[Plain] = [rows[place][0] for place in run.published]
     refused: list[Plain] = [rows[place][0] for place in run.refused]
     value = ask(open_rows, published, refused)
-    call = ask.with_answer(open_rows, published, refused)
+    reply = ask.with_answer(open_rows, published, refused)
     if run.story:
-        call = f"After {', '.join(run.story[-8:])}: {call}"
+        reply = f"After {', '.join(run.story[-8:])}: {reply}"
     if value == ["wait"]:
-        return "wait", -1, call
+        return "wait", -1, reply
     by_id = {rows[place][0]: place for place in waiting}
     if (
         type(value) is list
@@ -154,12 +154,12 @@ def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
         and type(value[1]) is int
         and value[1] in by_id
     ):
-        return str(value[0]), by_id[value[1]], call
+        return str(value[0]), by_id[value[1]], reply
     steps = '["publish", id] or ["mark", id] with an id of rows, or ["wait"]'
-    raise Unusable(f"{call}; a step is {steps}, not {shown(value)}.")
+    raise Unusable(f"{reply}; a step is {steps}, not {shown(value)}.")
 
 
-def _check_wait(rows: Sequence[Row], run: Run, call: str) -> None:
+def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
     """Raise `Wrong` if the relay waits although it could publish or mark something."""
     blocked: set[str] = set()
     for place in range(run.arrived):
@@ -171,19 +171,19 @@ def _check_wait(rows: Sequence[Row], run: Run, call: str) -> None:
             continue
         todo = f"message {number} is to be {'marked' if place in run.published else 'published'}"
         raise Wrong(
-            f"{call}, although {todo}, and nothing of order {order} was refused before it.",
+            f"{reply}, although {todo}, and nothing of order {order} was refused before it.",
             "A refused message delays only its own order, so the relay waits only when nothing can be done.",
             "The relay waits although something could be published or marked.",
         )
 
 
-def _check_order(rows: Sequence[Row], run: Run, call: str) -> None:
-    """Raise `Wrong` if the last message in the topic is out of sequence among those about the same customer order."""
+def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
+    """Raise `Wrong` if the last message in the topic is in the wrong order with others of the same customer order."""
     verdict = _verdict(rows, run.topic)
     if verdict.regression:
         number, order = rows[verdict.regression[0]]
         raise Wrong(
-            f"{call}: so message {number} comes after a later one of order {order}.",
+            f"{reply}: so message {number} comes after a later one of order {order}.",
             "The messages of one order come in the order of rows, even if some are repeated.",
             "A message comes after a later one of the same order.",
         )
@@ -191,7 +191,7 @@ def _check_order(rows: Sequence[Row], run: Run, call: str) -> None:
     for place in range(last):
         if rows[place][1] == rows[last][1] and place not in run.topic:
             raise Wrong(
-                f"{call}, but message {rows[place][0]} of order {rows[place][1]} comes first and is not in the topic.",
+                f"{reply}, but message {rows[place][0]} of order {rows[place][1]} comes first and is not in the topic.",
                 "The messages of one order come in the order of rows.",
                 "A message is published before an earlier one of the same order.",
             )

@@ -30,10 +30,12 @@ SECONDS = 60.0
 
 
 def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
-    """Return a sentence on a question that the `answer` answers differently after a restart, or an empty text.
+    """Return a sentence on a call that the learner's function answers differently in a new process, or an empty
+    text.
 
-    `sources` are the cells to run, in this order, and `place` is the position of the one that defines the answer. The
-    text is also empty if they do not run in another process, and in a browser, which has no other.
+    `sources` are the notebook's cells to run there, and `place` is the position of the one that defines the
+    function.
+    The text is also empty in a browser, and if the cells do not run in another process.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]
@@ -64,7 +66,9 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Run the cells, and print the replies to the questions; a question without a reply gets None."""
+    """Run the cells from standard input, repeat the recorded calls, and print the answers as JSON (None for an
+    error).
+    """
     channel = os.dup(1)
     os.dup2(2, 1)
     task = json.load(sys.stdin)

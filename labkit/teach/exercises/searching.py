@@ -28,11 +28,10 @@ Make = Callable[[Asker], ClosedModel | Run]
 
 @dataclass
 class AnswerNode:
-    """A node in the tree of all answers that learners' rules have given; it spares a search that was done before.
+    """A node of a cache that saves repeated searches for learners' functions with the same behaviour.
 
-    A search calls a rule with one question after the other, and its result depends on the answers alone. So a rule that
-    answers every question as an earlier rule did needs no search of its own. An inner node holds the next question
-    (`arguments`) and one child for each answer to it (`after`); a leaf holds the result of the search (`finding`).
+    The result of a search depends only on the function's answers. So the cache is a tree: an inner node holds the
+    arguments of the next call, with one child for each answer (`after`); a leaf holds the result (`finding`).
     """
 
     arguments: tuple[Any, ...] = ()
@@ -41,7 +40,9 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Return the leaf with the result of an earlier search in which all answers were the same, or None."""
+        """Return the leaf with the result of an earlier search in which all answers were the same; None if there is
+        none.
+        """
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None
@@ -62,9 +63,9 @@ def _search_tree(_configuration: str) -> AnswerNode:
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Judge a learner's function by every schedule of the model that `make` builds with it.
+    """Check a learner's function `name` in every schedule of the model that `make` builds with it.
 
-    `name` is the function's name, and `ends` names the property that holds in a state when a run is over.
+    `ends` is the name of the property that tells whether a state is the end of a run.
     """
     ask = Asker(answer, name)
     try:
@@ -77,9 +78,9 @@ def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
 
 
 def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | None]) -> Finding | None:
-    """Return the result of an earlier search with the same answers if there was one, otherwise that of `judge`.
+    """Return the result of an earlier search in which a function gave the same answers; otherwise call `judge`.
 
-    `configuration` identifies everything on which the search depends, apart from the answers. Raises what `judge` does.
+    `configuration` identifies everything else on which the result depends. Raises the errors of `judge`.
     """
     tree = _search_tree(configuration)
     if settled := tree.look(ask):
@@ -90,12 +91,12 @@ def remembered(ask: Asker, configuration: str, judge: Callable[[], Finding | Non
 
 
 def unusable(name: str, error: Unusable) -> Finding:
-    """Return the finding on an answer of the wrong form; `name` is the learner's function."""
+    """Return the failed result for an answer of the wrong form; `name` is the learner's function."""
     return Finding(False, str(error), general=f"{name} returned a value of the wrong form, or something impossible.")
 
 
 def steady(ask: Asker, seen: str) -> Finding:
-    """Return the finding on a function without fault: passed, unless its answers change when calls are repeated.
+    """Return the result for a function without a fault: passed, unless repeated calls now give other answers.
 
     `seen` describes what was tested.
     """
@@ -106,9 +107,9 @@ def steady(ask: Asker, seen: str) -> Finding:
 
 
 def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None], right: str) -> Finding:
-    """Judge a learner's function by one case after the other, until `wrong` returns a finding for one.
+    """Check a learner's function on one case after the other, until `wrong` returns a failed result.
 
-    `right` is the message if no case is wrong; `{}` in it becomes the number of cases.
+    If all are right, the message is `right`, in which `{}` becomes the number of cases.
     """
     count = 0
     try:
@@ -122,9 +123,9 @@ def ask_each(ask: Asker, cases: Iterable[T], wrong: Callable[[T], Finding | None
 
 
 def judge(model: ClosedModel | Run, ends: str) -> Finding | None:
-    """Return the first fault of a learner's rule in an exhaustive search, or None.
+    """Search all schedules of a model with a learner's function, and return the first fault; None if there is none.
 
-    `ends` names the property that holds in a state when a run is over.
+    `ends` is the name of the property that tells whether a state is the end of a run.
     """
     search = Search(model, MAX_STATES).run()
     result = search.result()
@@ -147,7 +148,7 @@ def _broken(model: ClosedModel | Run, violation: Violation) -> Finding:
 
 
 def _blame(model: ClosedModel | Run, trace: Trace) -> str:
-    """Return a sentence with the learner's last answers on the way to the end of a trace."""
+    """Return a sentence with the last answers of the learner's function along a trace."""
     answers: dict[str, None] = {}
     state = model.initial()
     for action in trace.actions:
@@ -164,10 +165,7 @@ def _blame(model: ClosedModel | Run, trace: Trace) -> str:
 
 
 def _endless(model: ClosedModel | Run, search: Search[Any], ends: str) -> Finding | None:
-    """Return the finding on the nearest state from which no schedule reaches the end, or None.
-
-    `ends` names the property that holds in a state when a run is over.
-    """
+    """Return the failed result for the nearest state from which no schedule reaches the end; None if there is none."""
     claim = next(each for each in model.properties() if each.name == ends)
     before: dict[Any, list[Any]] = {search.packer.unpack(number): [] for number in search.parents}
     for state in before:
@@ -196,7 +194,6 @@ def _never_ends(model: ClosedModel | Run, stuck: Any, trace: Trace, sentence: st
 
 
 def _from_there_on(model: ClosedModel | Run, stuck: Any) -> str:
-    """Return a sentence with the first answers after the state from which no schedule reaches the end."""
     answers: dict[str, None] = {}
     order, seen = [stuck], {stuck}
     for state in order:

@@ -16,7 +16,10 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def judge_price(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by the price at every relevant time, for every list of prices announced by then."""
+    """Check a learner's function that looks up a price by time, in lists of announced prices.
+
+    Each list has the announcements that can be known by then, in any order; the times are those around each change.
+    """
     ask = Asker(answer, "price")
     versions = [list(each) for each in variant["versions"]]
     cases = product(_announced(versions), _times(versions))
@@ -25,10 +28,7 @@ def judge_price(answer: Answer, variant: Variant) -> Finding:
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield every list that announcements can produce: the first price, and any others in any order.
-
-    Of more than `FEW` announcements, yield only three orders of all.
-    """
+    """Yield every list of announced prices: the first price, and any others in any order (`FEW`: in three orders)."""
     first, *later = versions
     if len(later) > FEW:
         yield from ([first, *later], [first, *later[::-1]], [*later[3:], first, *later[:3]])
@@ -45,10 +45,7 @@ def _times(versions: Sequence[Version]) -> list[int]:
 
 
 def _wrong_price(ask: Asker, announced: Sequence[Version], at: int, versions: Sequence[Version]) -> Finding | None:
-    """Return the finding on a wrong price, or None.
-
-    Lists that lack a price which already applies at the time `at` are skipped.
-    """
+    """Return the failed result for a wrong price, or None; lists that lack a price valid at `at` are skipped."""
     if any(begin <= at and [begin, price] not in announced for begin, price in versions):
         return None
     arguments: tuple[Plain, Plain] = ({"at": at}, [list(each) for each in announced])
@@ -71,7 +68,10 @@ SAME = ("topic", "partition", "offset", "call")
 
 
 def judge_key(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's keys for calls to an outside service: a repeated call keeps its key, other calls get others."""
+    """Check a learner's function that gives calls to an outside service idempotency keys.
+
+    A call that is repeated after a crash must keep its key, and different calls must have different keys.
+    """
     ask = Asker(answer, "key_of_call")
     calls: dict[str, dict[str, Plain]] = {}
     identities: dict[str, tuple[Plain, ...]] = {}
@@ -93,10 +93,7 @@ def judge_key(answer: Answer, variant: Variant) -> Finding:
 
 
 def _calls(variant: Variant) -> Iterator[dict[str, Plain]]:
-    """Yield every call to the outside service, and then its repetitions after a crash with one other field changed.
-
-    A variant without `again` has many calls, each of them once.
-    """
+    """Yield every call to the outside service and, if the variant has `again`, its repetitions after a crash."""
     usual: dict[str, Plain] = {"batch": 3, "attempt": 1, "task": 0, "now": 700, "price": 10}
     topics, partitions = variant["topics"], variant["partitions"]
     for again in (None, *(VOLATILE if "again" in dict(variant.parameters) else ())):
@@ -115,7 +112,7 @@ def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Findin
 def _split_call(
     ask: Asker, calls: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
-    """Return the finding on the first call that has two keys, or None; both mappings are by key."""
+    """Return the failed result for the first call that got two keys, or None; both mappings are by key."""
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():
         before = first.setdefault(identity, key)

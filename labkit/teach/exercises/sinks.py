@@ -24,11 +24,13 @@ from labkit.teach.results import Walk
 
 
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's second phase of a commit by two searches of all schedules, the first with crashes anywhere.
+    """Check a learner's second phase of a commit in every schedule of a simulated job with crashes.
 
-    The second search has no crash while rows are visible but not yet confirmed in the log, because no log can prevent
-    harm there. If the variant has the parameter `batch`, judge instead the commit of this batch with many `rows`, after
-    many other batches.
+    In a second search no crash falls between writing the rows and confirming the batch in the log, because no log
+    can
+    repair that. If the variant has a `batch`, check instead the commit of this batch with many `rows`, after many
+    other
+    batches.
     """
     if "batch" in dict(variant.parameters):
         ask = Asker(answer, "commit")
@@ -43,10 +45,10 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's recovery by every schedule of a job with two-phase commit, crashes and lost notifications.
+    """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has the parameter `decided`, judge instead single recoveries in which this batch is the last decided
-    one and has many `tasks`.
+    If the variant has `decided`, check instead single recoveries in which this batch, with many `tasks`, is the last
+    one to commit.
     """
     if "decided" in dict(variant.parameters):
         ask = Asker(answer, "recover_and_commit")
@@ -57,7 +59,7 @@ def judge_recovery(answer: Answer, variant: Variant) -> Finding:
 
 
 def _many_batches(batch: int, rows: int) -> Iterator[tuple[int, list[Plain], list[Plain]]]:
-    """Yield arguments of `commit`: a batch whose rows begin at offset 1,000, and other batches with confirmations."""
+    """Yield arguments of the learner's `commit`: the batch, its rows' offsets, and the batches already confirmed."""
     offsets: list[Plain] = [*range(1_000, 1_000 + rows)]
     others: list[Plain] = [each for each in range(2 * batch) if each != batch]
     yield batch, offsets, others
@@ -80,11 +82,7 @@ def _wrong_commit(ask: Asker, batch: int, rows: list[Plain], confirmed: list[Pla
 
 
 def _many_tasks(decided: int, tasks: int) -> Iterator[tuple[int, list[Any], list[Any]]]:
-    """Yield arguments of `recover_and_commit`: votes for the decided batch and the next one, and second attempts.
-
-    In one, an earlier driver has left transactions whose handles are the beginnings of decided ones. In the last two,
-    the checkpoints of several earlier batches have expired, so the decision commits these as well.
-    """
+    """Yield arguments of the learner's `recover_and_commit`: batch `decided`, stored votes, and open transactions."""
     last, following = ([f"q0-b{batch}-p{task}-i1" for task in range(tasks)] for batch in (decided, decided + 1))
     votes: list[Any] = [
         {"batch": batch, "handles": [*each]} for batch, each in ((decided, last), (decided + 1, following))
@@ -114,18 +112,14 @@ def _wrong_recovery(ask: Asker, decided: int, votes: list[Any], found: list[Any]
 
 
 def _seen(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's property: the words and counts that an outside reader saw, in order."""
+    """Return the arguments of the learner's function: the words and counts that an outside reader saw, in order."""
     assert isinstance(model, Pipeline)
     events = Judge(model.settings).history(state).events
     return ([[event.key, event.value] for event in events if isinstance(event, Observation)],)
 
 
 def _sights(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield states in which a reader saw any two counts of one word, with a few rows of another word between and after.
-
-    The input contains the first word as often as it can count, followed by the other word. `parts` has the largest
-    number of rows between the two counts (`between`), and one more number that may be much larger (`long`).
-    """
+    """Yield states in which a reader saw two counts of one word, with rows of another word between and after."""
     assert isinstance(model, Pipeline)
     words, state = model.settings.words, model.initial()
     number = words.count(words[0])

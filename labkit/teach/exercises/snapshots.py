@@ -13,10 +13,7 @@ from labkit.teach.study import replay
 
 
 def _parts(_model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return a completed snapshot as the learner's property receives it: a dict for every process.
-
-    The transfers that a process sent, received or found in its channels are lists of numbers.
-    """
+    """Return a completed snapshot as the learner's function receives it: a dict for each process."""
     return (
         [
             {
@@ -40,12 +37,12 @@ _COME = ((False, True, False), (False, False, True))
 
 
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield snapshots with one transfer for each channel, recorded at any of sender, receiver and channel.
+    """Yield snapshots in which each transfer is recorded at sender, receiver or channel in right or wrong
+    combinations.
 
-    `choice` lists channels: a transfer in `any` takes every combination, one in `usual` those of most snapshots, and
-    one in `done` is sent and received. One in `gone` is sent and nowhere, and one in `come` arrived without being sent.
-    All transfers of a channel in `all_done` are sent and received, and all in `all_saved` are sent and saved. Of a
-    channel in `twice`, the first transfer is received and saved but not sent, and the second one is sent and nowhere.
+    `choice` lists the channels for each kind of combination, such as `done` (sent and received), `gone` (sent, and
+    then
+    nowhere), `come` (arrived, but never sent) or `any` (all combinations).
     """
     whole = [
         (channel, (True, name == "all_done", name == "all_saved"), 2**PER_CHANNEL - 1)
@@ -67,11 +64,7 @@ def _filled(
     places: Sequence[tuple[bool, ...]],
     whole: Sequence[tuple[int, tuple[bool, ...], int]],
 ) -> Iterator[Part]:
-    """Yield the part of each process in a snapshot that contains these transfers.
-
-    Each entry of `places` tells whether the transfer is recorded as sent, as received, and as saved from its channel.
-    `whole` tells the same of several transfers of other channels, which are the bits of its last number.
-    """
+    """Yield each process's part of a snapshot that contains these transfers."""
     between = ends(processes)
     sent, received, saved = ([0] * processes for _ in range(3))
     ones = [(number, place, 1) for number, place in zip(channels, places, strict=True)]

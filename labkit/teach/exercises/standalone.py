@@ -32,7 +32,7 @@ SECONDS = 900.0
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """The result of checking one exercise."""
+    """The result of checking a learner's answer to one exercise of a notebook file."""
 
     name: str
     state: str
@@ -41,12 +41,14 @@ class Checked(msgspec.Struct, frozen=True):
 
     @property
     def is_passed(self) -> bool:
-        """Whether the exercise is passed, or its text was written and waits for a person to mark it."""
+        """Whether the answer is right, or is a text that a person will grade."""
         return self.state in {"passed", "by hand"}
 
 
 class Opened(NamedTuple):
-    """A notebook that was read, with the cells that count as its answers."""
+    """A learner's notebook file: its exercises, its cells, the original cells, and which cells are graded as
+    answers.
+    """
 
     exercises: list[Assignment]
     cells: Sequence[PlainCell]
@@ -55,9 +57,9 @@ class Opened(NamedTuple):
 
 
 def checked(path: Path) -> list[Checked]:
-    """Check every exercise of a notebook in a separate process, and return the results.
+    """Check every exercise of a notebook file in a separate process, and return the results.
 
-    Raises `InvalidInput` for a file that is unreadable or no notebook of the lab.
+    Raises `InvalidInput` if the file cannot be read or is not a notebook of the lab.
     """
     exercises = opened(path).exercises
     words = own_python("-m", "labkit.teach.exercises.standalone", str(path))
@@ -81,14 +83,14 @@ def _read(output: bytes) -> Iterator[Checked]:
 
 
 def opened(path: Path) -> Opened:
-    """Read a notebook and select the cells that count as answers.
+    """Read a notebook file and determine which cells are graded as answers.
 
-    Raises `InvalidInput` for a file that is unreadable or no notebook of the lab.
+    Raises `InvalidInput` if the file cannot be read or is not a notebook of the lab.
     """
     try:
         cells = code_cells(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(f"{path}: {error.strerror}; name a notebook.") from None
+        raise InvalidInput(f"{path}: this file cannot be read ({error.strerror}); name a notebook.") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidInput(f"{path}: this is not a notebook; save it with JupyterLab and try again.") from None
     names = {name for cell in cells if (name := named_exercise(cell))}
@@ -102,7 +104,7 @@ def opened(path: Path) -> Opened:
         raise InvalidInput(f"{path}: no cell of it answers an exercise of the lab; name a notebook with exercises.")
     if len(notebooks) != 1:
         raise InvalidInput(
-            f"{path}: its exercises do not belong to exactly one notebook of the lab; name a file such as "
+            f"{path}: it mixes exercises of several notebooks of the lab; name a copy of a single one, such as "
             "05_two_phase_commit.ipynb."
         )
     [notebook] = notebooks
@@ -121,7 +123,7 @@ def _asking(names: Iterable[str]) -> set[str]:
 
 
 def check_all(path: Path) -> Iterator[Checked]:
-    """Run the graded cells of a notebook in this process, and judge every answer by its public variants."""
+    """Run the graded cells of a notebook in this process, and check every answer with the visible configurations."""
     notebook = opened(path)
     namespace, failed = fresh(), dict[int, str]()
     given = dict[str, object]()
@@ -159,9 +161,9 @@ def _judged(exercise: Assignment, notebook: Opened, namespace: dict[str, object]
 
 
 def main(path: Path) -> None:
-    """Check a notebook and print one line of JSON for each exercise; `checked` runs this in a separate process.
+    """Check a notebook and print one line of JSON for each exercise, on a descriptor that its cells cannot write to.
 
-    The lines go to a descriptor that the notebook's own output does not reach.
+    Runs in a separate process, which `checked` starts.
     """
     channel = os.dup(1)
     os.dup2(2, 1)

@@ -19,11 +19,14 @@ Exchanges = Sequence[Sequence[Any]]
 
 
 class Waits(BaseException):
-    """The sink waits for an answer. The type keeps a sink's `except Exception` from catching it."""
+    """A sink's request has no recorded reply yet, so the sink is interrupted here.
+
+    A `BaseException`, so that the sink's `except Exception` does not catch it.
+    """
 
 
 class Store:
-    """A store that replays recorded answers to a sink's requests; after the last answer, the sink has to wait."""
+    """A store that replays recorded replies to a sink's requests, and interrupts the sink after the last one."""
 
     HAS = ""
     """The names of the methods that a sink may call, for the error message on any other call."""
@@ -36,7 +39,7 @@ class Store:
         """Whether the sink, given the same answers, made another request than before."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"this store has no {name}; it has {self.HAS}")
+        raise AttributeError(f"this store has no method {name}; call {self.HAS}")
 
     def _ask(self, *request: Plain) -> Any:
         if self.wanted is not None or self.differs:
@@ -65,27 +68,27 @@ ERRORS: dict[str, type[Exception]] = {
 
 
 class Table(Store):
-    """The SQLite database that a sink receives; a statement commits by itself, except between BEGIN and COMMIT."""
+    """The SQLite database that a sink receives; outside of BEGIN and COMMIT every statement commits at once."""
 
     HAS = "execute(statement, parameters)"
 
     def execute(self, sql: str, parameters: Sequence[Plain] = ()) -> list[Any]:
         """Run one statement and return its rows as lists. Raises the errors of `sqlite3`."""
         if isinstance(parameters, dict):
-            raise TypeError("parameters must be a list with one value for each ?")
+            raise TypeError("parameters must be a list with one value for each ? in the statement")
         return list(self._ask("execute", sql, list(parameters)))
 
 
 class Folder(Store):
     """The folder of text files that a sink receives.
 
-    `write` creates or replaces a file piece by piece, so a crash may leave a part; `rename` is atomic.
+    `write` is not atomic: a crash may leave a part of the text. `rename` is atomic.
     """
 
     HAS = "names(), read(name), write(name, text), rename(old, new) and remove(name)"
 
     def names(self) -> list[str]:
-        """Return the names of all files, in order."""
+        """Return the names of all files, sorted."""
         return list(self._ask("names"))
 
     def read(self, name: str) -> str:
@@ -109,11 +112,11 @@ STORES: dict[str, type[Store]] = {"table": Table, "folder": Folder}
 
 
 def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: Sequence[Plain]) -> Any:
-    """Run a sink until its next new request, and return what it does: `["do", request]`, `["end", returned text]`,
-    `["raised", text]`, or `["differs"]`.
+    """Run a sink on recorded replies until its next new request, and return what it does then.
 
-    `exchanges` are its requests so far with their answers, and `arguments` its arguments after the store. `differs`
-    means that the sink did not repeat its earlier requests. For a stub, returns or raises the same as the stub.
+    Returns `["do", request]`, `["end", returned text]`, `["raised", text]`, or `["differs"]` if the sink does not
+    repeat its earlier requests. `exchanges` are these requests with the store's replies, and `arguments` the sink's
+    arguments after the store. A sink that is not written yet returns or raises what its stub does.
     """
     store = STORES[kind](exchanges)
     reply: list[Any] = []

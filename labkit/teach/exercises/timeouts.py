@@ -18,11 +18,11 @@ NO_LONGER, TOO_LONG = "At most twice the time needed.", "One of the answers is m
 
 
 def judge_timeout(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's transaction timeout by every schedule of a job with checkpoints and Kafka transactions.
+    """Check a learner's transaction timeout in every schedule of a simulated job with Kafka transactions.
 
-    A variant with `jobs` contains jobs that are too long for a search, or that pause between two checkpoints, which the
-    simulator does not support. They are judged by the longest time for which one of their transactions can be open
-    (`longest_open`); the searches of small jobs confirm that formula.
+    A variant with `jobs` lists jobs that are too large to simulate. For these the right timeout is calculated from
+    the
+    longest time that a transaction can be open (`longest_open`), a formula that the simulations confirm.
     """
     ask = Asker(answer, "transaction_timeout")
     chosen = dict(variant.parameters)
@@ -43,10 +43,7 @@ def _ticks(ask: Asker, job: Sequence[int]) -> int:
 
 
 def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int) -> int:
-    """Return the longest time, in ticks, for which a transaction can be open.
-
-    A pause begins at the end of a checkpoint.
-    """
+    """Return the longest time, in ticks, for which a transaction can be open."""
     between = max(interval, checkpoint + pause)
     return int(longest_open(between, checkpoint, tolerated, downtime))
 

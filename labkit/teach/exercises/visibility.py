@@ -19,7 +19,10 @@ _MARKERS = {"commit": COMMIT, "abort": ABORT}
 
 
 def judge_visible(answer: Answer, variant: Variant) -> Finding:
-    """Judge a learner's function by every log up to the variant's length, and by the logs that the variant lists."""
+    """Check a learner's function that returns the offsets which a read_committed reader gets from a Kafka log.
+
+    The logs are all those up to the length in the variant, and those that it lists.
+    """
     ask = Asker(answer, "visible")
     parameters = dict(variant.parameters)
     logs = map(tuple, chain(logs_of(parameters["names"], parameters["length"]), parameters.get("logs", ())))
@@ -27,9 +30,9 @@ def judge_visible(answer: Answer, variant: Variant) -> Finding:
 
 
 def logs_of(names: Sequence[str], length: int) -> Iterator[Log]:
-    """Yield every log of up to `length` entries, short ones first; commit and abort end only open transactions.
+    """Yield every possible Kafka log of up to `length` entries, with transactions of these names; short logs first.
 
-    `names` are the names of the transactions.
+    Commit and abort markers only end transactions that are open.
     """
     level: list[Log] = [()]
     for _ in range(length):
@@ -48,7 +51,7 @@ def _next(log: Log, names: Sequence[str]) -> Iterator[Entry]:
 
 
 def visible(log: Log) -> list[int]:
-    """Return the offsets that a read_committed reader gets from a log, according to the simulator."""
+    """Return the offsets that a read_committed reader gets from a log; the right answer for the learner's function."""
     numbers = {name: number for number, name in enumerate(sorted({name for _, name in log}))}
     partition: Partition = tuple(
         Slot(record=_MARKERS.get(what, place), name=PLAIN if what == "plain" else numbers[name], epoch=0)

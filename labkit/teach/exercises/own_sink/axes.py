@@ -16,7 +16,7 @@ from labkit.teach.exercises.asking import Asker, Unusable
 from labkit.teach.exercises.contract import Answer, Finding, Plain, Variant
 from labkit.teach.exercises.own_sink.fencing import fenced_trials, overtaken
 from labkit.teach.exercises.own_sink.trials import (
-    CHANGES,
+    MADE_ANOTHER_REQUEST,
     Batches,
     Bench,
     Broken,
@@ -289,7 +289,7 @@ def judge_axis(answer: Answer, variant: Variant, *, name: str, kind: str) -> Fin
 def _hold_still(ask: Asker) -> None:
     """Raise `Unusable` if the sink makes other requests when it runs again, because its runs then prove nothing."""
     if ask.changed():
-        raise Unusable(f"{ask.name} {CHANGES}")
+        raise Unusable(f"{ask.name} {MADE_ANOTHER_REQUEST}")
 
 
 def _finding(axis: str, tried: TrialResult, fault: str) -> Finding:

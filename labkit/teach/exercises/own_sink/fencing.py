@@ -8,7 +8,16 @@ from collections.abc import Iterator, Sequence
 
 from labkit.teach.exercises.asking import Unusable
 from labkit.teach.exercises.contract import Plain
-from labkit.teach.exercises.own_sink.trials import CHANGES, FENCED, Bench, Delivery, Row, TrialResult, conclude, trial
+from labkit.teach.exercises.own_sink.trials import (
+    FENCED,
+    MADE_ANOTHER_REQUEST,
+    Bench,
+    Delivery,
+    Row,
+    TrialResult,
+    conclude,
+    trial,
+)
 
 FIRST, NEWEST = 99, 102
 """The epochs of the older and the newer writer, chosen to reveal wrong comparisons.
@@ -134,7 +143,7 @@ def _until(old: Delivery, place: int, rows: Sequence[Row]) -> bool:
     for _ in range(place):
         request = old.next()
         if request is None:
-            raise Unusable(f"the sink {CHANGES}")
+            raise Unusable(f"the sink {MADE_ANOTHER_REQUEST}")
         old.perform(request)
     old.trial.look()
     seen = {row.id for row in old.trial.story.samples[-1].seen}

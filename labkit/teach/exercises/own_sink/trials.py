@@ -50,7 +50,7 @@ FENCED, WRITTEN = "fenced", "written"
 """The text that a sink returns to an older writer and to the newest one; only writers with epochs get it."""
 
 
-CHANGES = (
+MADE_ANOTHER_REQUEST = (
     "made another request when it ran again with the same answers: a sink must not depend on chance, on a clock, or on "
     "values that it keeps in memory."
 )
@@ -278,7 +278,7 @@ class Delivery:
         if not isinstance(reply, list) or not reply:
             raise Unusable(f"{ask.name} returned {shown(reply)}, which is not a request to the store.")
         if reply[0] == "differs":
-            raise Unusable(f"{ask.name} {CHANGES}")
+            raise Unusable(f"{ask.name} {MADE_ANOTHER_REQUEST}")
         if reply[0] != "do":
             how = "returned" if reply[0] == "end" else "raised"
             self.ended = DeliveryEnd(how, str(reply[1] or "") if len(reply) > 1 else "")
