@@ -19,24 +19,25 @@ from labkit.view.stepper import Player
 def export(run: str | Path | Trace | Walk | Player | Outcome, to: str) -> str:
     """Return a run as text for another tool: `mermaid`, `plantuml`, `shiviz` (a log with vector clocks) or `svg`.
 
-    `run` is a simulated run (a scenario's name, a trace, what `lab.replay`, `lab.simulate` or `lab.show` returned) or a
-    real one (what `lab.crash` returned, or the path of its folder). Raises `InvalidInput` for an unknown format or
-    scenario, text that is no trace, or a folder without a finished run, and `InvalidAction` for a trace that cannot be
-    replayed.
+    `run` is a simulated run (a scenario's name, a trace, or a result of `lab.replay`, `lab.simulate` or `lab.show`)
+    or
+    a real run (a result of `lab.crash`, or the path of its folder). Raises `InvalidInput` for an unknown format or
+    scenario, for text that is not a trace, and for a folder without a finished run. Raises `InvalidAction` for a
+    trace
+    that cannot be replayed.
     """
     title, diagram = _described(run)
     return written(diagram, title, to)
 
 
 def folder_of(text: str) -> Path | None:
-    """Return the folder that a text names; None if it is no folder's path."""
+    """Return the path in a text if it is that of an existing folder; None otherwise."""
     with suppress(OSError):  # a text too long for a path
         return Path(text) if "~" not in text and Path(text).is_dir() else None
     return None
 
 
 def _described(run: str | Path | Trace | Walk | Player | Outcome) -> tuple[str, Diagram]:
-    """Return the title of a run and its space-time diagram."""
     if isinstance(run, Outcome):
         record = run.record
         return title_of(record.scenario), of_run(record.crashes, record.events)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @takes('lab.seen_over_time({"append": outcome}, "hello")')
 def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
-    """Return a figure of the values of `key` that an outside reader could see over time, one line for each run.
+    """Return a figure of the values that an outside reader saw for one key over time, with one line for each run.
 
-    `outcomes` are results of `lab.crash` by the names to show.
+    `outcomes` maps the label of each line to a result of `lab.crash`.
     """
     tracks = {name: by_key(outcome.record.events).get(key, []) for name, outcome in outcomes.items()}
     return charts.seen_over_time(tracks, key)
@@ -27,10 +27,11 @@ def seen_over_time(outcomes: Mapping[str, Outcome], key: str) -> charts.Seen:
 
 @takes("lab.matrix(folder)")
 def matrix(folder: Path | str | None = None) -> "VerdictGrid":
-    """Return a table of the guarantee of every sink at every failpoint, from real runs or from simulations.
+    """Return a table of the guarantee of every sink at every failpoint (crash point).
 
-    `folder` is the folder of the real runs of `labkit matrix`; without it, every run is simulated. Raises
-    `InvalidInput` if the folder contains no runs.
+    `folder` contains the real runs of `labkit matrix`; without it, every run is simulated. Raises `InvalidInput` if
+    the
+    folder contains no runs.
     """
     from labkit.runs.pages.grid import of_runs, simulated
 
@@ -39,9 +40,10 @@ def matrix(folder: Path | str | None = None) -> "VerdictGrid":
 
 @takes('lab.totals("changelog.retract_stream")')
 def totals(*scenarios: str) -> "Totals":
-    """Return a figure of the total that a reader computes from a stream of changes, next to a batch query's total.
+    """Return a figure that compares the total a reader computes from a changelog with a batch query's total.
 
-    `scenarios` are names of scenarios of the simulator `changelog`. Raises `InvalidInput` if one is unknown or belongs
+    `scenarios` are names of scenarios of the simulator `changelog`. Raises `InvalidInput` if one is unknown or
+    belongs
     to another simulator.
     """
     from labkit.teach.study import replay

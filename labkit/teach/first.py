@@ -18,9 +18,9 @@ _LIKE = 0.6
 
 
 def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
-    """Return the sentence that names the cell to run first because it defines `name`; empty if no cell defines it.
+    """Return a sentence that names the notebook cell to run first, because it defines `name`; empty if none does.
 
-    `executed` holds the sources of the executed cells, with the failed one last; `file` is the notebook's file name.
+    `executed` are the sources of the cells run so far, the failed one last; `file` is the notebook's file name.
     """
     cells = placed_cells(_notebook(executed, file))
     own = _place(executed[-1], cells) if executed else None
@@ -36,10 +36,7 @@ def comes_first(name: str, executed: Sequence[str], file: str = "") -> str:
 
 
 def _notebook(executed: Sequence[str], file: str) -> str:
-    """Return the name of the released notebook to which most executed cells belong, or else the one named in `file`.
-
-    Returns an empty text if there is neither.
-    """
+    """Return the name of the original notebook to which most executed cells belong, else the one named in `file`."""
     released = {path.stem: {normal(cell.source) for cell in placed_cells(path.stem)} for path in of_course(notebooks())}
     common = Counter(source for sources in released.values() for source in sources)
     own = {source for source in map(normal, executed) if common[source] == 1}
@@ -57,7 +54,6 @@ def _place(source: str, cells: Sequence[PlacedCell]) -> int | None:
 
 
 def _called(cells: Sequence[PlacedCell], place: int) -> str:
-    """Return words that identify a cell: its heading, with its number if several cells share the heading."""
     heading = cells[place].heading
     neighbours = [number for number, cell in enumerate(cells) if cell.heading == heading]
     if not heading:

@@ -27,7 +27,10 @@ WIDTH = 150
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A word with its one meaning. The comments in `glossary.toml` explain each field."""
+    """One word of the glossary, with its meaning and the words of other systems for the same thing.
+
+    The comments in `glossary.toml` explain each field.
+    """
 
     word: str
     section: str
@@ -44,15 +47,15 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinary: dict[str, str] = {}
 
     def elsewhere(self) -> dict[str, str]:
-        """Return the words of other systems for the same thing, by system, without systems that lack it."""
+        """Return the words of other systems, such as Flink, for the same thing; systems that lack it are left out."""
         named = {name: getattr(self, field) for field, name in OTHERS.items()}
         return {name: term for name, term in named.items() if term not in {"", "-"}}
 
 
 def read(text: str) -> tuple[tuple[str, ...], dict[str, Entry]]:
-    """Return the glossary's sections in order, and every entry by its word, from the text of `glossary.toml`.
+    """Parse the text of `glossary.toml`; return the names of its sections in order, and every entry by its word.
 
-    Raises `msgspec.ValidationError` for a wrong field.
+    Raises `msgspec.ValidationError` for an unknown or invalid field.
     """
     sections: dict[str, dict[str, Any]] = tomllib.loads(text)
     return tuple(sections), {
@@ -69,9 +72,10 @@ def entries() -> dict[str, Entry]:
 
 
 def word(name: str | None = None) -> Card:
-    """Return the card that explains a word, as in `lab.word("offset")`, or without a name all words of the course.
+    """Return a card that explains a word, as in `lab.word("offset")`; without a name, a card with all words of the
+    course.
 
-    Raises `InvalidInput`, with the most similar words, if the glossary does not have the word.
+    Raises `InvalidInput` for a word that the glossary does not have, and suggests the most similar ones.
     """
     words = entries()
     if name is None:
@@ -84,7 +88,6 @@ def word(name: str | None = None) -> Card:
 
 
 def _near(wanted: str) -> str:
-    """Return the end of the message on an unknown word: the most similar words, or how to list all."""
     close = difflib.get_close_matches(wanted, list(entries()), n=3, cutoff=0.5)
     if not close:
         return "lab.word() lists all."
@@ -92,7 +95,6 @@ def _near(wanted: str) -> str:
 
 
 def _forms(entry: Entry) -> set[str]:
-    """Return the spellings that find an entry, in lower case: the word, its plural, and the entry's other forms."""
     forms = {entry.word, f"{entry.word}s", *entry.forms}
     return {form.lower() for form in forms}
 
@@ -115,7 +117,6 @@ def _card(entry: Entry) -> Card:
 
 
 def _introduced(entry: Entry) -> str:
-    """Return the sentence that names the notebook which explains the word; empty if none does."""
     return f"It is explained in notebook {entry.notebook}." if entry.notebook else ""
 
 
@@ -146,17 +147,16 @@ def _all(entries: Sequence[Entry]) -> Card:
 
 
 def own_names() -> list[Entry]:
-    """Return the entries whose names are the lab's own, in alphabetical order."""
+    """Return the entries for terms that only labkit uses, in alphabetical order."""
     return sorted((entry for entry in entries().values() if entry.own), key=lambda entry: entry.word.lower())
 
 
 def _unmarked(text: str) -> str:
-    """Return a sentence without Markdown's ` and *, because cards do not render Markdown."""
     return text.replace("`", "").replace("*", "")
 
 
 def page() -> str:
-    """Return the text of docs/glossary.md."""
+    """Return the Markdown text of docs/glossary.md, generated from `glossary.toml`."""
     sections, entries_by_word = read(FILE.read_text(encoding="utf-8"))
     tables = [_table([entry for entry in entries_by_word.values() if entry.section == section]) for section in sections]
     parts = [f"## {name}\n\n{rows}" for name, rows in zip(sections, tables, strict=True)]

@@ -16,21 +16,21 @@ REFUSED = "refused, "
 
 @runtime_checkable
 class Answered(Protocol):
-    """An answer of a server that can be shown as text or as parts of a card."""
+    """A server's answer, which can be shown as text or in a card."""
 
     def parts(self) -> Sequence[Html]:
-        """Return the answer as tables and paragraphs."""
+        """Return the answer as HTML tables and paragraphs."""
 
     def __str__(self) -> str: ...
 
 
 class ServerAnswer(str):
-    """One line of a server's answer, as in `session: message`, which a notebook displays as a card."""
+    """One line of a server's answer, in the form `session: message`; a notebook displays it as a table."""
 
     __slots__ = ()
 
     def parts(self) -> Sequence[Html]:
-        """Return the line as a table with one row."""
+        """Return the line as an HTML table with one row."""
         return [lines([self])]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -42,7 +42,7 @@ class ServerAnswer(str):
 
 
 def lines(answers: Iterable[str]) -> Html:
-    """Return lines of answers as a table of session names and messages, with refusals and errors highlighted."""
+    """Return lines of the form `session: message` as an HTML table; errors and refusals are highlighted."""
     return table(("", ""), map(_row, answers))
 
 
@@ -57,7 +57,7 @@ def _row(line: str) -> tuple[str | Cell, ...]:
 
 @takes('lab.said(session.run("SELECT 1"), session.run("SELECT 2"))')
 def said(*answers: Answered) -> Card:
-    """Return one card that shows several answers of servers, one below the other.
+    """Return one card that shows the answers of servers one below the other, such as results of `session.run`.
 
     Raises `InvalidInput` without an answer.
     """
@@ -82,6 +82,6 @@ def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
 
 
 def rows(head: Sequence[str], body: Sequence[Sequence[Any]], none: str) -> list[Html]:
-    """Return a table of rows; without any row, the text `none` follows the table's head."""
+    """Return an HTML table with the headings `head`; if it has no rows, the text `none` follows it."""
     result = table(head, body)
     return [result] if body else [result, para(none, kind="lkc-under")]

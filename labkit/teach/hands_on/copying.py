@@ -28,9 +28,9 @@ Trusted = Literal["checkpoint", "group"]
 
 
 class CopyJob:
-    """One run of the job, from its start to a crash or its end.
+    """A job that copies records from one Kafka topic to another with transactions, until a crash or its end.
 
-    Two runs that use the same checkpoint must differ in the number `incarnation`.
+    Two jobs that use the same checkpoint file need different numbers `incarnation`.
     """
 
     def __init__(self, source: Topic, sink: Topic, checkpoint: Path, incarnation: int = 1) -> None:
@@ -41,9 +41,10 @@ class CopyJob:
         self.group = Group(source.store.topic, "copy")
 
     def start(self, trusts: Trusted = "checkpoint") -> None:
-        """Recover from the checkpoint: commit the transactions that it decided, abort all others, and continue there.
+        """Recover from the checkpoint file: commit the transactions that it lists, abort all others, and go to its
+        offset.
 
-        With `trusts="group"` the job continues at the consumer group's offset instead of the checkpoint's.
+        With `trusts="group"` the job goes to the offset that is stored in its consumer group instead.
         """
         position, decided = self._stored()
         for handle in self._sink.store.prepared("copy"):
@@ -54,14 +55,14 @@ class CopyJob:
         self.position = position if trusts == "checkpoint" else self.group.offset() or 0
 
     def read(self, most: int) -> list[Entry]:
-        """Return up to `most` records of the source as a read_committed reader gets them, and move past them."""
+        """Read up to `most` records of the source topic with read_committed, and advance the job's position."""
         entries = self._source.entries(READ_COMMITTED, self.position)[:most]
         if entries:
             self.position = entries[-1].position + 1
         return entries
 
     def begin(self) -> KafkaTransaction:
-        """Begin the next transaction of the job, under a transactional id of its own."""
+        """Begin the job's next transaction, with a transactional id that no other transaction uses."""
         handle = Handle("copy", self._number, 0, self._incarnation, 1)
         self._number += 1
         transaction = self._sink.store.begin(handle)
@@ -69,7 +70,8 @@ class CopyJob:
         return transaction
 
     def decide(self, handle: Handle, position: int) -> None:
-        """Decide that a transaction will be committed: write its handle and the read position into the checkpoint.
+        """Decide that a transaction will be committed: write its handle and the read position into the checkpoint
+        file.
 
         The file is replaced atomically, so a crash leaves either the old or the new checkpoint.
         """
@@ -93,9 +95,8 @@ class CopyJob:
         return len(entries)
 
     def _stored(self) -> tuple[int, list[Handle]]:
-        """Return the read position and the handles of decided transactions in the checkpoint.
-
-        Without a checkpoint, returns offset 0 and no handle.
+        """Return the read position and the handles of transactions to commit; offset 0 and none without a
+        checkpoint.
         """
         try:
             checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
@@ -106,11 +107,11 @@ class CopyJob:
 
 @takes('lab.copy_topic(kafka, trusts="checkpoint", group_says=0)')
 def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) -> CopyOutcome:
-    """Copy half of the records and stop, then let a second job copy the rest, and judge the copy.
+    """Copy half of the records and stop, let a second job copy the rest, and return the verdict on the copy.
 
-    Between the two, somebody else sets the consumer group's offset to `group_says`. `trusts` is where the second job
-    looks for its position: `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset
-    outside of the log.
+    In between, the consumer group's offset is set to `group_says`. `trusts` says from where the second job takes its
+    position, `"checkpoint"` or `"group"`. Raises `InvalidInput` for another `trusts`, or for an offset that is not
+    between 0 and `records`.
     """
     if not 0 <= group_says <= records:
         raise InvalidInput(f"group_says={group_says!r}: choose a whole number from 0 to {records}.")
@@ -131,15 +132,17 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 
 
 class Steps:
-    """The steps of a job, each with the records that readers could get after it; None if that is not certain."""
+    """The steps of a job that copies Kafka records, and which records readers get after each step.
+
+    None stands for a step after which that is not certain.
+    """
 
     def __init__(self, steps: Sequence[tuple[str, Look | None]]) -> None:
         self.steps = list(steps)
 
     def first(self, word: str, isolation: str) -> int | None:
-        """Return the number, from 1, of the first step after which a reader at this level gets `word`.
-
-        Returns None if no step makes it readable.
+        """Return the number (from 1) of the first step after which a reader at this isolation level gets `word`, or
+        None.
         """
         for number, (_, look) in enumerate(self.steps, start=1):
             if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
@@ -147,7 +150,7 @@ class Steps:
         return None
 
     def __str__(self) -> str:
-        """Return one line for each step, with the open transactions and the words that readers get after it."""
+        """Return a table with one row for each step: the open transactions, and the words that readers get after it."""
         return columns(self._rows())
 
     __repr__ = __str__
@@ -170,7 +173,7 @@ class Steps:
 def ten_steps(kafka: Kafka) -> Steps:
     """Copy a record from one topic to another in ten steps, and read at both isolation levels after each step.
 
-    Returns the steps as a card.
+    A notebook displays the result as a table.
     """
     source, sink = kafka.topic(), kafka.topic()
     source.plain("hello", "world")
@@ -179,10 +182,7 @@ def ten_steps(kafka: Kafka) -> Steps:
 
 
 def _way(sink: Topic, job: CopyJob) -> Iterator[tuple[str, bool]]:
-    """Perform the steps of a copy; after each, yield its name and whether the records that readers get are certain.
-
-    After the request to commit it is not, because the broker writes its marker a little later.
-    """
+    """Perform the steps of a copy; after each, yield its name and whether it is certain what readers get now."""
     job.start()
     yield "starts: its checkpoint says offset 0", True
     [first] = job.read(1)

@@ -33,9 +33,9 @@ HEAD = ("", "can read up to", "gets")
 
 @dataclass(frozen=True)
 class Look:
-    """The records of a topic that readers at both isolation levels get now, how far they can read, and what is open.
+    """What readers of a Kafka topic get now: its records at both isolation levels, and the open transactions.
 
-    `end` is the end of the log, `stable` the last stable offset, and `open` the names of open transactions.
+    `end` is the end offset of the log, and `stable` the last stable offset.
     """
 
     uncommitted: list[str]
@@ -45,13 +45,13 @@ class Look:
     open: list[str]
 
     def __str__(self) -> str:
-        """Return a table of the two readers, and the names of the open transactions, as text."""
+        """Return what readers at both isolation levels get as a table, and the open transactions, as text."""
         return f"{columns([HEAD, *self._rows()])}\n{self._open()}"
 
     __repr__ = __str__
 
     def parts(self) -> Sequence[Html]:
-        """Return a table of the two readers, and a line with the names of the open transactions."""
+        """Return what readers at both isolation levels get as an HTML table, and a line with the open transactions."""
         return [table(HEAD, self._rows()), para(self._open())]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
@@ -68,7 +68,7 @@ class Look:
 
 
 class Topic:
-    """A topic with one partition, and the transactions that this process began for it."""
+    """A Kafka topic with one partition, and the transactions that this process began in it."""
 
     def __init__(self, folder: Path, timeout: float | None = None) -> None:
         self.store = KafkaStore(folder)
@@ -78,12 +78,12 @@ class Topic:
 
     @property
     def name(self) -> str:
-        """The topic's name on the broker, for clients of your own. If the topic does not exist yet, it is created."""
+        """The topic's name on the broker, for your own Kafka clients. The topic is created if it does not exist yet."""
         self.store.topic.writer().close()
         return self.store.topic.name()
 
     def begin(self, name: str) -> ServerAnswer:
-        """Initialise a producer and begin a transaction with this name (lower-case letters, digits, _)."""
+        """Begin a transaction with this name (lower-case letters, digits, _), in a producer of its own."""
         try:
             self._open[name] = self.store.begin(_handle(name))
         except LabError as refusal:
@@ -91,7 +91,10 @@ class Topic:
         return ServerAnswer(f"{name}: begun")
 
     def write(self, name: str, *words: str) -> ServerAnswer:
-        """Write one record for each word into an open transaction and return the broker's answer, perhaps a refusal."""
+        """Write one record for each word into an open transaction.
+
+        Returns the broker's answer, which may be a refusal.
+        """
         transaction = self._transaction(name)
         try:
             for word in words:
@@ -102,9 +105,9 @@ class Topic:
         return ServerAnswer(f"{name}: written")
 
     def pre_commit(self, name: str) -> ServerAnswer:
-        """Wait until the broker has every record of a transaction, and store what a commit needs.
+        """Flush a transaction's records to the broker, and store its transactional.id, producer id and epoch.
 
-        That is its handle: transactional.id, producer id and epoch.
+        With these, any process can commit the transaction later.
         """
         try:
             self._transaction(name).prepare()
@@ -113,21 +116,22 @@ class Topic:
         return ServerAnswer(f"{name}: pre-committed")
 
     def commit(self, name: str) -> ServerAnswer:
-        """Commit a transaction by its stored handle, as any process could, and return the result."""
+        """Commit a transaction with its stored producer id and epoch, as any process could, and return the result."""
         return ServerAnswer(f"{name}: {self.store.finish(_handle(name))}")
 
     def ask_to_commit(self, name: str) -> ServerAnswer:
-        """Send the request to commit a transaction, and return the coordinator's own answer.
+        """Send the request to commit a transaction, and return the answer of Kafka's transaction coordinator.
 
-        Unlike `commit`, it sends the request even if the transaction is finished. The answer arrives once the decision
-        is in the coordinator's log; the topic gets its marker a moment later.
+        In contrast to `commit`, the request is sent even if the transaction is finished. The coordinator answers
+        once the
+        decision is in its own log; the commit marker reaches the topic a moment later.
         """
         return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
         """Send the request to commit a transaction, and return the name of the coordinator's answer.
 
-        Raises `InvalidInput` if the transaction is not pre-committed.
+        Raises `InvalidInput` if `pre_commit` was not called for this transaction.
         """
         vote = self.store.journal.vote(handle)
         if vote is None:
@@ -139,23 +143,23 @@ class Topic:
         return self.store.topic.coordinators.end(name, vote.producer, commit=True).__name__
 
     def abort(self, name: str) -> ServerAnswer:
-        """Abort a transaction by initialising its transactional id again, which also fences its writer."""
+        """Abort a transaction with InitProducerId for its transactional id, which also fences its producer."""
         self.store.abort(_handle(name))
         return ServerAnswer(f"{name}: aborted")
 
     def hang_up(self, name: str) -> ServerAnswer:
-        """Close a transaction's writer without notice, which looks to the broker like the death of the writer."""
+        """Disconnect a transaction's producer without ending the transaction, as if its process had died."""
         transaction = self._transaction(name)
         transaction.close()
         return ServerAnswer(f"{name}: its writer is gone")
 
     def plain(self, *words: str) -> ServerAnswer:
-        """Write one record for each word, without a transaction."""
+        """Write one record for each word outside of any transaction."""
         self.store.append(*(Observation(next(self._numbers), word, 1, 0, 1) for word in words))
         return ServerAnswer("written without a transaction")
 
     def look(self) -> Look:
-        """Return the records that a reader at each isolation level gets now, from the first record on."""
+        """Read the whole topic at both isolation levels, and return what readers get now."""
         uncommitted, committed = self.entries(READ_UNCOMMITTED), self.entries(READ_COMMITTED)
         opened = [described.name.partition(".")[2] for described in self.store.transactions()]
         end = Reader(self.store.topic.address, self.store.topic.name(), READ_UNCOMMITTED).end()
@@ -167,7 +171,7 @@ class Topic:
         return list(Reader(self.store.topic.address, self.store.topic.name(), isolation).read(start))
 
     def wait_until_aborted(self, *names: str) -> ServerAnswer:
-        """Wait until the coordinator has aborted the transactions with these names, because they were open too long.
+        """Wait until Kafka's coordinator has aborted these transactions because of their timeout.
 
         Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """
@@ -180,7 +184,7 @@ class Topic:
         return ServerAnswer(f"{', '.join(names)}: aborted by the coordinator after the timeout")
 
     def destroy(self) -> None:
-        """End every transaction of the topic and delete it."""
+        """Abort the topic's open transactions and delete the topic."""
         with suppress(LabError):
             self.store.destroy()
         self.store.close()
@@ -193,7 +197,7 @@ class Topic:
 
 
 class Kafka:
-    """A Kafka broker, on which `topic()` creates topics."""
+    """A Kafka broker for experiments by hand; `topic()` creates a topic on it."""
 
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
@@ -201,7 +205,7 @@ class Kafka:
         self._topics: list[Topic] = []
 
     def topic(self, timeout: float | None = None) -> Topic:
-        """Return a new topic whose transactions may stay open for `timeout` seconds.
+        """Create a topic whose transactions may stay open for `timeout` seconds.
 
         Without `timeout` they may stay open for as long as the broker allows.
         """
@@ -209,7 +213,7 @@ class Kafka:
         return self._topics[-1]
 
     def folder(self) -> Path:
-        """Return a new path for files that are removed when this process ends."""
+        """Return a new, unused path; files there are removed when this process ends."""
         return next(self._places)
 
     def clean(self) -> None:
@@ -223,9 +227,9 @@ _last: list[Kafka] = []
 
 
 def kafka() -> Kafka:
-    """Return the user's Kafka broker, or start a private one, to work on by hand.
+    """Return the user's Kafka broker, or start a private one, for experiments by hand.
 
-    Removes the topics of an earlier call. Raises `ServiceUnavailable` if no broker can be started.
+    Deletes the topics of an earlier call. Raises `ServiceUnavailable` if no broker can be started.
     """
     for earlier in _last:
         earlier.clean()
@@ -239,10 +243,7 @@ def kafka() -> Kafka:
 
 
 def _places(server: private.Server) -> Iterator[Path]:
-    """Return an iterator of new paths, in the private server's folder or in a temporary one.
-
-    Both folders are removed when this process ends.
-    """
+    """Return an iterator of unused paths in a folder that is removed when this process ends."""
     base = server.folder
     if base is None:
         temporary = TemporaryDirectory(prefix="labkit-notebook-")
@@ -259,7 +260,6 @@ def _handle(name: str) -> Handle:
 
 
 def _name(transaction: str) -> str:
-    """Return the name that a person gave to a transaction, or its number if a `CopyJob` began it."""
     with suppress(InvalidInput):
         handle = Handle.parse(transaction)
         return str(handle.batch) if handle.query == "copy" else handle.query

@@ -31,7 +31,7 @@ NO_ROW = "(no row)"
 
 
 class Reply:
-    """The server's answers to some statements, up to the first that failed."""
+    """PostgreSQL's answers to the statements of one `session.run` call, up to the first statement that failed."""
 
     def __init__(self, name: str, answers: Iterable[Answer]) -> None:
         self.name, self.answers = name, list(answers)
@@ -48,19 +48,22 @@ class Reply:
 
     @property
     def value(self) -> Any:
-        """The first value in the first row of the last statement. Raises `InvalidInput` if there is no row."""
+        """The first value in the first row of the last statement.
+
+        Raises `InvalidInput` if that statement returned no row.
+        """
         if not self.rows:
             raise InvalidInput(f"{self.name}: the last statement returned no row ({self.answers[-1].message}).")
         return self.rows[0][0]
 
     def __str__(self) -> str:
-        """Return the answers as text: for each statement a message, its rows as a table, or its error with code."""
+        """Return for each statement the server's message, its rows as a table, or its error with SQLSTATE, as text."""
         return "\n".join(line for answer in self.answers for line in self._lines(answer))
 
     __repr__ = __str__
 
     def parts(self) -> Sequence[Html]:
-        """Return the answers as tables: for each statement the server's message, its rows, or its error."""
+        """Return for each statement the server's message, its rows, or its error, as HTML tables."""
         return [part for answer in self.answers for part in self._parts(answer)]
 
     def _parts(self, answer: Answer) -> Sequence[Html]:
@@ -83,16 +86,17 @@ class Reply:
 
 
 class Session:
-    """A connection to the server under a name, which its answers show."""
+    """A connection to PostgreSQL; its name appears next to each of its answers."""
 
     def __init__(self, server: "Postgres", name: str, connection: SqlConnection) -> None:
         self._server, self.name, self._connection = server, name, connection
 
     def run(self, *statements: str) -> Reply:
-        """Send SQL statements unchanged, up to the first that fails, and return the server's answers.
+        """Send SQL statements one by one, stop at the first that fails, and return the server's answers.
 
-        Each statement commits by itself unless BEGIN was sent. Raises `InvalidInput` without a statement, and
-        `ServiceUnavailable` after `crash`.
+        Outside of BEGIN and COMMIT every statement is a transaction of its own. Raises `InvalidInput` without a
+        statement,
+        and `ServiceUnavailable` after `crash`.
         """
         replies: list[Answer] = []
         for statement in statements:
@@ -104,12 +108,12 @@ class Session:
         return Reply(self.name, replies)
 
     def crash(self) -> None:
-        """Cut the connection, as if the program had died, and return when the server has noticed."""
+        """Cut the connection, as if the program had died, and wait until the server has noticed."""
         self._connection.close()
         self.wait_for_its_end()
 
     def wait_for_its_end(self) -> None:
-        """Wait until the server has ended this session, for whatever reason.
+        """Wait until the server has ended this session.
 
         Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """
@@ -118,7 +122,7 @@ class Session:
 
     @property
     def gids(self) -> list[str]:
-        """The names (gids) of the transactions prepared in this session, in quotes as SQL needs them."""
+        """The names (gids) of the transactions prepared in this session, quoted as SQL literals."""
         return self._connection.gids
 
     def close(self) -> None:
@@ -127,7 +131,7 @@ class Session:
 
 
 class Postgres:
-    """A PostgreSQL server, with a schema of its own for this notebook."""
+    """A PostgreSQL server for experiments by hand, with a new schema that is dropped at the end."""
 
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
@@ -137,23 +141,23 @@ class Postgres:
 
     @property
     def name(self) -> str:
-        """The name of this notebook's schema, for other things on the server that need a name of their own."""
+        """The name of the new schema, also used for other objects on the server that need a unique name."""
         return self._schema
 
     @property
     def is_private(self) -> bool:
-        """Whether the lab started this server, so that it ends with this process."""
+        """Whether labkit started this server; if so, it ends with this process."""
         return self._server.folder is not None
 
     def session(self, name: str) -> Session:
-        """Open a new connection with this name; all sessions see the same tables."""
+        """Open a new connection under this name; all sessions use the same tables."""
         self._sessions.append(Session(self, name, SqlConnection(self.address, self._schema)))
         return self._sessions[-1]
 
     def connect(self) -> psycopg.Connection[Row]:
-        """Return a plain psycopg connection to the same tables, for code of your own.
+        """Return a psycopg connection to the same tables, for your own code.
 
-        A `with` block is one transaction.
+        A `with` block on it is one transaction.
         """
         setting = f"-c search_path={self._schema}"
         return psycopg.connect(make_conninfo(self.address, options=setting))
@@ -170,9 +174,9 @@ class Postgres:
             connection.close()
 
     def kill(self) -> answers.ServerAnswer:
-        """Send SIGKILL to every process of the private server, restart it, and report that as one line.
+        """Kill every process of the private server with SIGKILL, restart the server, and report this as one line.
 
-        A user's own server is not killed, and the report says so.
+        A user's own server is not killed; then the line says so.
         """
         if self._server.folder is None:
             return answers.ServerAnswer(f"{addresses.POSTGRES} names your own server, so it was not killed.")
@@ -183,11 +187,11 @@ class Postgres:
         return answers.ServerAnswer(f"the server died by signal 9; another process runs now: {another}")
 
     def at_clean(self, close: Callable[[], object]) -> None:
-        """Call `close` when the notebook's tables and sessions are removed, before they are."""
+        """Register a function that `clean` calls before it closes the sessions."""
         self._cleaning.append(close)
 
     def clean(self) -> None:
-        """Close all sessions, roll back their transactions that are still prepared, and drop the schema."""
+        """Close all sessions, roll back the transactions that they prepared, and drop the schema."""
         while self._cleaning:
             self._cleaning.pop()()
         gids = [gid for session in self._sessions for gid in session.gids]
@@ -206,9 +210,10 @@ _last: list[Postgres] = []
 
 
 def postgres() -> Postgres:
-    """Return the user's PostgreSQL, or start a private one, to run SQL on by hand.
+    """Return the user's PostgreSQL, or start a private one, for SQL by hand.
 
-    Removes the tables and sessions of an earlier call. Raises `ServiceUnavailable` if no server can be started.
+    Drops the tables and closes the sessions of an earlier call. Raises `ServiceUnavailable` if no server can be
+    started.
     """
     for earlier in _last:
         earlier.clean()

@@ -14,7 +14,7 @@ from labkit.host.servers.tethered import TetheredServer
 
 
 class Server(NamedTuple):
-    """The address of a server, and the folder of a private one; the folder of a user's own server is None."""
+    """The address of a server, and its data folder if labkit started it (None for a user's own server)."""
 
     address: str
     folder: Path | None
@@ -27,7 +27,8 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """Return the server whose address is in this environment variable, or start a private one with `start`.
+    """Return the user's server if the environment variable `variable` has its address; otherwise start a private
+    one.
 
     Raises `ServiceUnavailable` if no private server can be started.
     """
@@ -46,5 +47,5 @@ def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServe
 
 
 def at_end(close: Callable[[], object]) -> None:
-    """Call `close` when this process ends, before its private servers end."""
+    """Register a function to call when this process ends, before its private servers are stopped."""
     _ending.callback(close)

@@ -43,7 +43,10 @@ TABLES = (
 
 
 class Shop:
-    """A new database and a new topic of the shop."""
+    """The shop of the exercises on the outbox pattern: PostgreSQL tables and a Kafka topic.
+
+    A change is `(id, order, state)`, such as `(2, "B", "paid")`.
+    """
 
     def __init__(self) -> None:
         self._postgres = postgres()
@@ -63,11 +66,11 @@ class Shop:
         self._postgres.at_clean(self.close)
 
     def session(self, name: str) -> Session:
-        """Open a connection under a name, to send SQL by hand."""
+        """Open a PostgreSQL connection under this name, to send SQL by hand."""
         return self._postgres.session(name)
 
     def sell(self, change: Change) -> None:
-        """Commit a change of an order and its row in the outbox, in one transaction."""
+        """Insert a change of an order, and the same row into the outbox table, in one transaction."""
         with self.db.transaction():
             self.db.execute("INSERT INTO orders VALUES (%s, %s, %s)", change)
             self.db.execute("INSERT INTO outbox VALUES (%s, %s, %s)", change)
@@ -75,9 +78,11 @@ class Shop:
     def run(self, program: Callable[..., object], *changes: Change, kill: str = "") -> ServerAnswer:
         """Run a function of yours in a separate process, once for each change, and report how the process ended.
 
-        The function gets the shop, and a change if there are any. The process is killed by SIGKILL when the function
-        calls `shop.at(...)` with the moment `kill`. A new process then continues with the next change, or calls the
-        function again. Raises `InvalidInput` if the function never reaches the moment, and `JobFailed` with its error.
+        The function gets the shop, and the change if there is one. With `kill`, the process is killed by SIGKILL
+        when the
+        function calls `shop.at(kill)`. A new process then continues with the next change, or calls the function
+        again.
+        Raises `InvalidInput` if the function never makes that call, and `JobFailed` if it raises an error.
         """
         name = getattr(program, "__name__", "program")
         lives = self._lives(Task(self._place, _source(program), name, changes, kill))
@@ -106,17 +111,17 @@ class Shop:
             ) from None
 
     def messages(self) -> list[Change]:
-        """Return the messages in the topic, in order."""
+        """Return the changes in the topic's messages, in order."""
         return [change for change, _ in read(self._place.topic)]
 
     def parcels(self) -> list[Change]:
-        """Return the changes that the warehouse has carried out, in order."""
+        """Return the changes in the table `parcels`, which the warehouse has carried out, in order."""
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:
-        """Judge messages (by default those in the topic) by the changes that the shop's database has committed.
+        """Compare messages (by default those in the topic) with the changes that the shop's database has committed.
 
-        A message about a change that was never committed counts as a row that no input explains.
+        A message about a change that was never committed counts as unexpected.
         """
         counts: dict[str, int] = {}
         due: dict[Change, Record] = {}
@@ -128,9 +133,9 @@ class Shop:
         return ShopOutcome(judge(due.values(), History([*rows, Reading("end")])))
 
     def open_slot(self) -> str:
-        """Create the replication slot `shop.slot` for the outbox, and return the name of a snapshot of that moment.
+        """Create the publication and the logical replication slot for the outbox table.
 
-        The commands are CREATE PUBLICATION and, over the replication protocol, CREATE_REPLICATION_SLOT.
+        Returns the name of the snapshot that PostgreSQL exports at that moment.
         """
         with explained(self.db, redacted(self._place.address)):
             self.db.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE outbox").format(self._name))
@@ -144,7 +149,7 @@ class Shop:
         return str(row[2])
 
     def rows(self, snapshot: str = "") -> list[Change]:
-        """Return the rows of the outbox as they are now, or as they were in this snapshot of `open_slot`."""
+        """Return the rows of the outbox table as they are now, or as they were in the snapshot of `open_slot`."""
         query = "SELECT id, name, state FROM outbox ORDER BY id"
         if not snapshot:
             return self._rows(query)
@@ -154,16 +159,16 @@ class Shop:
             return self._rows(query)
 
     def peek(self) -> list[Change]:
-        """Return the changes that the slot has not confirmed yet, and confirm nothing."""
+        """Return the changes that the replication slot has not confirmed yet, and leave them unconfirmed."""
         return [change for change, _ in streamed(self.db, self._place, PEEK)]
 
     def get(self) -> list[Change]:
-        """Return the changes that the slot has not confirmed yet, and confirm all of them."""
+        """Return the changes that the replication slot has not confirmed yet, and confirm them."""
         return [change for change, _ in streamed(self.db, self._place, GET)]
 
     @property
     def slot(self) -> str:
-        """The name of the shop's slot and publication; a slot's name is unique in the whole server."""
+        """The name of the shop's replication slot and publication."""
         return self._place.schema
 
     @property
@@ -174,7 +179,9 @@ class Shop:
         return [_as_change(row) for row in self.db.execute(query.encode())]
 
     def close(self) -> None:
-        """Remove the replication slot, which would otherwise keep the server's log for ever, and the publication."""
+        """Drop the publication and the replication slot, because an unused slot makes the server keep its WAL
+        forever.
+        """
         if self._replication is not None:
             self._replication.close()
         with suppress(psycopg.Error):
@@ -186,10 +193,11 @@ class Shop:
 
 @takes("lab.shop()")
 def shop() -> Shop:
-    """Return a new shop on a real PostgreSQL and a real Kafka: yours, or private ones that end with this process.
+    """Return a new shop on a real PostgreSQL and a real Kafka, for exercises on the outbox pattern.
 
-    Removes the tables and the topic of an earlier call. Raises `ServiceUnavailable` if no server can be started, or if
-    your own PostgreSQL does not run with wal_level=logical.
+    The servers are yours, or private ones that end with this process. Removes the tables and the topic of an earlier
+    call. Raises `ServiceUnavailable` if no server can be started, or if your PostgreSQL does not have
+    wal_level=logical.
     """
     return Shop()
 

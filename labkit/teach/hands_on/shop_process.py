@@ -34,7 +34,7 @@ PEEK, GET = "pg_logical_slot_peek_binary_changes", "pg_logical_slot_get_binary_c
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The location of the shop: PostgreSQL's address, the schema (its slot has the same name), and the topic."""
+    """Where a shop is: PostgreSQL's address, the schema (the replication slot has the same name), and the topic."""
 
     address: str
     schema: str
@@ -43,7 +43,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A learner's program, the shop that it uses, and the moment at which it is killed."""
+    """A learner's program to run in a process, the shop that it uses, and where to kill it."""
 
     place: Place
     source: str
@@ -56,7 +56,7 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Life(msgspec.Struct, frozen=True):
-    """The record of one process: the signal that ended it (0: none), the number of calls begun, the moments reached."""
+    """The record of one process: the signal that ended it (0: none), the calls begun, the calls of `shop.at`."""
 
     signal: int
     begun: int
@@ -65,17 +65,16 @@ class Life(msgspec.Struct, frozen=True):
 
 
 def connected(place: Place) -> Connection:
-    """Connect to the shop's tables; every statement commits by itself, except in a `with db.transaction()` block."""
+    """Connect to the shop's tables in autocommit mode; `with db.transaction():` begins a transaction."""
     connection = connect(place.address)
     connection.execute(sql.SQL("SET search_path = {}").format(sql.Identifier(place.schema)))
     return connection
 
 
 def inserted(data: bytes) -> Change | None:
-    """Return the change in a message of `pgoutput` if it reports an inserted row; None for any other message.
+    """Return the change in a binary message of `pgoutput` if the message is an Insert; None otherwise.
 
-    Source: PostgreSQL 18, "Logical Replication Message Formats": `I`, the table's oid, `N`, the number of columns, and
-    for each column `t`, its length, and its text.
+    Source: PostgreSQL 18, "Logical Replication Message Formats".
     """
     if data[:1] != b"I":
         return None
@@ -89,7 +88,7 @@ def inserted(data: bytes) -> Change | None:
 
 
 def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
-    """Read the shop's slot: every row that was inserted into the outbox, with the position of its commit in the log."""
+    """Read the shop's slot with `function`; return each row inserted into the outbox, with its commit's LSN."""
     query = sql.SQL(
         "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
     )
@@ -106,7 +105,7 @@ def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, 
 
 
 def read(topic: str, start: int = 0) -> list[tuple[Change, int]]:
-    """Return the messages in the topic as a read_committed reader gets them, each with its offset."""
+    """Return the changes in a topic's messages from offset `start` on, read with read_committed, with their offsets."""
     store = KafkaStore(Path(topic)).topic
     if (name := store.find()) is None:
         return []
@@ -120,7 +119,7 @@ def _change(row: Observation) -> Change:
 
 
 class ShopInProcess:
-    """The shop as a program gets it: its database, its topic, and the moments at which the program can be killed."""
+    """The shop that a learner's program receives: database, topic, and `at`, which may kill the program."""
 
     def __init__(self, place: Place, at: Callable[[str], None]) -> None:
         self.at = at
@@ -131,32 +130,39 @@ class ShopInProcess:
         self._store = KafkaStore(Path(place.topic))
 
     def publish(self, change: Change) -> None:
-        """Send the topic a message that describes a change, and wait until the broker has acknowledged it."""
+        """Send a message about a change to the topic, and wait for the broker's acknowledgement."""
         number, name, state = change
         self._store.append(Observation(number, f"{name} {state}", 1, 0, 1))
 
     def receive(self) -> Iterator[Change]:
-        """Yield the messages from the warehouse's offset on; asking for the next one commits the offset."""
+        """Yield the changes in the topic's messages from the consumer group's offset on.
+
+        Asking for the next one commits the offset of the one before.
+        """
         group = Group(self._store.topic, "warehouse")
         for change, position in read(self._place.topic, group.offset() or 0):
             yield change
             group.commit(position + 1)
 
     def peek(self) -> list[tuple[Change, str]]:
-        """Return the changes that the slot has not confirmed yet, each with its LSN, and confirm nothing."""
+        """Return the changes that the replication slot has not confirmed yet, each with its LSN; confirm nothing."""
         return streamed(self.db, self._place, PEEK)
 
     def get(self) -> list[tuple[Change, str]]:
-        """Return the changes that the slot has not confirmed yet, each with its LSN, and confirm all of them."""
+        """Return the changes that the replication slot has not confirmed yet, each with its LSN, and confirm them."""
         return streamed(self.db, self._place, GET)
 
     def confirm(self, lsn: str) -> None:
-        """Tell the replication slot that all changes up to this LSN (position of a commit in the log) were handled."""
+        """Advance the replication slot: all changes up to this LSN (position in PostgreSQL's WAL) were handled."""
         self.db.execute("SELECT pg_replication_slot_advance(%s, %s)", [self._place.schema, lsn])
 
 
 def main() -> None:
-    """Run the program; if it was killed as ordered, run it once more with the changes that it had not begun."""
+    """Run the program from standard input in a process; after an intended kill, run the remaining changes in
+    another.
+
+    Prints the record of each process as JSON.
+    """
     channel = os.dup(1)
     os.dup2(2, 1)  # what a program prints must not come between the records
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
@@ -196,7 +202,7 @@ def _tell(writing: int, line: str) -> None:
 
 
 def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
-    """Return the lines that the process wrote into the pipe, and whether it was killed here, after `PATIENCE`."""
+    """Return the lines that the process wrote into the pipe, and whether it was killed for exceeding `PATIENCE`."""
     told, late = b"", False
     parent, deadline = os.getppid(), time.monotonic() + PATIENCE
     with os.fdopen(reading, "rb", buffering=0) as pipe:
@@ -212,8 +218,6 @@ def _lines(reading: int, pid: int) -> tuple[list[str], bool]:
 
 
 def _run(task: Task, changes: Sequence[Change], kill: str, tell: Callable[[str], None]) -> int:
-    """Run the program in this forked process, and return its exit code."""
-
     def at(moment: str) -> None:
         tell(f"at {moment}")
         if kill and moment == kill:

@@ -39,7 +39,10 @@ NAMES = {
 
 
 class Stopped(NamedTuple):
-    """The results for one store: the last output line of both writers, and the judge's verdict on the rows."""
+    """The result for one store: a first writer was stopped, a second one wrote, and the first one continued.
+
+    Contains the last output line of each writer, and the verdict on the rows.
+    """
 
     name: str
     first: str
@@ -49,12 +52,12 @@ class Stopped(NamedTuple):
 
     @property
     def twice(self) -> int:
-        """The number of rows that the store has more than once."""
+        """The number of rows that the store contains more than once."""
         return len(self.verdict.duplicate)
 
 
 class StoppedWriters:
-    """The results of `stopped_writers` for all stores, which a notebook displays as a table."""
+    """The results of `lab.stopped_writers`, one for each kind of store; a notebook displays them as a table."""
 
     title = "Stopped, replaced, and continued"
 
@@ -63,7 +66,7 @@ class StoppedWriters:
 
     @property
     def doubled(self) -> list[str]:
-        """The names of the stores that have rows more than once."""
+        """The names of the stores that contain rows more than once."""
         return [each.name for each in self.writers if each.twice]
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
@@ -91,7 +94,7 @@ class StoppedWriters:
 
 
 def stopped_writers() -> StoppedWriters:
-    """Stop a writer before its write, let a second one write, continue the first, and judge each store's rows.
+    """Suspend a writer before it writes, let a second one write, resume the first, and check each store's rows.
 
     The stores are a file, two tables and a Kafka topic; without a broker, Kafka is left out and the result says so.
     Raises `JobFailed` if a writer does not respond.
@@ -166,13 +169,16 @@ class _Writer:
         return line
 
     def go_on(self) -> None:
-        """Tell the writer to write; a stopped process reads that when it continues."""
+        """Tell the writer to write now; a suspended process does so when it is resumed."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
     def stop(self) -> None:
-        """Send SIGSTOP, and wait until the kernel reports the process as stopped. Raises `JobFailed`."""
+        """Suspend the process with SIGSTOP, and wait until it is stopped.
+
+        Raises `JobFailed` after `PATIENCE` seconds.
+        """
         os.kill(self.process.pid, signal.SIGSTOP)
         end = time.monotonic() + PATIENCE
         while psutil.Process(self.process.pid).status() != psutil.STATUS_STOPPED:
@@ -182,10 +188,7 @@ class _Writer:
 
 
 def _stopped(store: str, place: str) -> dict[str, str]:
-    """Stop a first writer, let a second one write, continue the first, and return the last words of each.
-
-    `place` is the path or the Kafka address of the store.
-    """
+    """Suspend a writer before it writes, let a second one write, resume the first; return both last output lines."""
     with ExitStack() as stack:
         first = stack.enter_context(_Writer(store, place))
         first.says()

@@ -19,7 +19,7 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read the rows of a file now; the returned function appends the missing ones without looking again."""
+    """Read a file's rows now; return a function that later appends the missing rows without reading again."""
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         stored = {int(line) for line in there}
@@ -33,7 +33,7 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read the rows of a table now; the returned function inserts the missing ones without looking again."""
+    """Read a table's rows now; return a function that later inserts the missing rows without reading again."""
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)
@@ -49,9 +49,9 @@ def table(path: str) -> Write:
 
 
 def owned(path: str) -> Write:
-    """Take the next epoch of a table; the returned function inserts the rows only if no newer epoch exists by then.
+    """Store a new, higher epoch now; return a function that inserts the rows only if the epoch is still the highest.
 
-    The check of the epoch and the insert are in one transaction.
+    The function checks the epoch and inserts in one transaction.
     """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
@@ -73,7 +73,11 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Take the next epoch of a transactional id; the returned function writes the rows in one Kafka transaction."""
+    """Fence earlier producers of a transactional id now; return a function that writes the rows in a Kafka
+    transaction.
+
+    `place` is `broker address/topic`.
+    """
     from labkit.core.records import Observation
     from labkit.stores.kafka.claimed import claim
 
@@ -87,7 +91,7 @@ STORES: dict[str, Callable[[str], Write]] = {"file": file, "table": table, "owne
 
 
 def main(store: str, place: str) -> None:
-    """Print `ready`, wait for a line, write the rows, and print `written` or `refused`."""
+    """Print `ready`, wait for a line on standard input, write the rows, and print `written` or `refused`."""
     write = STORES[store](place)
     print("ready", flush=True)  # noqa: T201  # to whoever started it
     sys.stdin.readline()
