@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def doctor() -> "Findings":
-    """Check this machine for everything that the lab needs, and return a card with what is missing and the remedy."""
+    """Check that this machine has all that labkit needs; return a card with what is missing and how to install it."""
     from labkit.host.doctor import examine
     from labkit.teach.cards import Findings
 
@@ -17,14 +17,16 @@ def doctor() -> "Findings":
 
 
 def pieces() -> "Pieces":
-    """Return a picture of a streaming job's parts: who reads, computes and writes, and which data survives a crash."""
+    """Return a picture of a streaming job: the processes that read, compute and write, and the data that survive a
+    crash.
+    """
     from labkit.view.pieces import Pieces
 
     return Pieces()
 
 
 def spark() -> "Session":
-    """Start a Spark session in this kernel for experiments, with the Java that the lab finds and with quiet logs.
+    """Start a Spark session in this kernel, for experiments, with a Java installation that labkit finds.
 
     The session ends with the kernel. Raises `ServiceUnavailable` if there is no usable Java.
     """

@@ -14,9 +14,9 @@ FILE = "JPY_SESSION_NAME"
 
 
 def install() -> None:
-    """Let IPython show a `NameError` as one sentence that names the cell to run first.
+    """Make IPython show a `NameError` as one sentence that names the cell to run first.
 
-    Does nothing outside IPython, in the copy that grades submissions, or if another handler is registered already.
+    Does nothing outside of IPython, during grading, or if another exception handler is registered already.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
@@ -28,7 +28,7 @@ def install() -> None:
 def _shown(
     shell: Any, kind: type[NameError], error: NameError, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
-    """Display the error as IPython does, or as one sentence if another cell of the course defines the name."""
+    """Display a `NameError` as one sentence if another cell of the course defines the name, else as IPython does."""
     from labkit.teach.first import comes_first
 
     if kind is NameError and error.name and _is_of(trace, shell.user_global_ns):

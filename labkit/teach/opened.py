@@ -15,7 +15,10 @@ MOST_BYTES = 5_000_000
 
 
 def warm_up() -> None:
-    """Start the notebook's warm drivers if Jupyter says which notebook this is, and if it crashes real jobs."""
+    """Start Spark drivers in the background if the notebook of this kernel calls `lab.crash` or `lab.panel`.
+
+    Does nothing if the notebook is unknown, or if no person is watching.
+    """
     path = Path(os.environ.get(FILE, ""))
     if "ipykernel" not in sys.modules or not _crashes(path):
         return

@@ -59,9 +59,10 @@ CRASHES = 2
 
 
 class Order:
-    """One design, an order of writes with its output and recovery, and the results of a search of all its schedules.
+    """A design of a sink (order of writes, output, recovery), with the guarantee found by a search of all its
+    schedules.
 
-    With a `fault`, the schedules contain it at most once, besides crashes.
+    The schedules contain crashes and, if given, the `fault` at most once.
     """
 
     def __init__(self, design: Design, fault: Fault = Fault.NONE) -> None:
@@ -76,28 +77,30 @@ class Order:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee of the design, if a repeated step gets the same rows."""
+        """The guarantee of the design if a step that is repeated after a crash gets the same rows again."""
         return self.results[World.SAME].guarantee
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """The guarantee of the design, if a repeated step may get other rows unless a plan fixes them."""
+        """The guarantee of the design if a repeated step may get other rows, unless a written plan fixes them."""
         return self.results[World.OTHER].guarantee
 
     @property
     def is_exactly_once(self) -> bool:
-        """Whether the design is exactly-once, whether a repeated step gets the same rows or others."""
+        """Whether the design is exactly-once even if a step that is repeated after a crash gets other rows."""
         return all(each.guarantee is Guarantee.EXACTLY_ONCE for each in self.results.values())
 
     @property
     def is_ever_broken(self) -> bool:
-        """Whether some schedule violates a property, even if the final rows are right."""
+        """Whether some schedule violates a property at any time, even if the final rows are right."""
         return any(each.witnesses for each in self.results.values())
 
     def to_json(self) -> dict[str, object]:
-        """Return as plain data the guarantee and the violated properties for each assumption on repeated steps.
+        """Return the guarantee and the violated properties as plain data.
 
-        Each violated property has a schedule as a sentence and as a trace.
+        They are listed for both assumptions: a repeated step gets the same rows, or others. Each violated property
+        has a
+        schedule that violates it, as a sentence and as a trace.
         """
         return {
             "design": str(self.design),
@@ -117,13 +120,13 @@ class Order:
 
     @property
     def meanwhile(self) -> list[str]:
-        """The temporary faults that a reader may see although the final rows are right, as phrases."""
+        """Phrases for the faults that a reader may see temporarily, although the final rows are right."""
         witnesses = self.results[World.SAME].witnesses
         return [message for name, message in ON_THE_WAY.items() if name in witnesses]
 
     @property
     def killing(self) -> str:
-        """A shortest schedule that breaks the guarantee, in one sentence."""
+        """One sentence that describes a shortest schedule which breaks the guarantee."""
         for each in self.results.values():
             for claim, trace in each.witnesses.items():
                 if claim not in MEANWHILE or self.guarantee is Guarantee.EXACTLY_ONCE:
@@ -131,9 +134,9 @@ class Order:
         return "No schedule breaks the order."
 
     def trace(self, claim: str | None = None) -> Trace:
-        """Return a shortest schedule that violates a property (default: the first violated one), to pass to `lab.show`.
+        """Return a shortest schedule that violates the property `claim`, to pass to `lab.show`.
 
-        Raises `InvalidInput` if no schedule violates it.
+        Without `claim`, it is the first violated property. Raises `InvalidInput` if no schedule violates it.
         """
         broken: dict[str, Trace] = {}
         for verdicts in self.results.values():
@@ -149,16 +152,18 @@ class Order:
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
         """Return the smallest changes to the design that make it exactly-once (`labkit.sim.orders.cheapest`).
 
-        With `quietly`, readers must not see temporary faults either; `held` are writes that belong to another system,
-        such as an engine, so no change may touch them.
+        With `quietly`, readers must not see temporary faults either. `held` names writes that another system makes,
+        such as
+        the engine, and that cannot be changed.
         """
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return a row for each assumption on repeated steps and each violated property.
+        """Return table rows, one for each violated property and assumption (a repeated step gets the same rows, or
+        others).
 
-        A row consists of the assumption, the guarantee, and a schedule that breaks the claim.
+        A row is the assumption, the guarantee, and a schedule that violates the property.
         """
         lines = []
         for world, verdicts in self.results.items():
@@ -171,7 +176,7 @@ class Order:
 
     @cached_property
     def built(self) -> list[str]:
-        """The existing systems that write in this order, each with its differences or further conditions."""
+        """The existing systems that write in this order, such as `spark-append`, each with its differences."""
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()
@@ -205,7 +210,10 @@ class Order:
 
 
 class Orders:
-    """The grid of all designs; `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]` is one."""
+    """A table of all sink designs with their guarantees.
+
+    `orders["spark-append"]` or `orders["plan > visible > decision; upsert"]` returns one design.
+    """
 
     def __init__(self) -> None:
         self.squares = {name: Order(design) if design else None for name, design in every().items()}
@@ -217,7 +225,10 @@ class Orders:
         )
 
     def __getitem__(self, name: str) -> Order:
-        """Return the design with this name, such as `spark-append`, or with this text. Raises `InvalidInput`."""
+        """Return the design with this name, such as `spark-append`, or with this order of writes.
+
+        Raises `InvalidInput` for an unknown one.
+        """
         return Order(named(name), fault_of(name))
 
     def __iter__(self) -> Iterator[str]:
@@ -225,7 +236,7 @@ class Orders:
 
     @property
     def built(self) -> dict[str, str]:
-        """The row and column in the grid of each design that an existing system uses, by the design's name."""
+        """Where each existing system's design is in the table: `row | column`, by the design's name."""
         return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:
@@ -270,7 +281,6 @@ def _square(order: Order, names: Sequence[str]) -> Square:
 
 
 def _without_plan(order: Order) -> str:
-    """Return a sentence on the guarantee if no plan fixes the rows of a repeated step; empty if it is the same."""
     left = find(without_plan(order.design), World.OTHER).guarantee
     if left is order.guarantee:
         return ""
@@ -279,5 +289,8 @@ def _without_plan(order: Order) -> str:
 
 @cache
 def orders() -> Orders:
-    """Search all schedules of every order of writes in the grid, and return the grid. The result is cached."""
+    """Search all schedules of every possible order of a sink's writes, and return a table of the guarantees.
+
+    The result is cached.
+    """
     return Orders()

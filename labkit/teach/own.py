@@ -37,9 +37,9 @@ QUICK_SECONDS = 1200.0
 
 @dataclass(frozen=True)
 class Tried:
-    """The results of `lab.try_sink`: the faults of a sink on every axis (separately tested property).
+    """The results of `lab.try_sink`: for each axis (separately tested property), whether a fault was found.
 
-    A notebook shows a card with the first batch and the result of a kill before each request.
+    A notebook displays them as a card, with the sink's first batch and the result of a kill before each request.
     """
 
     name: str
@@ -49,24 +49,26 @@ class Tried:
     """The word for what happens to the sink: `killed`, or `stopped` if a newer writer replaced it before it went on."""
 
     def __getitem__(self, axis: str) -> bool:
-        """Return whether the sink has no fault on this axis, such as a crash."""
+        """Return whether no fault was found on this axis (separately tested property), such as `a second query`."""
         return {each.axis: not each.wrong for each in self.axes}[axis]
 
     @property
     def holds(self) -> bool:
-        """Whether no run of the sink violated a property, such as no lost row or no row twice."""
+        """Whether no run of the sink showed a fault, such as a lost row."""
         return not any(each.wrong for each in self.axes)
 
     @property
     def kills(self) -> list[str]:
-        """The guarantee after each kill in the first batch; for two writers, after each stop of the older one."""
+        """The guarantee after each kill in the first batch; with two writers, after each stop of the older one."""
         return [each.verdict for each in self.places]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the result on each axis, the first fault, and the result of each kill in one batch."""
+        """Return a card with the result on each axis, the first fault, and the result of each kill in the first
+        batch.
+        """
         lines = [(each.axis, str(each.runs or "-"), _outcome(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
@@ -114,12 +116,14 @@ def _picture(name: str, places: Sequence[Place], done: str) -> str:
 
 
 def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), called: str = "lab.try_sink()") -> Tried:
-    """Kill a sink before every request of three batches, or stop the older of two writers there, and judge the rows.
+    """Kill a learner's sink before every request of three batches, and check the stored rows.
 
-    `kind` is the kind of store: `table`, `folder` or `writers`. A sink that survives this gets twelve batches of items
-    that are easily confused, from queries with similar names, with an older checkpoint and with a second query. `also`
-    names further axes, and `called` is what the learner has called. Raises `InvalidInput` for an unknown kind, or if
-    the function cannot be called as a sink.
+    `kind` is the kind of store: `table`, `folder`, or `writers` for two writers, the older of which is stopped
+    instead
+    of killed. A sink without a fault is then tested with twelve batches and with names that are easily confused.
+    `also`
+    names further axes (separately tested properties); `called` is the function to name in messages. Raises
+    `InvalidInput` for an unknown kind, or if the function cannot be called as a sink.
     """
     if kind not in KINDS:
         raise InvalidInput(f'lab.try_sink(): kind="{kind}" is not accepted; write "table", "folder" or "writers".')
@@ -137,16 +141,16 @@ def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), c
 
 
 def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
-    """Return the input of a sink's trials by parameter: two queries with their batches, and epochs for writers."""
+    """Return the input of a sink's test: the names and batches of two queries, and epochs for two writers."""
     (epoch, query), (other_epoch, other) = zip(KINDS[kind], queries, strict=True)
     return {"batches": batches, "query": [*epoch, query], "others": OTHERS, "other": [*other_epoch, other]}
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The results of a crash test on real Spark, of all its runs or of selected ones; `folder` contains its pages.
+    """The results of a crash test on real Spark, displayed as a card; `folder` contains its HTML pages.
 
-    A notebook shows them as a card.
+    With the option `only`, a few selected runs were made instead of all.
     """
 
     report: "Report"
@@ -154,26 +158,26 @@ class Tested:
 
     @property
     def claim(self) -> str:
-        """The measured guarantee, with a qualification unless everything was tested."""
+        """The measured guarantee; if not everything was tested, the text says so."""
         return str(self.report.claim)
 
     @property
     def violated(self) -> list[str]:
-        """The names of the violated properties."""
+        """The names of the properties that some run violated, such as `duplicate`."""
         return [axis for axis, held in self.report.axes.items() if held == Outcome.VIOLATED.value]
 
     @property
     def certificate(self) -> Path:
-        """The path of the page that states what was measured and what was not."""
+        """The path of the HTML page that states what was measured and what was not."""
         return self.folder / "certificate.html"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the measured guarantee, the run with the worst result, and the pages.
+        """Return a card with the measured guarantee, the run with the worst result, and the paths of the pages.
 
-        For selected runs the card tells what broke, without a guarantee.
+        If only selected runs were made, the card shows what broke, without a guarantee.
         """
         if self.report.settings.only:
             return self._short()
@@ -192,7 +196,6 @@ class Tested:
         return self._card("Crash test", self.claim, lines, tone, report)
 
     def _short(self) -> Card:
-        """Return the card for selected runs, which can show a defect but never a guarantee."""
         from labkit.crashtest.verdict import Group
 
         report, summary = self.report, self.report.summary
@@ -241,7 +244,6 @@ class Tested:
 
 
 def _tone(claim: "Claim") -> str:
-    """Return the colour class of the box that shows a claim: `GOOD` only for exactly-once without a qualification."""
     if claim.is_stuck:
         return BAD
     if claim.guarantee is Guarantee.EXACTLY_ONCE:
@@ -251,7 +253,7 @@ def _tone(claim: "Claim") -> str:
 
 @dataclass(frozen=True)
 class Untested:
-    """A crash test that could not begin, with the reason. Nothing is known about the sink, and there are no pages."""
+    """A crash test that could not begin, with the reason; nothing is known about the sink's guarantee."""
 
     subject: str
     why: str
@@ -264,7 +266,7 @@ class Untested:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card that names what is missing and states that nothing was tested."""
+        """Return a card with the reason why the test could not begin."""
         lines = [f"Nothing was tested. {self.why}"]
         return Card(
             self.claim,
@@ -292,7 +294,6 @@ _BROKE = {
 
 
 def _what_broke(result: "Result") -> str:
-    """Return a description of the failure of one run, without mentioning any other run."""
     parts = [_BROKE[axis].format(n=_some(len(result.rows_of(axis)), "row")) for axis in result.violated]
     if result.unknown:
         parts.append(f"{'the rest is ' * bool(parts)}unknown, since {result.unknown}")
@@ -312,9 +313,11 @@ def _line(report: "Report") -> str:
 def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tested | Untested:
     """Run a quick crash test of the sink `FILE:NAME` on real Spark, and return its results.
 
-    `options` are those of `labkit crashtest`; with `only`, a few selected runs are enough. For a sink that is still a
-    stub, and without Java or a server that the sink needs, the result states that nothing was tested. Raises everything
-    else that a crash test raises.
+    `options` are those of `labkit crashtest`; with `only`, just the selected runs are made. If the sink is not
+    written
+    yet, or if Java or a server is missing, the result says that nothing was tested. Raises the other errors of a
+    crash
+    test.
     """
     from labkit.crashtest.campaigns import crash_test as test
     from labkit.crashtest.kept import keep
@@ -340,20 +343,17 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """Return the argument `only` as a tuple of names of runs. Raises `InvalidInput` for anything but names."""
+    """Return the argument `only` as a tuple of names. Raises `InvalidInput` for anything else."""
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:
             return tuple(names)
-        raise InvalidInput("lab.crash_test(): only=[] is empty; name places to kill at, or leave `only` out.")
+        raise InvalidInput("lab.crash_test(): only=[] is empty; list the places at which to kill, or leave `only` out.")
     raise InvalidInput(f"lab.crash_test(): only={only!r:.40} is not accepted; write a list of names of places.")
 
 
 def _teller() -> "Tell":
-    """Return a callback to which a crash test reports its progress.
-
-    It shows one changing line if a person is watching, and otherwise nothing.
-    """
+    """Return a callback for the progress of a crash test: one changing line if a person is watching, or nothing."""
     from labkit.crashtest.ledger import silent
 
     if not is_watched():

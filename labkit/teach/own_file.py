@@ -19,10 +19,10 @@ SPARK = files("labkit.teach").joinpath("own_file.py.template").read_text(encodin
 
 
 def save_sink(sink: Callable[..., Any], file: str, kind: str, called: str = "lab.save_sink()") -> str:
-    """Write a sink's source into a file, with the code that Spark needs, and return `FILE:NAME` for the crash test.
+    """Write a sink's source into a Python file, with the code that Spark needs to call it.
 
-    `called` is what the learner has called. Raises `InvalidInput` if the function is not defined in a cell, or if
-    `file` or `kind` cannot be used.
+    Returns `FILE:NAME`, which names the sink for a crash test. `called` is the function to name in messages. Raises
+    `InvalidInput` if the sink is not a function defined in a cell, or if `file` or `kind` cannot be used.
     """
     path = Path(file)
     try:
@@ -68,15 +68,15 @@ def _what(sink: object) -> str:
 
 
 def sink_file(source: str, name: str, path: Path, kind: str) -> str:
-    """Return the text of a file with the source of a sink and the code that calls it on Spark."""
+    """Return the text of a Python file that contains the source of a sink, and the code with which Spark calls it."""
     store, end = STORES[kind]
     return source + SPARK.format(name=name, store=store, place=f"{path.stem}{end}")
 
 
 def first_function(file: Path) -> str:
-    """Return the name of the first function that a Python file defines, or an empty text.
+    """Return the name of the first function that a Python file defines; an empty text if it defines none.
 
-    Raises `InvalidInput` if the file cannot be read or is no Python.
+    Raises `InvalidInput` if the file cannot be read or is not valid Python.
     """
     try:
         body = ast.parse(file.read_text(encoding="utf-8")).body
@@ -86,7 +86,7 @@ def first_function(file: Path) -> str:
 
 
 def unwritten(file: Path) -> str:
-    """Return the name of the sink in a file of `save_sink` if it is still a stub, or else an empty text."""
+    """Return the name of the sink in a file of `save_sink` if its body is still a stub; an empty text otherwise."""
     try:
         text = file.read_text(encoding="utf-8")
         first = ast.parse(text).body[0] if WRITTEN in text else None

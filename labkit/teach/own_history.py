@@ -54,7 +54,10 @@ _START = """def my_sink(db, query, batch, rows):
 
 @dataclass(frozen=True)
 class SinkHistory:
-    """The results of every edition of a learner's sink so far, which a notebook shows as a card."""
+    """The test results of a learner's sink after each notebook so far, which shows how the sink has improved.
+
+    A notebook displays them as a card.
+    """
 
     tried: own.Tried
     editions: Sequence[tuple[str, Sequence[str]]]
@@ -64,14 +67,14 @@ class SinkHistory:
 
     @property
     def wrong(self) -> list[str]:
-        """The axes on which the sink is wrong now."""
+        """The axes (separately tested properties) on which the present sink has a fault."""
         return [each.axis for each in self.tried.axes if each.wrong]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with a row for each edition, and what still breaks."""
+        """Return a card with the results after each notebook, and the fault that the present sink still has."""
         rows = [
             (f"after {number}", *("wrong" if axis in wrong else "holds" for axis in TESTED))
             for number, wrong in self.editions
@@ -100,11 +103,11 @@ class SinkHistory:
 
 
 def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
-    """Test the learner's sink and return the history of its editions.
+    """Test the learner's sink in `my_sink.py`, and return its results after each notebook so far.
 
-    A function is first written into `FILE`, of which another edition is kept as a copy; without a function the file is
-    tested as it is. `after` is the number of the notebook. Raises `InvalidInput` for an unknown number, and for a file
-    that defines no sink or that others wrote.
+    With `sink`, this function is first written into the file, and a different old file is kept as a copy. `after` is
+    the number of the notebook. Raises `InvalidInput` for an unknown number, for a file without a function, and for a
+    file that labkit did not write.
     """
     if after not in EDITIONS:
         raise InvalidInput(
@@ -122,10 +125,7 @@ def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
 
 
 def _replace(sink: Callable[..., Any]) -> Path | None:
-    """Write a sink into the file, and return the path of a copy of the old file; None if nothing was replaced.
-
-    A learner who runs an early notebook again must not lose what a later one has improved.
-    """
+    """Write a sink into the file; return the path of a copy of the old file, or None if nothing was replaced."""
     before = FILE.read_bytes() if FILE.exists() else b""
     number = 1
     while (copy := FILE.with_stem(f"{FILE.stem}_{number}")).exists():
@@ -141,21 +141,21 @@ def _replace(sink: Callable[..., Any]) -> Path | None:
 
 
 def _came(number: str) -> list[str] | None:
-    """Return the axes on which an edition was wrong, or None if it was not tested. Learners may edit the record."""
+    """Return the axes on which the sink had a fault after this notebook; None if it was not tested then."""
     note = progress.of(f"sink-{number}")
     came = note.get("came")
     return [str(each) for each in came] if note.get("state") == "tested" and isinstance(came, list) else None
 
 
 def _begin() -> None:
-    """Write the sink of the first notebook into the file atomically, because several notebooks may run at once."""
+    """Write the sink of the first notebook into the file, atomically, because several notebooks may do so at once."""
     part = FILE.with_suffix(f".{os.getpid()}.part")
     part.write_text(sink_file(_START, "my_sink", FILE, "table"), encoding="utf-8")
     part.replace(FILE)
 
 
 class _Outcome(msgspec.Struct):
-    """The output of the testing process: the results, or a sentence that explains why the file cannot be tested."""
+    """The output of the process that tests the sink: the results, or the reason why it could not be tested."""
 
     tried: own.Tried | None = None
     refused: str = ""
@@ -164,10 +164,7 @@ class _Outcome(msgspec.Struct):
 
 
 def _tried() -> own.Tried:
-    """Return the results of the sink in the file, which another process runs.
-
-    Raises `InvalidInput` if it cannot be tested, and `MissingSolution` if it is still a stub.
-    """
+    """Test the sink in the file in another process, and return the results."""
     name = first_function(FILE)
     if not name:
         raise InvalidInput(
@@ -195,7 +192,7 @@ def _tried() -> own.Tried:
 
 
 def _in_file(name: str) -> Callable[..., Any]:
-    """Run the learner's file, and return its function of that name. Raises `InvalidInput`."""
+    """Run the learner's file, and return its function of this name."""
     # A notebook finds modules beside it, and so does the file.
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -218,7 +215,10 @@ def _in_file(name: str) -> Callable[..., Any]:
 
 
 def main(name: str) -> None:
-    """Run the file, test its function, and print the outcome as JSON, apart from the output of the file itself."""
+    """Run the learner's file, test its function `name` as a sink, and print the results as JSON.
+
+    What the file itself prints goes to standard error.
+    """
     end_with_parent()
     channel = os.dup(1)
     os.dup2(2, 1)

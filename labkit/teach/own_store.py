@@ -16,7 +16,7 @@ PATIENCE = 20.0
 
 
 class Table:
-    """The SQLite database that a sink receives; a statement commits by itself, except between BEGIN and COMMIT."""
+    """The SQLite database that a sink receives; outside of BEGIN and COMMIT every statement commits at once."""
 
     def __init__(self, file: str) -> None:
         self._connection = sqlite3.connect(file, isolation_level=None, timeout=PATIENCE)
@@ -31,7 +31,7 @@ class Table:
 
     @staticmethod
     def seen(file: str) -> list[tuple[Any, ...]]:
-        """Return the rows of the table `orders` that every reader sees; none if the table does not exist."""
+        """Return the rows that readers see in the table `orders`; none if the table does not exist."""
         query = "SELECT 1 FROM sqlite_master WHERE lower(name) = 'orders'"
         if not Path(file).exists():  # a reader must not make the store
             return []
@@ -42,28 +42,28 @@ class Table:
 
     @staticmethod
     def empty(file: str) -> None:
-        """Empty the store between two runs of a test, and remove the journal that a killed writer left beside it."""
+        """Delete the database and the journal that a killed writer may have left, before the next run of a test."""
         for name in (f"{file}-journal", file):
             Path(name).unlink(missing_ok=True)
 
 
 class Folder(store.Folder):
-    """A folder of text files. Readers see the rows in the files that `manifest.json` lists."""
+    """The folder of text files that a sink receives; readers see the rows in the files that `manifest.json` lists."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder, most=-1)
 
     def close(self) -> None:
-        """Do nothing, because nothing is open between two requests."""
+        """Do nothing, because a folder has no connection to close."""
 
     @staticmethod
     def seen(folder: str) -> list[list[Any]]:
-        """Return the rows in the files of the manifest, which every reader sees."""
+        """Return the rows that readers see: those in the files that `manifest.json` lists."""
         return Folder(folder).see()
 
     @staticmethod
     def empty(folder: str) -> None:
-        """Delete the files of the store between two runs of a test; subfolders stay."""
+        """Create the folder or delete its files (but no subfolders), before the next run of a test."""
         Path(folder).mkdir(exist_ok=True)
         for path in Path(folder).iterdir():
             if path.is_file():

@@ -42,7 +42,7 @@ GUARANTEES = [each.value for each in Guarantee if each is not Guarantee.UNKNOWN]
 
 
 class CrashPanel:
-    """A form that a notebook displays, for one crash at a time on real Spark, and the result of its last run."""
+    """A form in a notebook with which a person crashes a real Spark job, one crash at a time, and sees the result."""
 
     def __init__(self, choice: Choice) -> None:
         self.choice = choice
@@ -57,10 +57,11 @@ class CrashPanel:
         self._show()
 
     def choose(self, part: str, value: str) -> None:
-        """Change one field of the form, and adapt the other fields if they no longer fit.
+        """Set one field of the form; other fields are adapted if they no longer fit.
 
-        The fields are sink, store, order, failpoint and input. Raises `InvalidInput` if the value does not exist, and
-        `InvalidAction` during a run.
+        The fields are sink, store, order, failpoint and input. Raises `InvalidInput` for an unknown field or value,
+        and
+        `InvalidAction` while a job is running.
         """
         if self.under_way:
             raise InvalidAction(
@@ -71,7 +72,7 @@ class CrashPanel:
         self._show()
 
     def predict(self, guarantee: str | None) -> None:
-        """Record the guarantee that you expect, which is later shown next to the outcome; None removes it.
+        """Store the guarantee that you expect, to show it next to the outcome; None deletes it.
 
         Raises `InvalidInput` for an unknown guarantee.
         """
@@ -81,9 +82,9 @@ class CrashPanel:
         self._show()
 
     def run(self) -> None:
-        """Start the chosen run and return at once; `wait` returns its outcome.
+        """Start the job with the chosen crash and return at once; `wait` returns its outcome.
 
-        Raises `InvalidAction` if a run is in progress, and `InvalidInput` if the choice cannot be run.
+        Raises `InvalidAction` while a job is running, and `InvalidInput` if the chosen values do not fit together.
         """
         if self.under_way:
             raise InvalidAction("This panel has already started a run; wait for it, or cancel it first.")
@@ -99,15 +100,15 @@ class CrashPanel:
         self._show()
 
     def cancel(self) -> None:
-        """Cancel the run and remove everything that it created. Raises `InvalidAction` if no run is in progress."""
+        """Cancel the running job and remove everything that it created. Raises `InvalidAction` if none is running."""
         if self._background is None or not self._background.under_way:
             raise InvalidAction("There is nothing to cancel, because no run has started.")
         self._background.cancel()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """Wait until the run has ended and return its outcome.
+        """Wait until the job has ended, at most `seconds`, and return its outcome.
 
-        Raises the error of the run, `TimeoutError` after `seconds`, and `InvalidAction` if no run was started.
+        Raises the error of the job, `TimeoutError` after `seconds`, and `InvalidAction` if no job was started.
         """
         if self._background is None:
             raise InvalidAction("There is no result yet; press Run, or call run().")
@@ -115,12 +116,12 @@ class CrashPanel:
 
     @property
     def under_way(self) -> bool:
-        """Whether a run is in progress."""
+        """Whether a job is running."""
         return self._background is not None and self._background.under_way
 
     @property
     def outcome(self) -> Outcome | None:
-        """The outcome of the last run; None if no run has finished."""
+        """The outcome of the last job; None if none has finished."""
         return self._background.outcome if self._background else None
 
     def _handle(self, message: Mapping[str, object]) -> None:
@@ -210,7 +211,6 @@ class CrashPanel:
     __repr__ = __str__
 
     def _bundle(self) -> dict[str, str]:
-        """Return the output for a page without a kernel: the result, or a sentence that explains the panel."""
         if self.outcome and self._background:
             choice, prediction = self._ran
             html = fragment(self.outcome.record, prediction, choice.call())
@@ -234,10 +234,12 @@ class CrashPanel:
 
 
 def panel(sink: str = "append", **parts: str | Path | None) -> CrashPanel:
-    """Return a form to choose and run crashes on real Spark; a cell that ends with it displays it.
+    """Return a form with which a person chooses and runs crashes of a real Spark job; a notebook displays it.
 
-    `parts` are further initial choices, such as `failpoint`. `run()`, `cancel()`, `wait()` and `choose(part, value)` do
-    the same as its buttons. Raises `InvalidInput` if a name is unknown or the choices do not fit together.
+    `parts` are further initial values, such as `failpoint`. `choose(part, value)`, `run()`, `cancel()` and `wait()`
+    do
+    the same as the form's fields and buttons. Raises `InvalidInput` if a value is unknown or the values do not fit
+    together.
     """
     return CrashPanel(choose(sink=sink, **parts))
 

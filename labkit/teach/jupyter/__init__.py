@@ -21,9 +21,11 @@ SEARCHED = {"JUPYTER_CONFIG_PATH": HERE / "config", "JUPYTER_PATH": HERE / "data
 
 
 def notebook_folder(named: Path | None = None) -> Path:
-    """Return the folder with the notebooks: `named`, else the current folder, else the checkout's.
+    """Return the folder that contains the course's notebooks.
 
-    A subfolder `notebooks` is searched as well. Raises `InvalidInput` if there is no notebook.
+    Searches `named` and its subfolder `notebooks`; without `named`, the current folder and then labkit's own
+    checkout.
+    Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:
@@ -41,7 +43,7 @@ def first_notebook(folder: Path) -> str:
 
 
 def check_port(port: int) -> None:
-    """Raise `InvalidInput` if the port is not free."""
+    """Raise `InvalidInput` if the TCP port is out of range or in use."""
     if not 1 <= port <= 65535:
         raise InvalidInput(f"--port {port}: choose 1 to 65535.")
     with socket.socket() as listener:
@@ -57,7 +59,10 @@ def check_port(port: int) -> None:
 
 
 def command(folder: Path, *, port: int | None = None, browser: bool = True) -> list[str]:
-    """Return the command that starts JupyterLab on a folder; without a port it uses 8888 or the next free one."""
+    """Return the command line that starts JupyterLab on a folder.
+
+    Without `port`, JupyterLab uses 8888 or the next free port. With `browser=False`, it opens no browser.
+    """
     page = f"/lab/workspaces/{WORKSPACE}/tree/{first_notebook(folder)}"
     words = own_python("-m", "jupyterlab")
     words += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url={page}"]
@@ -72,7 +77,7 @@ def command(folder: Path, *, port: int | None = None, browser: bool = True) -> l
 
 
 def environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment for JupyterLab, in which it finds the lab's settings before all others."""
+    """Return `variables` (default: this process's) extended so that JupyterLab uses labkit's settings first."""
     merged = dict(os.environ if variables is None else variables)
     for variable, place in SEARCHED.items():
         merged[variable] = os.pathsep.join(filter(None, [str(place), merged.get(variable)]))

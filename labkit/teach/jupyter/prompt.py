@@ -11,9 +11,9 @@ from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebso
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
-    """Jupyter's own connection to a page, with Nagle's algorithm off (TCP_NODELAY), so that no message is delayed."""
+    """Jupyter's WebSocket connection with TCP_NODELAY, so that the kernel's messages reach the page without delay."""
 
     def connect(self) -> Any:
-        """Switch Nagle's algorithm off, then connect as the parent class does."""
+        """Set TCP_NODELAY on the socket, then connect as the parent class does."""
         self.websocket_handler.set_nodelay(True)
         return super().connect()
