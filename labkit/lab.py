@@ -114,10 +114,10 @@ __all__ = sorted(_ELSEWHERE)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a function of `lab` from its module when it is first used.
+    """Import a function of `lab` from its module when it is first used.
 
-    Raises `MissingExtra` if it needs an extra that is not installed, and `NeedsInstallation` in a browser that cannot
-    have it.
+    Raises `MissingExtra` if an optional dependency is not installed, and `NeedsInstallation` if a browser cannot run
+    it.
     """
     if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=import_module(__name__))
@@ -134,7 +134,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, loaded or not, for tab completion."""
+    """Return the public names for tab completion, including those that are not imported yet."""
     return list(__all__)
 
 

@@ -109,8 +109,7 @@ def compare(*results: Mapping[str, Result], facts: Sequence[str] | str = (), **n
 
     Pass a dict if the names contain spaces. `facts` names measured values of simulated runs, each of which becomes a
     column (`facts=["counts"]`). Raises `InvalidInput` if there is no result, if a result has no name, if a value is
-    not
-    the result of a run or a search, or if a run lacks one of the facts.
+    not the result of a run or a search, or if a run lacks one of the facts.
     """
     chosen = {**_by_name(results), **named}
     if not chosen:

@@ -52,8 +52,7 @@ def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdic
 
     The pipeline starts without earlier output. `place` names the write as the recording does, such as `rename
     output/part-<uuid>-0-3 #1`; `variables` are those from `broker`. Raises `ServiceUnavailable` if the machine
-    cannot
-    trace system calls, and `JobFailed` if the pipeline never made this write, or if a start fails.
+    cannot trace system calls, and `JobFailed` if the pipeline never made this write, or if a start fails.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.

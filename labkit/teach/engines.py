@@ -130,8 +130,7 @@ def engines(*names: str, killed: bool = False) -> Engines:
 
     The names are short, such as `"spark"` or `"delta"`; without names, the picture shows all engines. With
     `killed=True` it marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an
-    unknown
-    name.
+    unknown name.
     """
     return Engines(_checked(names), killed=killed)
 

@@ -20,11 +20,9 @@ def export(run: str | Path | Trace | Walk | Player | Outcome, to: str) -> str:
     """Return a run as text for another tool: `mermaid`, `plantuml`, `shiviz` (a log with vector clocks) or `svg`.
 
     `run` is a simulated run (a scenario's name, a trace, or a result of `lab.replay`, `lab.simulate` or `lab.show`)
-    or
-    a real run (a result of `lab.crash`, or the path of its folder). Raises `InvalidInput` for an unknown format or
-    scenario, for text that is not a trace, and for a folder without a finished run. Raises `InvalidAction` for a
-    trace
-    that cannot be replayed.
+    or a real run (a result of `lab.crash`, or the path of its folder). Raises `InvalidInput` for an unknown format
+    or scenario, for text that is not a trace, and for a folder without a finished run. Raises `InvalidAction` for a
+    trace that cannot be replayed.
     """
     title, diagram = _described(run)
     return written(diagram, title, to)

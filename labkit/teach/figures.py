@@ -30,8 +30,7 @@ def matrix(folder: Path | str | None = None) -> "VerdictGrid":
     """Return a table of the guarantee of every sink at every failpoint (crash point).
 
     `folder` contains the real runs of `labkit matrix`; without it, every run is simulated. Raises `InvalidInput` if
-    the
-    folder contains no runs.
+    the folder contains no runs.
     """
     from labkit.runs.pages.grid import of_runs, simulated
 
@@ -43,8 +42,7 @@ def totals(*scenarios: str) -> "Totals":
     """Return a figure that compares the total a reader computes from a changelog with a batch query's total.
 
     `scenarios` are names of scenarios of the simulator `changelog`. Raises `InvalidInput` if one is unknown or
-    belongs
-    to another simulator.
+    belongs to another simulator.
     """
     from labkit.teach.study import replay
     from labkit.view.totals import Totals, totals_in

@@ -99,8 +99,7 @@ class Order:
         """Return the guarantee and the violated properties as plain data.
 
         They are listed for both assumptions: a repeated step gets the same rows, or others. Each violated property
-        has a
-        schedule that violates it, as a sentence and as a trace.
+        has a schedule that violates it, as a sentence and as a trace.
         """
         return {
             "design": str(self.design),
@@ -153,8 +152,7 @@ class Order:
         """Return the smallest changes to the design that make it exactly-once (`labkit.sim.orders.cheapest`).
 
         With `quietly`, readers must not see temporary faults either. `held` names writes that another system makes,
-        such as
-        the engine, and that cannot be changed.
+        such as the engine, and that cannot be changed.
         """
         kept = [word_of(Write, each, "write") for each in held]
         return changes.cheapest(self.design, quietly=quietly, held=kept)

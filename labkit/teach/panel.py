@@ -60,8 +60,7 @@ class CrashPanel:
         """Set one field of the form; other fields are adapted if they no longer fit.
 
         The fields are sink, store, order, failpoint and input. Raises `InvalidInput` for an unknown field or value,
-        and
-        `InvalidAction` while a job is running.
+        and `InvalidAction` while a job is running.
         """
         if self.under_way:
             raise InvalidAction(
@@ -237,9 +236,8 @@ def panel(sink: str = "append", **parts: str | Path | None) -> CrashPanel:
     """Return a form with which a person chooses and runs crashes of a real Spark job; a notebook displays it.
 
     `parts` are further initial values, such as `failpoint`. `choose(part, value)`, `run()`, `cancel()` and `wait()`
-    do
-    the same as the form's fields and buttons. Raises `InvalidInput` if a value is unknown or the values do not fit
-    together.
+    do the same as the form's fields and buttons. Raises `InvalidInput` if a value is unknown or the values do not
+    fit together.
     """
     return CrashPanel(choose(sink=sink, **parts))
 

@@ -23,7 +23,7 @@ FILE = "recordings.json"
 
 
 class Recording(NamedTuple):
-    """The recorded outputs of one cell."""
+    """The recorded output of one notebook cell, shown where the cell cannot run, as in a browser."""
 
     made: str
     """When, and with which versions; empty if nobody has recorded the cell."""
@@ -34,7 +34,10 @@ class Recording(NamedTuple):
 
 
 class OnlyRecorded:
-    """A placeholder for a variable that a real run would have set; any use other than displaying it raises an error."""
+    """A placeholder for a variable of a cell that was not run but only shown from a recording.
+
+    Any use of the variable other than displaying it raises an error that says so.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -58,7 +61,7 @@ class OnlyRecorded:
 
 @cache
 def recordings() -> Mapping[str, Recording]:
-    """Return the recording of every cell that needs real processes, by the cell's text without trailing space."""
+    """Return the recording of every cell that needs real processes, by the cell's source."""
     file = files("labkit.teach").joinpath(FILE)
     if not file.is_file():
         return {}
@@ -67,16 +70,17 @@ def recordings() -> Mapping[str, Recording]:
 
 @cache
 def released() -> frozenset[str]:
-    """Return the code cells of all released notebooks, as `normal` gives them."""
+    """Return the sources of all code cells in the original notebooks, normalised by `cells.normal`."""
     from labkit.teach.shipped import notebooks, of_course, released_cells
 
     return frozenset(normal(cell.source) for path in of_course(notebooks()) for cell in released_cells(path.stem) or ())
 
 
 def changed(source: str, executed: Sequence[str]) -> str:
-    """Return a name on which this cell depends, directly or through other cells, and that the learner redefined, or "".
+    """Return the name of a variable that the learner redefined and on which this cell depends; empty if there is
+    none.
 
-    `executed` are the cells that ran before.
+    `executed` are the sources of the cells that ran before. The dependence may be indirect, through other cells.
     """
     waiting, seen = [source], set[str]()
     while waiting:
@@ -90,7 +94,7 @@ def changed(source: str, executed: Sequence[str]) -> str:
 
 
 def install() -> None:
-    """Make this kernel replace each cell that has a recording, before it runs, by a call that shows the recording."""
+    """Make this kernel show the recording of a cell, if there is one, instead of running the cell."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
@@ -105,7 +109,7 @@ def install() -> None:
 
 
 def play(source: str) -> None:
-    """Show the recorded outputs of the cell `source`, or one sentence on why this is impossible."""
+    """Show the recorded output of the cell with this source, or one sentence on why that is impossible."""
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
@@ -125,7 +129,7 @@ def play(source: str) -> None:
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
-    """Yield the recorded outputs; in place of an answer's card the card with the learner's own prediction."""
+    """Yield the recorded outputs; a card with an answer is replaced by one with the learner's own prediction."""
     questions = map(find, recording.questions)
     answers = {str(Answer(question, question.right)): question.name for question in questions}
     for output in recording.outputs:

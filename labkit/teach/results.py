@@ -29,7 +29,7 @@ MOST_CLAIMS = 8
 
 
 class Walk:
-    """A finished run of a simulator, with its verdict, its facts, and the properties that it violates."""
+    """A finished run of a simulator (state machine), with its verdict, facts, and violated properties."""
 
     @takes("lab.Walk(walk)")
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
@@ -41,7 +41,7 @@ class Walk:
 
     @property
     def trace(self) -> Trace:
-        """The trace of the run, to pass to `lab.show`."""
+        """The sequence of actions of this run, to pass to `lab.show`."""
         return self.walk.trace
 
     @property
@@ -56,7 +56,7 @@ class Walk:
 
     @property
     def seen(self) -> str:
-        """The values that an outside reader saw, in order, and the crashes between them, as one line of text.
+        """What an outside reader saw during the run, and the crashes in between, as one line of text.
 
         Raises `InvalidInput` if the simulator has no outside reader.
         """
@@ -68,10 +68,10 @@ class Walk:
         return timeline(history(self.walk).events)
 
     def until(self, action: str) -> "Walk":
-        """Return this run up to and including the first occurrence of an action.
+        """Return the part of this run up to and including the first occurrence of an action.
 
-        `"read"` matches every action of that name, `"read(1)"` only the one with this argument. Raises `InvalidInput`
-        if the action never happens.
+        `"read"` matches every action of that name, `"read(1)"` only the one with this argument. Raises
+        `InvalidInput` if the action never happens.
         """
         for place, taken in enumerate(self.walk.actions, start=1):
             if action in (str(taken), taken.name):
@@ -83,7 +83,7 @@ class Walk:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the rows that an outside reader saw.
+        """The verdict on the rows that an outside reader saw: which are lost, duplicated or unexpected.
 
         Raises `InvalidInput` if the simulator writes no rows.
         """
@@ -96,17 +96,19 @@ class Walk:
 
     @cached_property
     def reader_account(self) -> ReaderAccount | None:
-        """How the reader's observations differ from all failure-free runs, and for how long; None without a reader."""
+        """How long an outside reader saw data that no failure-free run produces; None if the simulator has no
+        reader.
+        """
         return reader_account(blueprint(self.walk.model.name), self.walk)
 
     @property
     def explanation(self) -> Explanation:
-        """Whether a failure-free run explains the reader's observations. Raises `InvalidInput` without a reader."""
+        """Whether a failure-free run could show a reader the same data. Raises `InvalidInput` without a reader."""
         return self._account().explanation
 
     @property
     def exposure(self) -> Exposure:
-        """The number of steps during which the reader could see wrong data. Raises `InvalidInput` without a reader."""
+        """The number of steps during which a reader could see wrong data. Raises `InvalidInput` without a reader."""
         return self._account().exposure
 
     def _account(self) -> ReaderAccount:
@@ -117,7 +119,7 @@ class Walk:
         return self.reader_account
 
     def __str__(self) -> str:
-        """Return as text the facts, the reader's observations and the violated properties, without the single steps."""
+        """Return the facts about the run, what the reader saw, and the violated properties, as lines of text."""
         lines = [say(name, fact) for name, fact in self.facts.items()]
         lines += [f"{name}: {text}" for name, text in (self.reader_account.lines() if self.reader_account else ())]
         lines += [f"VIOLATED {name}: {because}" for name, because in self.violated.items()]
@@ -128,7 +130,7 @@ class Walk:
 
 
 class Search:
-    """The result of an exhaustive search of a simulator: its states, and the properties that some schedule violates."""
+    """The result of searching all schedules of a simulator: the number of states, and the violated properties."""
 
     @takes("lab.Search(exploration)")
     def __init__(self, exploration: Exploration) -> None:
@@ -153,10 +155,10 @@ class Search:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee that holds in every schedule.
+        """The weakest guarantee over all schedules.
 
-        If one schedule loses a record and another duplicates one, no guarantee remains, although no single run shows
-        both. Raises `InvalidInput` if the simulator makes no claim about rows.
+        It is none if one schedule loses a record and another one duplicates a record, even if no schedule does both.
+        Raises `InvalidInput` if the simulator has no properties about rows.
         """
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
@@ -179,10 +181,11 @@ class Search:
         return f'lab.explore("{self.exploration.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
-        """Return a shortest run that violates a property (the first broken one by default), to pass to `lab.show`.
+        """Return a shortest run that violates the property `claim` (default: the first violated one), for
+        `lab.show`.
 
-        For a claim that was never reached, return a shortest run to the state nearest to it: one that the claim is
-        about, or the end of a run. Raises `InvalidInput` if no schedule breaks the claim.
+        If `claim` says that a state can be reached and none was found, return instead a shortest run to the nearest
+        state. Raises `InvalidInput` if no schedule violates the property.
         """
         if claim in self.exploration.never_reached:
             return self._near(claim)
@@ -204,7 +207,7 @@ class Search:
         return near
 
     def __str__(self) -> str:
-        """Return the number of states, whether these are all, and each violated property with its number of steps."""
+        """Return the number of states, whether these are all, and each violated property, as lines of text."""
         extent = "all there are" if self.exhausted else f"not all: {self.exploration.stopped}"
         lines = [f"{self.states:,} states, {extent}"]
         lines += [
@@ -219,7 +222,6 @@ class Search:
 
 
 def _card_of_walk(walk: Walk) -> Card:
-    """Return the card of a simulated run: its verdict or violated properties, its facts, and its trace."""
     verdict = walk.facts.get("verdict")
     verdict = verdict if isinstance(verdict, Verdict) else None
     facts = [say(name, fact) for name, fact in walk.facts.items() if fact is not verdict]
@@ -251,7 +253,7 @@ def _card_of_walk(walk: Walk) -> Card:
 
 
 def _claims_text(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterable[str]:
-    """Yield the violated properties as text, without reasons if there is a verdict, because the verdict gives them."""
+    """Yield the violated properties as text, without reasons if there is a verdict, because the verdict has them."""
     if verdict and violated:
         yield f"  BROKEN {', '.join(violated)}"
     elif not verdict:
@@ -259,7 +261,6 @@ def _claims_text(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterab
 
 
 def _claims(verdict: Verdict | None, broken: Sequence[str]) -> Iterable[Html]:
-    """Yield the violated properties as HTML, folded if there is a verdict, because the verdict gives the reason."""
     if broken:
         yield fold(_broken(len(broken)), items(broken)) if verdict else items(broken)
 
@@ -282,7 +283,6 @@ def _tracks(walk: Walk) -> Mapping[str, Sequence[Step]]:
 
 
 def _card_of_search(search: Search) -> Card:
-    """Return the card of a search: its states, its violated properties, and the calls that show them."""
     violations = search.exploration.violations
     extent = "all there are" if search.exhausted else f"not all: {search.exploration.stopped}"
     states = f"{search.states:,} states, {extent}"
@@ -317,7 +317,7 @@ def _card_of_search(search: Search) -> Card:
 
 
 def _of_all(search: Search) -> tuple[str, str]:
-    """Return the large word of a search's card and its tone: the guarantee, or whether all properties hold."""
+    """Return the headline of a search's card and its colour: the guarantee, or whether all properties hold."""
     try:
         guarantee = search.guarantee
     except InvalidInput:

@@ -28,7 +28,7 @@ def verdict_card(title: str, verdict: Verdict, *notes: str) -> Card:
 
 @dataclass(frozen=True)
 class CopyOutcome:
-    """The verdict on a copy that was interrupted and finished by a second run of the job."""
+    """The result of `lab.copy_topic`: the verdict on a copy that one job began and another finished."""
 
     verdict: Verdict
     started_at: int
@@ -41,7 +41,7 @@ class CopyOutcome:
 
 @dataclass(frozen=True)
 class ShopOutcome:
-    """The verdict on messages about orders: whether each change that the shop committed arrived, and how often."""
+    """The verdict on the messages of `lab.shop`: which committed changes are missing, and which arrived repeatedly."""
 
     verdict: Verdict
 

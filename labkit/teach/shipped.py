@@ -15,13 +15,13 @@ _HEADING = re.compile(r"^##+ +(.+?)\s*$", re.MULTILINE)
 
 
 def notebooks() -> Path:
-    """Return the folder of the released notebooks. The folder does not exist if this copy of the lab contains none."""
+    """Return the folder of the course's original notebooks; it does not exist if none are installed."""
     inside = PACKAGE / "notebooks"
     return inside if inside.is_dir() else PACKAGE.parent / "notebooks"
 
 
 def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
-    """Return the course's notebooks in a folder, or their sources if `suffix` is `.py`, in the course's order."""
+    """Return the paths of the course's notebooks in a folder, in order (suffix `.py`: of their sources)."""
     paths = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
     return sorted(paths, key=lambda path: path.stem)
 
@@ -36,7 +36,7 @@ class PlainCell(NamedTuple):
 
 @cache
 def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
-    """Return the code cells of a released notebook; None if the notebook is missing or unreadable."""
+    """Return the code cells of an original notebook of the course; None if it is missing or unreadable."""
     try:
         return code_cells((notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -44,7 +44,7 @@ def released_cells(notebook: str) -> tuple[PlainCell, ...] | None:
 
 
 class PlacedCell(NamedTuple):
-    """A code cell with the heading above it. The heading is empty below the title of the notebook."""
+    """A code cell with the nearest heading above it; empty if only the notebook's title is above it."""
 
     source: str
     heading: str
@@ -52,7 +52,7 @@ class PlacedCell(NamedTuple):
 
 @cache
 def placed_cells(notebook: str) -> tuple[PlacedCell, ...]:
-    """Return the code cells of a released notebook with their headings; empty if it is missing or unreadable."""
+    """Return the code cells of an original notebook with their headings; empty if it is missing or unreadable."""
     try:
         text = (notebooks() / f"{notebook}.ipynb").read_text(encoding="utf-8")
         return tuple(_placed(json.loads(text)["cells"]))
@@ -71,9 +71,9 @@ def _placed(cells: list[dict[str, Any]]) -> Iterator[PlacedCell]:
 
 
 def code_cells(text: str) -> tuple[PlainCell, ...]:
-    """Return the code cells in a notebook's JSON.
+    """Return the code cells in the JSON text of a notebook.
 
-    Raises `ValueError`, `KeyError` or `TypeError` if it is not a notebook.
+    Raises `ValueError`, `KeyError` or `TypeError` if the text is not a notebook.
     """
     return tuple(
         PlainCell("".join(cell["source"]), frozenset(map(str, cell.get("metadata", {}).get("tags", ()))))

@@ -25,10 +25,10 @@ __all__ = ["Search", "Walk", "explore", "points", "replay", "simulate"]
 
 @takes('lab.replay("pipeline.jump_back")')
 def replay(what: str | Trace) -> Walk:
-    """Replay a simulated run to its end: a named scenario (`pipeline.jump_back`), a `Trace`, or the text of a trace.
+    """Replay a simulated run to its end.
 
-    Raises `InvalidInput` if the scenario is unknown or the text is not a trace, and `InvalidAction` if one of the
-    trace's steps is impossible.
+    `what` is the name of a scenario (`pipeline.jump_back`), a `Trace`, or the text of a trace. Raises `InvalidInput`
+    for an unknown scenario or invalid text, and `InvalidAction` if a step of the trace is impossible.
     """
     if isinstance(what, Trace):
         return Walk(play(what))
@@ -42,12 +42,12 @@ def replay(what: str | Trace) -> Walk:
 def simulate(
     at: str | Sequence[str] = (), *, sink: str, store: str = "files", order: str | None = None, source: str = "log"
 ) -> Walk:
-    """Simulate the crash that `lab.crash` performs on real Spark: same failpoints, same three records, same judge.
+    """Simulate what `lab.crash` does on real Spark: crash a job with three records, and judge the rows.
 
-    `at` is a failpoint, or a list in which the nth failpoint kills the nth driver. `order` is the order of writes;
-    without it, the sink's usual one is used. `source` is `log`, which can be read again after a crash, or `socket`,
-    which cannot. Raises `InvalidInput` if the simulator lacks the sink, the order, the store, the source or a
-    failpoint.
+    `at` is a failpoint (crash point), or a list in which the nth failpoint kills the nth driver. `order` is the
+    order of writes; without it, the sink's usual one is used. `source` is `log`, which can be read again after a
+    crash, or `socket`, which cannot. Raises `InvalidInput` for a sink, order, store, source or failpoint that the
+    simulator lacks.
     """
     strategy, taken = _sink(sink, order)
     crashes = [parse_crash(point) for point in ([at] if isinstance(at, str) else at)]
@@ -60,7 +60,7 @@ def simulate(
 
 @takes('lab.points("two_phase")')
 def points(sink: str, order: str | None = None) -> list[str]:
-    """Return the names of the failpoints (crash points) that a batch of this sink passes, in the order of time.
+    """Return the names of the failpoints (crash points) that a batch of this sink passes, in order of time.
 
     Raises `InvalidInput` if the sink is unknown or does not support the order of writes `order`.
     """
@@ -79,9 +79,9 @@ def _sink(sink: str, order: str | None) -> tuple[Strategy, Order]:
 
 @takes('lab.explore("pipeline", strategy="append")')
 def explore(model: str, *, max_states: int = MAX_STATES, **parameters: object) -> Search:
-    """Search every schedule of the simulator `model` with these parameters, breadth first, up to `max_states` states.
+    """Search every schedule of the simulator `model` breadth first, up to `max_states` states.
 
-    Returns the properties that some schedule violates, each with a shortest run. Raises `InvalidInput` if the simulator
-    or a parameter is unknown.
+    Returns the violated properties, each with a shortest run that violates it. `parameters` configure the simulator.
+    Raises `InvalidInput` for an unknown simulator or parameter.
     """
     return Search(search(make(model, parameters), max_states=max_states))

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @takes('lab.ask("00-rows")')
 def ask(name: str) -> None:
-    """Show a question about a coming run and record your prediction, as in `lab.ask("00-rows")`.
+    """Display a question about the next run, as in `lab.ask("00-rows")`, and store your prediction.
 
-    The next cells run even if you do not answer. Raises `InvalidInput` if there is no such question.
+    The next cells run even if you do not answer. Raises `InvalidInput` for an unknown question.
     """
     if questions := _part("labkit.teach.questions.asking"):
         try:
@@ -37,7 +37,7 @@ def answer(name: str, found: object = None) -> "Answer | None":
     """Show your prediction for a question next to the result of the run, and explain the result.
 
     Example: `lab.answer("00-rows", outcome.verdict.rows)`. `found` is the value that the run measured: a number, a
-    text, or a list of texts. Raises `InvalidInput` if there is no such question.
+    text, or a list of texts. Raises `InvalidInput` for an unknown question.
     """
     questions = _part("labkit.teach.questions.asking")
     return questions.answer(name, found) if questions else None
@@ -47,10 +47,9 @@ def answer(name: str, found: object = None) -> "Answer | None":
 def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise, as in `lab.check("05-recovery")`, and show a counterexample if there is one.
 
-    The check runs the code that would be graded: your cell alone, with the notebook's parameters and your own other
-    cells that it needs. With `strict=True` or the environment variable LABKIT_STRICT=1 it raises `NotPassed` if the
-    answer is wrong or missing, so that a program that runs the notebook sees the failure. Raises `InvalidInput` if
-    there is no such exercise.
+    Like the grader, it runs the cell with your answer in a fresh namespace, with the notebook's parameters and your
+    own other cells that it needs. With `strict=True` or the environment variable LABKIT_STRICT=1, a wrong or missing
+    answer raises `NotPassed`, for programs that run the notebook. Raises `InvalidInput` for an unknown exercise.
     """
     if exercises := _exercises():
         exercises.check(name, strict=strict)
@@ -58,9 +57,9 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
 @takes('lab.hint("05-recovery")')
 def hint(name: str) -> None:
-    """Print the hints for an exercise up to the next one, and the length of a solution.
+    """Print the hints for an exercise, one more at each call, and the length of a solution.
 
-    Raises `InvalidInput` if there is no such exercise.
+    Raises `InvalidInput` for an unknown exercise.
     """
     if exercises := _exercises():
         exercises.hint(name)
@@ -78,10 +77,10 @@ def progress(notebook: str | None = None) -> None:
 
 @takes('lab.reset("00-rows", confirm=True)')
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Delete your answer and progress of one exercise, or of all without a name; or delete one prediction.
+    """Delete your answer to an exercise and its progress (without a name: of all exercises), or a prediction.
 
-    For one exercise, its stub to fill in appears in a new cell. Without `confirm=True` nothing is deleted. Raises
-    `InvalidInput` if neither an exercise nor a question has that name.
+    Without `confirm=True` nothing is deleted. For a single exercise, its cell with gaps to fill in appears again.
+    Raises `InvalidInput` if neither an exercise nor a question has that name.
     """
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
@@ -92,13 +91,13 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
 
 @takes("lab.try_sink(write_batch)")
 def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None":
-    """Kill your sink before every statement of its batches and report which guarantees break. Takes seconds.
+    """Kill your sink before every statement of its batches, and report which guarantees break, within seconds.
 
     The store and the kills are real; the engine is simulated. `kind` is the kind of store: `"table"`, `"folder"`, or
-    `"writers"`, a table with two writers. Of the two writers the older is paused, a newer one takes over, and the older
-    one goes on. A sink that survives is then tried with twelve batches, with items such as `O'Brien`, and with two
-    queries that have similar names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is
-    unknown or the function cannot be called as a sink.
+    `"writers"`, a table with two writers, the older of which is suspended while a newer one takes over. A sink
+    without a fault is then tested with twelve batches, with items such as `O'Brien`, and with two queries of similar
+    names. Row numbers are unique across all batches. Raises `InvalidInput` if `kind` is unknown or the function
+    cannot be called as a sink.
     """
     module = None if _is_refused("lab.try_sink") else _own()
     return module.try_sink(sink, kind) if module else None
@@ -108,10 +107,10 @@ def try_sink(sink: Callable[..., Any], kind: str = "table") -> "own.Tried | None
 def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_history.SinkHistory | None":
     """Test the sink that you improve through the course, as in `lab.my_sink(after="02")`, and show its history.
 
-    The sink is the first function in `my_sink.py`, which you edit. A function that you pass is written there first, and
-    another edition is kept as `my_sink_1.py`. The sink is killed before every statement, as by `lab.try_sink`, and its
-    older editions are listed beside it. `after` is the number of the notebook. Takes about ten seconds. Raises
-    `InvalidInput` if the file or the number cannot be used.
+    The sink is the first function in `my_sink.py`, which you edit. If you pass a function, it is written there
+    first, and a different old file is kept as `my_sink_1.py`. The sink is killed before every statement, as by
+    `lab.try_sink`; the card also lists the results after earlier notebooks. `after` is the number of the notebook.
+    Takes about ten seconds. Raises `InvalidInput` if the file or the number cannot be used.
     """
     if _is_refused("lab.my_sink"):
         return None
@@ -122,8 +121,8 @@ def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_histo
 def save_sink(sink: Callable[..., Any], file: str = "saved_sink.py", kind: str = "table") -> str:
     """Write your sink to a file, with the code that Spark needs, and return the argument for `lab.crash_test`.
 
-    `kind` is the kind of store, `"table"` or `"folder"`. The function may use nothing but its arguments. Raises
-    `InvalidInput` if its source cannot be found, or if `file` or `kind` cannot be used.
+    `kind` is the kind of store, `"table"` or `"folder"`. The function may use no other names than its arguments.
+    Raises `InvalidInput` if its source cannot be found, or if `file` or `kind` cannot be used.
     """
     if _is_refused("lab.save_sink") or not _exercises():
         return ""
@@ -134,32 +133,32 @@ def save_sink(sink: Callable[..., Any], file: str = "saved_sink.py", kind: str =
 def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | None":
     """Kill a real Spark job at a sample of its durable writes, as `labkit crashtest FILE:NAME --quick` does.
 
-    `subject` is `FILE:NAME`, as `lab.save_sink` returns it. The test takes two to three minutes. `options` are those of
-    the command line, written as Python arguments. With `only=["rename checkpoint/commits/<n> #1"]` the job is killed
-    only there: this takes about half a minute and can reveal a defect, but establishes no guarantee. If Java is
-    missing, or the sink is still a stub, a card says that nothing was tested. Raises `InvalidInput` if the subject or
-    an option cannot be used.
+    `subject` is `FILE:NAME`, as `lab.save_sink` returns it, and `options` are those of the command line. The test
+    takes two to three minutes. With `only=["rename checkpoint/commits/<n> #1"]` the job is killed only there, which
+    takes half a minute and can reveal a defect but proves no guarantee. If Java is missing, or the sink is not
+    written yet, a card says that nothing was tested. Raises `InvalidInput` if the subject or an option cannot be
+    used.
     """
     module = None if _is_refused("lab.crash_test") else _own()
     return module.crash_test(subject, options=options) if module else None
 
 
 def _refuse_exercise(name: object) -> None:
-    """Raise `InvalidInput` if `name` is that of an exercise and not of a question, because their names look alike."""
+    """Raise `InvalidInput` if `name` is the name of an exercise; questions have similar names."""
     exercises = _part("labkit.teach.exercises.registry")
     if exercises and isinstance(name, str) and name in exercises.assignments():
         raise InvalidInput(f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.')
 
 
 def _is_refused(name: str) -> bool:
-    """Return whether this Python runs in a browser, which cannot kill a sink; if so, print how to install the lab."""
+    """Return whether this Python runs in a browser, which cannot kill a sink; if so, print how to install labkit."""
     if IN_BROWSER:
         print(needs_installation(name))
     return IN_BROWSER
 
 
 def _exercises() -> ModuleType | None:
-    """Return the module that checks exercises; if this copy lacks it, print so and return None."""
+    """Return the module that checks exercises; if it is not installed, print so and return None."""
     module = _part("labkit.teach.exercises.check")
     if module is None:
         print("Exercises are not checked here.")
@@ -167,12 +166,12 @@ def _exercises() -> ModuleType | None:
 
 
 def _own() -> ModuleType | None:
-    """Return the module that tests a learner's own sink, or None in a copy of the lab without exercises."""
+    """Return the module that tests a learner's own sink; None where exercises are not installed."""
     return import_module("labkit.teach.own") if _exercises() else None
 
 
 def _part(name: str) -> ModuleType | None:
-    """Return a module of the lab; None if this copy of the lab lacks it, as the copy that grades submissions does."""
+    """Return a module of labkit; None if it is not installed, as in the copy that grades submissions."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

@@ -10,12 +10,12 @@ from labkit.teach.cards import Examined, Trials
 
 @takes("lab.timeouts(interval=10, checkpoint=5, transaction=60)")
 def timeouts(**seconds: float) -> Examination:
-    """Calculate whether a job that commits Kafka transactions with its checkpoints can lose data, and return a card.
+    """Calculate whether a job that commits Kafka transactions with its checkpoints can lose data.
 
-    `labkit timeouts` does the same. All values are seconds, except `tolerated`. Required are `interval`, the time
-    between two checkpoints, `checkpoint`, the timeout of a checkpoint, and `transaction`, the timeout of a
-    transaction. Optional are `maximum`, the longest transaction timeout that the broker allows, `pause`, the least
-    time between two checkpoints, `tolerated`, the number of checkpoints in a row that may fail, and `downtime`, the
+    Returns a card, like `labkit timeouts`. All values are seconds except `tolerated`. Required: `interval`, the time
+    between two checkpoints; `checkpoint`, the timeout of a checkpoint; and `transaction`, the timeout of a
+    transaction. Optional: `maximum`, the longest transaction timeout that the broker allows; `pause`, the least time
+    between two checkpoints; `tolerated`, the number of checkpoints in a row that may fail; and `downtime`, the
     longest time from a crash until the restarted job has committed. Raises `InvalidInput` if a value is missing,
     unknown or out of range.
     """
@@ -32,11 +32,11 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Write to a Kafka broker for one checkpoint interval, with each kind of traffic, and report the lost records.
+    """Write to a real Kafka broker in a transaction for one checkpoint interval, and report the lost records.
 
-    The kinds are steady traffic, a burst at the beginning, and records near the end. Both arguments are seconds, the
-    checkpoint interval and the transaction timeout, and the run really takes that long. Raises `ServiceUnavailable`
-    without a broker.
+    This is done with three kinds of traffic: steady, a burst at the beginning, and records near the end. Both
+    arguments are seconds, `interval` between checkpoints and `transaction` for the transaction timeout, and the run
+    takes that long. Raises `ServiceUnavailable` without a broker.
     """
     from labkit.stores.kafka import timeouts as broker
 

@@ -40,8 +40,7 @@ def write(folder: Path, package: str) -> list[Path]:
     """Write the course into a new folder and return the paths of its notebooks.
 
     `package` is the pip requirement that installs labkit. Raises `InvalidInput` if the folder exists and is not
-    empty,
-    and `ServiceUnavailable` if the installed package contains no notebooks.
+    empty, and `ServiceUnavailable` if the installed package contains no notebooks.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder}: this folder is not empty; name a new folder.")
@@ -58,8 +57,7 @@ def with_notebooks(package: str) -> str:
     """Return the pip requirement `package` with the extra `[lab]` added, which installs JupyterLab.
 
     A requirement that already names extras is returned unchanged. A URL becomes `labkit[lab] @ URL`; otherwise
-    `[lab]`
-    follows the name `labkit` or the path of a wheel.
+    `[lab]` follows the name `labkit` or the path of a wheel.
     """
     if "[" in package:
         return package

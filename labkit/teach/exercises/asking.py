@@ -52,8 +52,7 @@ class Asker:
         """Yield each case, after telling the learner's function in advance which calls will follow.
 
         `arguments` returns the arguments of the call that a case needs. A function in another process answers
-        announced
-        calls faster.
+        announced calls faster.
         """
         left = iter(cases)
         while some := list(islice(left, TOGETHER)):

@@ -40,11 +40,9 @@ def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise such as `"05-recovery"`, and print the observed and the expected result.
 
     Like the grader, it runs the cell with your answer again in a fresh namespace, after the notebook's parameters
-    and
-    your own other cells that it needs. If a simulated schedule shows an error, the stepper opens there. If `strict`
-    is
-    true, or the environment variable LABKIT_STRICT is set, a failed or missing answer raises `NotPassed`. An unknown
-    exercise raises `InvalidInput`.
+    and your own other cells that it needs. If a simulated schedule shows an error, the stepper opens there. If
+    `strict` is true, or the environment variable LABKIT_STRICT is set, a failed or missing answer raises
+    `NotPassed`. An unknown exercise raises `InvalidInput`.
     """
     try:
         _check(name, strict=strict)
@@ -249,8 +247,7 @@ def solutions(name: str) -> dict[str, str]:
     """Return the solutions of an exercise as source code by title: the reference first, then other good ones.
 
     Empty if there is none. Learners see them when their own answer has passed. They are stored compressed only so
-    that
-    nobody reads them by accident.
+    that nobody reads them by accident.
     """
     packed = json.loads(files("labkit.teach.exercises").joinpath("solutions.json").read_text(encoding="utf-8"))
     return {title: zlib.decompress(b64decode(text)).decode() for title, text in packed.get(name, {}).items()}

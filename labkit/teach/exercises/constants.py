@@ -52,8 +52,7 @@ class Settings:
     """An exercise in which a learner chooses settings of a simulator with which no schedule violates `claims`.
 
     `name` is the Python name of the learner's dict, and `chosen` maps its keys to the allowed values. `parameters`
-    adds
-    the failures of the tested configuration (`Variant`) and returns the simulator's parameters.
+    adds the failures of the tested configuration (`Variant`) and returns the simulator's parameters.
     """
 
     name: str

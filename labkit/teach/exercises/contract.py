@@ -41,12 +41,10 @@ def plain(value: object) -> Plain:
     """Return a learner's answer as plain data, which consists only of values that JSON can represent.
 
     Tuples become lists, members of an enum their values, NumPy's values Python's, and instances of a subclass, such
-    as
-    `Counter`, instances of the built-in type. `None` is a valid answer. Raises `MissingSolution` for a value that
+    as `Counter`, instances of the built-in type. `None` is a valid answer. Raises `MissingSolution` for a value that
     contains nothing but `...`. Raises `NotPlain` for `...` among other values, for other types, for more nesting
-    levels
-    than `DEEPEST`, for whole numbers from `LARGEST` on, and for more than `MOST_CHARACTERS` as JSON. A learner's own
-    type may raise any error.
+    levels than `DEEPEST`, for whole numbers from `LARGEST` on, and for more than `MOST_CHARACTERS` as JSON. A
+    learner's own type may raise any error.
     """
     reader = _Reader()
     copy = reader.read(value, 0)
@@ -229,8 +227,7 @@ class Answer(Protocol):
         """Call the learner's function and return its result. The same arguments must give the same result again.
 
         Raises `MissingSolution` if the function is not written yet (it raises `NotImplementedError` or
-        `MissingSolution`,
-        or returns nothing but `...`), and `AnswerFailed` if it fails.
+        `MissingSolution`, or returns nothing but `...`), and `AnswerFailed` if it fails.
         """
         ...
 
@@ -246,8 +243,7 @@ class Answer(Protocol):
         """Return the next request that the learner's sink sends to its store.
 
         `kind` is the kind of store, `exchanges` are the sink's earlier requests with the store's replies, and
-        `arguments`
-        are the sink's own. Raises the errors of `call`.
+        `arguments` are the sink's own. Raises the errors of `call`.
         """
         ...
 

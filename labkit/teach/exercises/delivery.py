@@ -16,8 +16,7 @@ def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
     If the variant has a list of message ids, `known`, check instead the reaction to single messages of a receiver
-    that
-    has already stored these ids.
+    that has already stored these ids.
     """
     if "known" in dict(variant.parameters):
         ask = Asker(answer, "receive")

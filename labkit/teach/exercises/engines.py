@@ -162,8 +162,7 @@ def really_next(engine: str, left: list[str]) -> int:
     """Return the number of the step that an engine runs after a crash, from the names of the files on disk (`left`).
 
     Spark repeats a planned batch that has no commit. Flink continues after the newest completed checkpoint in `ha/`,
-    to
-    which it writes after `_metadata` (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
+    to which it writes after `_metadata` (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
     """
     return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
 

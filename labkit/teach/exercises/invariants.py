@@ -106,8 +106,7 @@ class Watch:
     """An exercise in which a learner writes a property: a function that returns whether a simulator's state is good.
 
     `function` is its Python name, and the property `claim` of the simulator gives the right results. `view` returns
-    the
-    arguments for a state, and `assemble` builds states that no run reaches.
+    the arguments for a state, and `assemble` builds states that no run reaches.
     """
 
     function: str
@@ -125,8 +124,7 @@ class Watch:
         disagreement.
 
         The parameters `good` and `bad` list correct and faulty simulators, each with name and configuration. An
-        entry of
-        `assembled` also has parts from which states are built.
+        entry of `assembled` also has parts from which states are built.
         """
         ask = Asker(answer, self.function)
         systems = systems_of(variant)

@@ -131,8 +131,7 @@ def time_limit(seconds: float | None = None) -> Iterator[None]:
     """Raise `TooLong` inside the block after a number of seconds, `SECONDS` by default.
 
     Works only in the main thread, which receives signals; in other threads there is no limit. A browser has no
-    signals,
-    so there the limit is checked before each line of Python.
+    signals, so there the limit is checked before each line of Python.
     """
     if IN_BROWSER:
         with _line_limit(seconds or SECONDS):

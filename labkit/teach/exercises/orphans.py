@@ -120,8 +120,7 @@ def judge_orphans(answer: Answer, variant: Variant) -> Finding:
 
     Prepares the transactions that `variant` lists, runs the query, sends the statements that it returns, and checks
     which transactions are committed and which are still prepared. Raises `ServiceUnavailable` if no PostgreSQL can
-    be
-    started or set up.
+    be started or set up.
     """
     parameters = dict(variant.parameters)
     case = Case(parameters["job"], parameters["decided"], parameters["prepared"], parameters.get("elsewhere", ()))

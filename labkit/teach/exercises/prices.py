@@ -51,8 +51,7 @@ def lost(interval: float, cost: float, between: float) -> float:
     """Return the fraction of its time that a job loses to commits and to repeated work.
 
     After a crash it repeats half an interval on average. `cost` is the time of a commit and `between` the time
-    between
-    two crashes, in the same unit as `interval`.
+    between two crashes, in the same unit as `interval`.
     """
     return cost / interval + interval / 2 / between
 
@@ -126,8 +125,7 @@ def job(latency: int, commit: int, rate: int, again: int, timeout: int) -> dict[
 
     `commit` is the duration of a commit in seconds, and `rate` the records per second. The limits: `latency`, the
     longest wait of a record in seconds; `again`, the most records that a crash may repeat; and `timeout`, the
-    timeout
-    of a transaction in seconds.
+    timeout of a transaction in seconds.
     """
     return {"latency": latency, "commit": commit, "rate": rate, "again": again, "timeout": timeout}
 

@@ -34,8 +34,7 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
     text.
 
     `sources` are the notebook's cells to run there, and `place` is the position of the one that defines the
-    function.
-    The text is also empty in a browser, and if the cells do not run in another process.
+    function. The text is also empty in a browser, and if the cells do not run in another process.
     """
     asked = list(answer.replies.values())
     asked = asked[:: max(1, len(asked) // MOST)]

@@ -27,10 +27,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's second phase of a commit in every schedule of a simulated job with crashes.
 
     In a second search no crash falls between writing the rows and confirming the batch in the log, because no log
-    can
-    repair that. If the variant has a `batch`, check instead the commit of this batch with many `rows`, after many
-    other
-    batches.
+    can repair that. If the variant has a `batch`, check instead the commit of this batch with many `rows`, after
+    many other batches.
     """
     if "batch" in dict(variant.parameters):
         ask = Asker(answer, "commit")

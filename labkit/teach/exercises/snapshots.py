@@ -41,8 +41,7 @@ def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     combinations.
 
     `choice` lists the channels for each kind of combination, such as `done` (sent and received), `gone` (sent, and
-    then
-    nowhere), `come` (arrived, but never sent) or `any` (all combinations).
+    then nowhere), `come` (arrived, but never sent) or `any` (all combinations).
     """
     whole = [
         (channel, (True, name == "all_done", name == "all_saved"), 2**PER_CHANNEL - 1)

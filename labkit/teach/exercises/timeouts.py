@@ -21,8 +21,7 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's transaction timeout in every schedule of a simulated job with Kafka transactions.
 
     A variant with `jobs` lists jobs that are too large to simulate. For these the right timeout is calculated from
-    the
-    longest time that a transaction can be open (`longest_open`), a formula that the simulations confirm.
+    the longest time that a transaction can be open (`longest_open`), a formula that the simulations confirm.
     """
     ask = Asker(answer, "transaction_timeout")
     chosen = dict(variant.parameters)

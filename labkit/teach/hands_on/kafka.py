@@ -123,8 +123,7 @@ class Topic:
         """Send the request to commit a transaction, and return the answer of Kafka's transaction coordinator.
 
         In contrast to `commit`, the request is sent even if the transaction is finished. The coordinator answers
-        once the
-        decision is in its own log; the commit marker reaches the topic a moment later.
+        once the decision is in its own log; the commit marker reaches the topic a moment later.
         """
         return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 

@@ -95,8 +95,7 @@ class Session:
         """Send SQL statements one by one, stop at the first that fails, and return the server's answers.
 
         Outside of BEGIN and COMMIT every statement is a transaction of its own. Raises `InvalidInput` without a
-        statement,
-        and `ServiceUnavailable` after `crash`.
+        statement, and `ServiceUnavailable` after `crash`.
         """
         replies: list[Answer] = []
         for statement in statements:

@@ -79,10 +79,9 @@ class Shop:
         """Run a function of yours in a separate process, once for each change, and report how the process ended.
 
         The function gets the shop, and the change if there is one. With `kill`, the process is killed by SIGKILL
-        when the
-        function calls `shop.at(kill)`. A new process then continues with the next change, or calls the function
-        again.
-        Raises `InvalidInput` if the function never makes that call, and `JobFailed` if it raises an error.
+        when the function calls `shop.at(kill)`. A new process then continues with the next change, or calls the
+        function again. Raises `InvalidInput` if the function never makes that call, and `JobFailed` if it raises an
+        error.
         """
         name = getattr(program, "__name__", "program")
         lives = self._lives(Task(self._place, _source(program), name, changes, kill))

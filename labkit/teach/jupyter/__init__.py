@@ -24,8 +24,7 @@ def notebook_folder(named: Path | None = None) -> Path:
     """Return the folder that contains the course's notebooks.
 
     Searches `named` and its subfolder `notebooks`; without `named`, the current folder and then labkit's own
-    checkout.
-    Raises `InvalidInput` if there is no notebook.
+    checkout. Raises `InvalidInput` if there is no notebook.
     """
     places = [named, named / "notebooks"] if named else [Path("notebooks"), Path(), CHECKOUT / "notebooks"]
     for place in places:

@@ -22,11 +22,10 @@ BEGIN, END = "begin", "end"
 
 
 def write(folder: Path, sink: str, rows: int) -> None:
-    """Write and commit two batches with one of the lab's sinks; the second one is measured.
+    """Let one of labkit's sinks write and commit two batches; the disk operations of the second one are counted.
 
-    The first batch creates folders and files, and leaves those that the sink removes later, so that it would distort
-    the counts. The files `BEGIN` and `END` enclose the second batch. The commit log comes before the commit if the sink
-    supports that order.
+    The first batch is not counted, because it also creates folders. The empty files `BEGIN` and `END` are created
+    before and after the second batch. The commit log is written before the commit if the sink supports that order.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(
@@ -56,7 +55,9 @@ def _write(coordinator: Coordinator, batch: int, rows: int) -> None:
 
 
 def main(place: str, *cases: str) -> None:
-    """Write the batches of each case, a sink and a number of rows such as `wal-400`, into a subfolder of `place`."""
+    """Write the batches of each case into a subfolder of `place`; a case is a sink and a number of rows, as
+    `wal-400`.
+    """
     for case in cases:
         sink, _, rows = case.rpartition("-")
         folder = Path(place) / case

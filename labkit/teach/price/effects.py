@@ -47,22 +47,25 @@ class Counts(NamedTuple):
 
 
 class Effects(dict[tuple[str, int], Counts]):
-    """Disk operations by sink and number of rows in the batch; a dict that a notebook displays as a card."""
+    """The results of `lab.count_effects`, displayed as a card.
+
+    A dict from sink and number of rows in a batch to the numbers of disk operations.
+    """
 
     note: str = HERE
 
     @property
     def sinks(self) -> list[str]:
-        """The names of the counted sinks, in order."""
+        """The names of the sinks that were counted."""
         return list(dict.fromkeys(sink for sink, _ in self))
 
     @property
     def sizes(self) -> list[int]:
-        """The numbers of rows in a batch, in ascending order."""
+        """The numbers of rows in a batch, ascending."""
         return sorted({rows for _, rows in self})
 
     def growing(self, sink: str) -> list[str]:
-        """Return the names of the counts that are larger for the largest batch of a sink than for its smallest."""
+        """Return which of a sink's counts, such as `files`, are larger for the largest batch than for the smallest."""
         small, large = self[sink, self.sizes[0]], self[sink, self.sizes[-1]]
         return [name for name, less, more in zip(Counts._fields, small, large, strict=True) if more > less]
 
@@ -91,9 +94,10 @@ HEAD = ("sink", "rows", "files", "syncs", "renames", "bytes")
 
 @takes("lab.count_effects(sizes=[4, 400])")
 def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES) -> Effects:
-    """Count the files, syncs, renames and bytes that each sink needs for one batch of each size, in rows.
+    """Count the files, syncs, renames and bytes with which each sink writes one batch.
 
-    Raises `InvalidInput` for a sink that cannot write to plain files or for a size out of range.
+    `sizes` are numbers of rows in the batch. Where system calls cannot be traced, returns recorded counts. Raises
+    `InvalidInput` for a sink that cannot write to plain files, or for a size out of range.
     """
     if unknown := [each for each in sinks if each not in SINKS]:
         raise InvalidInput(
@@ -109,7 +113,7 @@ def count_effects(sinks: Sequence[str] = SINKS, *, sizes: Sequence[int] = SIZES)
 
 
 def kept() -> Mapping[tuple[str, int], Counts]:
-    """Return the counts that are shipped with the lab, by sink and number of rows."""
+    """Return recorded counts, which are shipped with labkit, by sink and number of rows."""
     text = files("labkit.teach.price").joinpath("counted.json").read_text("utf-8")
     return {
         (sink, int(rows)): Counts(*counts)
@@ -154,10 +158,7 @@ _COMMAND = "import sys; from labkit.teach.price.batch import main; main(*sys.arg
 
 
 def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
-    """Return the system calls below a folder that belong to the second batch, the measured one.
-
-    Raises `JobFailed` if its beginning or end is missing.
-    """
+    """Return the system calls in a folder that were made between the files `BEGIN` and `END`."""
     inside = [each for each in calls if folder in Path(each.path).parents]
     new_paths = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(new_paths):

@@ -11,7 +11,7 @@ NOTHING = "There is no prediction yet, so the chart has no line."
 
 
 def noted(question: str) -> float | None:
-    """Return the learner's number for a question, or None without a prediction.
+    """Return the number that a learner predicted for a question; None without a prediction.
 
     Raises `InvalidInput` for an unknown question, or one that does not ask for a number.
     """
@@ -33,7 +33,7 @@ def noted(question: str) -> float | None:
 
 
 class Expected:
-    """An empty chart with the line that a learner predicted, which a notebook displays as a card."""
+    """A chart of waits against commit intervals before any measurement, with the line that a learner predicted."""
 
     def __init__(self, slope: float | None) -> None:
         self.slope = slope
@@ -54,9 +54,9 @@ class Expected:
 
 @takes('lab.expected_wait("13-slope")')
 def expected_wait(question: str) -> Expected:
-    """Return an empty chart of waits against commit intervals, with the line that you predicted for a question.
+    """Return a chart of waits against commit intervals that shows only the line which you predicted.
 
-    `question` is its name, such as `"13-slope"`. Raises `InvalidInput` for an unknown question, or one that does not
-    ask for a number.
+    `question` is the question for which you predicted the slope, such as `"13-slope"`. Raises `InvalidInput` for an
+    unknown question, or one that does not ask for a number.
     """
     return Expected(noted(question))

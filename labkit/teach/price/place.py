@@ -11,9 +11,9 @@ from labkit.core.errors import JobFailed
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Yield a new folder below the system's temporary one, and remove it at the end.
+    """Create a temporary folder for the block, and remove it afterwards.
 
-    Raises `JobFailed` for errors of the operating system or of SQLite inside the block.
+    Raises `JobFailed` in place of any error of the operating system or of SQLite inside the block.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="labkit-") as folder:

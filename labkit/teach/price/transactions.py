@@ -26,7 +26,7 @@ MOST_ROWS = 10_000
 
 
 class Rate(NamedTuple):
-    """The measurement for one size of transactions: rows written, transactions, and seconds for all of them."""
+    """The measurement for one transaction size: rows and transactions written, and the total time in seconds."""
 
     rows: int
     transactions: int
@@ -34,12 +34,12 @@ class Rate(NamedTuple):
 
     @property
     def a_second(self) -> float:
-        """The number of rows per second."""
+        """The number of rows written per second."""
         return self.rows / self.seconds
 
 
 class Rates(dict[int, Rate]):
-    """Measurements by the number of rows in a transaction; a dict that a notebook displays as a card."""
+    """The results of `lab.measure_rows`, displayed as a card: a dict from rows per transaction to the measurement."""
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for size, rate in self.items():
@@ -67,10 +67,10 @@ HEAD = ("rows a transaction", "transactions", "took", "each", "rows a second")
 
 @takes("lab.measure_rows([1, 10, 100])")
 def measure_rows(sizes: Sequence[int] = SIZES, *, rows: int = ROWS, store: str = "sqlite") -> Rates:
-    """Write the same rows in transactions of each size, and measure rows per second.
+    """Write the same rows once for each transaction size, and measure how many rows per second this achieves.
 
-    `sizes` are numbers of rows per transaction, and `store` is one of the lab's stores, such as `"sqlite"`. Raises
-    `InvalidInput`, and `ServiceUnavailable` if the store's server is missing.
+    `sizes` are numbers of rows per transaction, and `store` is a kind of store, such as `"sqlite"`. Raises
+    `InvalidInput` for a size or store that cannot be measured, and `ServiceUnavailable` if a server is missing.
     """
     if not sizes or not all(1 <= each <= rows for each in sizes):
         raise InvalidInput(

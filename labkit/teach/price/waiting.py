@@ -40,7 +40,7 @@ PATIENCE = 60.0
 
 
 class Measured(NamedTuple):
-    """The measured waits of one way of writing at one commit interval, in seconds."""
+    """The measurement for one way of writing at one commit interval: how long records waited to become visible."""
 
     records: Sequence[float]
     """The wait of each record, from its arrival until the reader had it, in seconds."""
@@ -51,7 +51,10 @@ class Measured(NamedTuple):
 
     @property
     def typical(self) -> float:
-        """The median wait of a record, in seconds, in the least disturbed of the `ROUNDS` intervals."""
+        """The median wait of a record, in seconds.
+
+        It is taken from the least disturbed of the `ROUNDS` intervals.
+        """
         # Other programs make a machine slower, and never faster.
         size = len(self.records) // ROUNDS
         starts = range(0, size * ROUNDS, size)
@@ -64,12 +67,15 @@ class Measured(NamedTuple):
 
     @property
     def other(self) -> float:
-        """The median wait of the other program for the lock, in seconds."""
+        """The median time, in seconds, that another program waited for the database's lock."""
         return statistics.median(self.others)
 
 
 class Waits:
-    """The measured waits by way of writing and commit interval; a notebook displays them as a card with a chart."""
+    """The results of `lab.measure_waits`: how long records waited to become visible, displayed as a chart.
+
+    `waits[way][interval]` is the measurement for one way of writing and one commit interval in seconds.
+    """
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]], predicted: float | None = None) -> None:
         self.measured, self.predicted = measured, predicted
@@ -79,21 +85,23 @@ class Waits:
 
     @cached_property
     def intervals(self) -> list[float]:
-        """The commit intervals, in seconds, in ascending order."""
+        """The measured commit intervals, in seconds, ascending."""
         return sorted(next(iter(self.measured.values())))
 
     def slope(self, way: str) -> float:
-        """Return by how many seconds the typical wait grows for each second of the interval, by least squares."""
+        """Return the increase of the typical wait, in seconds, for each second of the commit interval (least
+        squares).
+        """
         waits = [self.measured[way][each].typical for each in self.intervals]
         return statistics.linear_regression(self.intervals, waits).slope
 
     def commits(self, way: str) -> list[int]:
-        """Return the number of transactions at each commit interval, in ascending order of the intervals."""
+        """Return the numbers of transactions of this way of writing, one for each of `intervals`."""
         return [self.measured[way][each].commits for each in self.intervals]
 
     @property
     def others(self) -> "Others":
-        """The typical waits of another program for the lock during the measurement."""
+        """How long another program typically waited for the database's lock during the measurement."""
         return Others(self.measured)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
@@ -108,7 +116,7 @@ class Waits:
     __repr__ = __str__
 
     def svg(self) -> str:
-        """Return the chart as SVG, with the numbers in its description."""
+        """Return the chart as SVG text."""
         dots = [Dots(way, [(each, of[each].typical) for each in self.intervals]) for way, of in self.measured.items()]
         return wait_chart(dots, self.intervals[-1], self.predicted)
 
@@ -127,9 +135,9 @@ HEAD = ("way", "interval", "typical wait", "longest", "transactions")
 
 
 class Others(dict[str, dict[float, float]]):
-    """The median wait of another program for the lock, by way of writing and commit interval, in seconds.
+    """How long another program waited for the database's lock, displayed as a card.
 
-    A dict that a notebook displays as a card.
+    A dict from way of writing and commit interval to the median wait; all times are in seconds.
     """
 
     def __init__(self, measured: Mapping[str, Mapping[float, Measured]]) -> None:
@@ -137,7 +145,7 @@ class Others(dict[str, dict[float, float]]):
 
     @property
     def slowest(self) -> str:
-        """The way of writing that lets another program wait longest, at the longest interval."""
+        """The way of writing with which another program waited longest for the lock, at the longest commit interval."""
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -160,10 +168,10 @@ class Others(dict[str, dict[float, float]]):
 
 @takes("lab.measure_waits([0.5, 1, 2])")
 def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "") -> Waits:
-    """Measure how long a record waits until a reader has it, for three ways of writing and each commit interval.
+    """Measure how long a record waits until a reader sees it, for each way of writing and commit interval.
 
-    `intervals` are seconds. The measurement takes about four times their sum. The chart also shows your prediction for
-    `question`, such as `"13-slope"`. Raises `InvalidInput` for intervals out of range.
+    `intervals` are in seconds; the measurement takes about four times their sum. The chart also shows the line that
+    you predicted for `question`, such as `"13-slope"`. Raises `InvalidInput` for intervals out of range.
     """
     if not 2 <= len(set(intervals)) <= MOST or not all(SHORTEST <= each <= LONGEST for each in intervals):
         raise InvalidInput(
@@ -189,7 +197,7 @@ def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "")
 
 @contextmanager
 def _progress_line(interval: float) -> Iterator[None]:
-    """Show a line with the current interval and the duration of its measurement, if a person is watching."""
+    """Show the current interval and the duration of its measurement, if a person is watching."""
     if not is_watched():
         yield
         return
@@ -201,10 +209,7 @@ def _progress_line(interval: float) -> Iterator[None]:
 
 @contextmanager
 def _writer(way: str) -> Iterator["subprocess.Popen[str]"]:
-    """Yield a process that runs a job for each line on its standard input, and kill it at the end of the block.
-
-    `way` is the name of a way of writing in `WAYS`.
-    """
+    """Start a process that runs a job for each line on its standard input, and kill it after the block."""
     # By its path, and without the lab: so it starts soon.
     command = own_python(writer.__file__, way)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -243,10 +248,7 @@ def _measure(job: "subprocess.Popen[str]", path: Path, interval: float, pool: Th
 
 
 def _read(database: str, count: int, patience: float) -> list[float]:
-    """Return the wait of each record, in seconds, until an outside reader had it.
-
-    `count` records are expected. Raises `JobFailed` if some are missing after `patience` seconds.
-    """
+    """Return how long each of `count` records waited, in seconds, until this reader saw it."""
     waits: list[float] = []
     last, end = 0, time.monotonic() + patience
     with closing(connect(database, writer.PATIENCE)) as connection:
@@ -262,7 +264,7 @@ def _read(database: str, count: int, patience: float) -> list[float]:
 
 
 def _change(database: str, interval: float, ended: Event) -> list[float]:
-    """Act as another program: change one row now and then until `ended`; return each wait for the lock in seconds."""
+    """Update one row now and then, as another program would; return each wait for the lock, in seconds."""
     waits: list[float] = []
     with closing(connect(database, 0)) as connection:
         # Not a whole part of the interval, so that the tries fall on all of its places.

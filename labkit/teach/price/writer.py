@@ -30,14 +30,14 @@ _INSERT = "INSERT INTO rows (due) VALUES (?)"
 
 
 def records(interval: float) -> int:
-    """Return the number of records that arrive in one commit interval of this many seconds."""
+    """Return the number of records that arrive in a commit interval of this many seconds."""
     return max(1, round(interval / STEP))
 
 
 def connect(database: str, patience: float) -> sqlite3.Connection:
-    """Return a connection whose commits are synced to disk.
+    """Return a SQLite connection whose commits are synced to disk.
 
-    `patience` is the number of seconds to wait for a lock, once the connection is open.
+    `patience` is the number of seconds to wait for a lock; opening the connection may wait longer.
     """
     connection = sqlite3.connect(database, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     # This reads the schema. Where several programs open a database at once, one of them prepares its log, and the
@@ -48,53 +48,53 @@ def connect(database: str, patience: float) -> sqlite3.Connection:
 
 
 class Append:
-    """Writes each record in a transaction of its own as soon as it arrives."""
+    """A way of writing: each record in a transaction of its own, as soon as it arrives."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection, self.commits = connection, 0
 
     def take(self, due: float) -> None:
-        """Write and commit a record that has arrived; `due` is the time of its arrival on the monotonic clock."""
+        """Write and commit a record; `due` is its arrival time in seconds of the monotonic clock."""
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute(_INSERT, [due])
         self.commit()
 
     def end(self) -> None:
-        """Do nothing at the end of an interval, because every record is committed already."""
+        """Do nothing at the end of a commit interval, because every record is committed already."""
 
     def commit(self) -> None:
-        """Commit, which makes the rows visible."""
+        """Commit the open transaction, and count it."""
         self.connection.execute("COMMIT")
         self.commits += 1
 
 
 class Open(Append):
-    """Begins a transaction for the first record of an interval, and commits it at the end of the interval."""
+    """A way of writing: a transaction that stays open for a whole commit interval."""
 
     def take(self, due: float) -> None:
-        """Write a record into the open transaction at once; readers see it after the commit."""
+        """Write a record into the open transaction; `due` is its arrival time in seconds of the monotonic clock."""
         if not self.connection.in_transaction:
             self.connection.execute("BEGIN IMMEDIATE")
         self.connection.execute(_INSERT, [due])
 
     def end(self) -> None:
-        """Commit the transaction with the records of the interval."""
+        """Commit the transaction at the end of a commit interval."""
         self.commit()
 
 
 class Gathered(Append):
-    """Keeps records in memory; one short transaction at the end of the interval writes all rows and a batch marker."""
+    """A way of writing: records wait in memory; one short transaction per interval writes them and a batch marker."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
         self.waiting: list[list[float]] = []
 
     def take(self, due: float) -> None:
-        """Keep the record in memory until the end of the interval."""
+        """Keep a record in memory; `due` is its arrival time in seconds of the monotonic clock."""
         self.waiting.append([due])
 
     def end(self) -> None:
-        """Write and commit all records of the interval."""
+        """Write and commit all waiting records at the end of a commit interval."""
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.executemany(_INSERT, self.waiting)
         self.connection.execute("INSERT INTO markers VALUES (?)", [self.commits])
@@ -107,9 +107,9 @@ WAYS: Mapping[str, Callable[[sqlite3.Connection], Append]] = {"append": Append, 
 
 
 def write(database: str, way: str, interval: float) -> int:
-    """Write for `ROUNDS` intervals in the given way and return the number of transactions.
+    """Run a job for `ROUNDS` commit intervals with one way of writing; return its number of transactions.
 
-    Each row contains the time at which its record arrived.
+    `interval` is in seconds. Each row that the job writes contains its record's arrival time.
     """
     count = records(interval)
     connection = connect(database, PATIENCE)
@@ -134,7 +134,7 @@ def sleep_until(moment: float) -> None:
 
 
 def main(way: str) -> None:
-    """Run a job for each line of standard input, and print its number of transactions, until the input is closed."""
+    """Run a job for each line `interval database` of standard input, and print its number of transactions."""
     print("ready", flush=True)
     for line in sys.stdin:
         interval, database = line.rstrip("\n").split(" ", 1)

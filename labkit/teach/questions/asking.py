@@ -33,7 +33,7 @@ _open_questions: dict[str, "OpenQuestion"] = {}
 
 
 class OpenQuestion:
-    """A question whose form is displayed: the content of the form, and the learner's prediction."""
+    """A question whose form is displayed in a notebook, with the learner's prediction."""
 
     def __init__(self, question: Question) -> None:
         self.question = question
@@ -46,7 +46,7 @@ class OpenQuestion:
         self.form = QuestionForm(self._shown(), self.handle)
 
     def handle(self, message: Mapping[str, Any]) -> None:
-        """Handle a message of the browser, such as a prediction; an invalid one puts a sentence into the form."""
+        """Handle a message of the form, such as a prediction; if it is invalid, the form shows the reason."""
         try:
             self._obey(message)
         except InvalidInput as error:
@@ -81,13 +81,13 @@ class OpenQuestion:
         return f"{message} You can change it until you see the answer. Go on to the next cell."
 
     def close(self) -> None:
-        """Accept no further changes of the prediction, because the answer has been shown."""
+        """Lock the prediction, because the answer has been shown."""
         self.answered = True
         self.notice = self._standing()
         self.show()
 
     def show(self) -> None:
-        """Update the form in every view that is open."""
+        """Update the form wherever it is displayed."""
         self._beat += 1
         self.form.shown = self._shown()
 
@@ -111,9 +111,9 @@ class OpenQuestion:
 
 
 def ask(name: str) -> None:
-    """Show a question, as in `lab.ask("00-rows")`, and store your prediction; outside of a notebook, do nothing.
+    """Display a question, as in `lab.ask("00-rows")`, whose form stores your prediction.
 
-    Raises `InvalidInput` for an unknown question.
+    Does nothing outside of a notebook. Raises `InvalidInput` for an unknown question.
     """
     question = find(name)
     if not is_kernel():
@@ -127,9 +127,9 @@ def ask(name: str) -> None:
 
 
 def answer(name: str, found: object = None) -> Answer:
-    """Return a card with the result of a run next to your prediction; `found` is the value that the run measured.
+    """Return a card with your prediction for a question and the result of the run.
 
-    Raises `InvalidInput` for an unknown question.
+    `found` is the value that the run measured. Raises `InvalidInput` for an unknown question.
     """
     question = find(name)
     outcome, prediction = question.measured(found), notes.of(question)
@@ -141,18 +141,18 @@ def answer(name: str, found: object = None) -> Answer:
 
 
 def listed(notebook: str | None = None) -> str:
-    """Return a table of the predictions with their results, of all notebooks or of one (`"05"`, `"09b_timeouts"`).
+    """Return a text table of your predictions with their results; empty if there are none.
 
-    Empty if there are no predictions.
+    `notebook` selects one notebook by number or name (`"05"`, `"09b_timeouts"`).
     """
     number = notebook.partition("_")[0] if notebook else None
     return notes.listed(question for question in questions().values() if number in {None, question.notebook})
 
 
 def reset(name: str, *, confirm: bool) -> bool:
-    """Delete the prediction for a question if `confirm` is true; otherwise only print how to confirm.
+    """Delete the prediction for a question; without `confirm`, only print how to confirm.
 
-    Returns False if no question has that name.
+    Returns False if there is no question of that name.
     """
     if name not in questions():
         return False

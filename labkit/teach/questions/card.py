@@ -16,14 +16,13 @@ BLANK = "{}"
 
 
 def _it(verb: str, values: Answers) -> str:
-    """Return a sentence with values, such as `It was 6.`; a colon follows the verb if a value has several words."""
     words = ", ".join(values)
     return f"{verb}{':' if ' ' in words else ''} {words}."
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a run, the learner's prediction, and the explanation, which a notebook displays as a card."""
+    """The answer to a question, displayed as a card: the learner's prediction, the measured result, an explanation."""
 
     question: Question
     outcome: Answers
@@ -40,13 +39,13 @@ class Answer:
         return [self.head(self.words), self.because, *self.reply(self.words)]
 
     def head(self, words: Answers | None) -> str:
-        """Return the first line of the card: the prediction `words`, if there is one, and the result."""
+        """Return the first line of the card: the prediction (`words`) and the result, or only the result."""
         it_was = _it("It was", self.outcome)
         return it_was if words is None else f"{_it('You said', words)} {it_was}"
 
     @property
     def because(self) -> str:
-        """The explanation of the result, after a note if the measured result is not the expected one."""
+        """The explanation of the result; if the result is not the expected one, it begins with a note on that."""
         expected = self.question.right
         if self.outcome == expected:
             return self.question.because
@@ -56,7 +55,7 @@ class Answer:
         )
 
     def reply(self, words: Answers | None) -> list[str]:
-        """Return the sentence that the question has for this wrong prediction, as a list; empty if there is none."""
+        """Return the question's reply to a wrong prediction (`words`), as a list of at most one sentence per option."""
         if words is None or words == self.outcome or self.outcome != self.question.right:
             return []
         return [self.question.replies[each] for each in words if each in self.question.replies]
@@ -67,7 +66,10 @@ class Answer:
     __repr__ = __str__
 
     def html(self) -> str:
-        """Return the card as HTML that needs no script, with the data that a page needs to answer its own reader."""
+        """Return the card as HTML.
+
+        The HTML contains the replies to every possible prediction, which a static page without a kernel uses.
+        """
         attribute = "" if self.words is None else f' data-said="{escape(json.dumps(self.words))}"'
         mark = "" if self.words is None else ("agrees" if self.agrees else "differs")
         more = "".join(f"<p>{escape(line)}</p>" for line in self.reply(self.words))
@@ -80,7 +82,6 @@ class Answer:
         )
 
     def _for_pages(self) -> dict[str, object]:
-        """Return the sentences for each prediction that a reader of a page without a kernel can make."""
         return {
             "came": list(self.outcome),
             "alone": self.head(None),

@@ -25,7 +25,7 @@ LONGEST_WHY = 300
 
 @dataclass(frozen=True)
 class Prediction:
-    """A learner's prediction: the chosen options or the number as text, the learner's reason, and the result.
+    """A learner's prediction for one question: the chosen options or the number, the reason, and the result.
 
     `words` is None if the learner asked for the answer without a prediction; `outcome` is empty until the answer is
     shown.
@@ -37,7 +37,7 @@ class Prediction:
 
     @property
     def state(self) -> str:
-        """The comparison of the prediction with the result: `noted`, `right`, `other` or `skipped`."""
+        """Whether the prediction is still open (`noted`), came true (`right`), did not (`other`), or was `skipped`."""
         if self.words is None:
             return SKIPPED
         if not self.outcome:
@@ -46,7 +46,7 @@ class Prediction:
 
 
 def of(question: Question) -> Prediction | None:
-    """Return the stored prediction for a question; None if there is none that still matches its options."""
+    """Return the stored prediction for a question; None if there is none, or if the question's options have changed."""
     if os.environ.get(UNATTENDED, "") not in {"", "0"}:
         return None
     progress_note = progress.of(question.name)
@@ -61,7 +61,7 @@ def of(question: Question) -> Prediction | None:
 
 
 def keep(question: Question, words: Answers | None, why: str) -> None:
-    """Store the prediction `words` and the reason `why`.
+    """Store the learner's prediction `words` for a question, and the reason `why`.
 
     `words` is None if the learner wants the answer without predicting.
     """
@@ -75,19 +75,19 @@ def keep(question: Question, words: Answers | None, why: str) -> None:
 
 
 def note_outcome(question: Question, prediction: Prediction, words: Answers) -> None:
-    """Store the result `words` next to a prediction when its answer is shown for the first time."""
+    """Store the result `words` next to a prediction, unless a result is stored already."""
     if not prediction.outcome:
         shown = replace(prediction, outcome=words)
         progress.note(question.name, state=shown.state, came=list(words))
 
 
 def forget(question: Question) -> None:
-    """Delete a prediction, so that the question can be answered again."""
+    """Delete the prediction for a question, so that it can be made again."""
     progress.forget(question.name)
 
 
 def listed(questions: Iterable[Question]) -> str:
-    """Return a line for each question with a prediction, and how many were right; empty if there is none."""
+    """Return a text table of the predictions for these questions, with the number of right ones; empty if none."""
     rows = [("prediction", "you said", "it was", "")]
     states = []
     for question in questions:
@@ -103,5 +103,4 @@ def listed(questions: Iterable[Question]) -> str:
 
 
 def _texts(value: object) -> Answers:
-    """Return a list in the file as texts; empty if the file contains something else."""
     return tuple(map(str, value)) if isinstance(value, list) else ()

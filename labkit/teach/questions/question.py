@@ -38,7 +38,7 @@ _KEYS = {"kind", "text", "options", "right", "unit", "because", "means", "if"}
 
 
 class Kind(StrEnum):
-    """The ways in which a question can be answered, such as by a number."""
+    """How a question is answered: by one option, by several options, or by a number."""
 
     CHOICE = "choice"
     NUMBER = "number"
@@ -47,9 +47,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a run, its options, and its right answer.
+    """A question about a run: its text, its options and the right answer.
 
-    `means` maps a value that a run measured to the option with this meaning; `because` explains the right answer.
+    `means` maps measured values to the options that they mean, and `because` explains the right answer.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Question:
         return self.name.partition("-")[0]
 
     def parse(self, value: object) -> Answers:
-        """Return a learner's choice or number as a prediction, after checking it.
+        """Check a learner's input (a list of options, or a number) and return it as text.
 
         Raises `InvalidInput` with a message that says what to enter.
         """
@@ -86,7 +86,7 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Return the value that a run measured in the form of a prediction; for None, the expected result.
+        """Return a value that a run measured in the same form as a prediction; for None, return the right answer.
 
         Raises `InvalidInput` for anything but a number, text, truth value, or several of those.
         """
@@ -112,7 +112,7 @@ class Question:
 
 
 def plainly(value: object) -> str:
-    """Return a value as text for learners: yes or no for a truth value, digits for a whole number."""
+    """Return a value as text for learners: `yes` or `no` for a truth value, and `2` for 2.0."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and value.is_integer():
@@ -139,7 +139,7 @@ def _measured_number(value: object) -> str:
 
 
 def find(name: str) -> Question:
-    """Return the question of that name, such as "00-rows". Raises `InvalidInput` for an unknown one."""
+    """Return the question of this name, such as `00-rows`. Raises `InvalidInput` for an unknown name."""
     by_name = questions()
     if name_in(name, 'lab.ask("00-rows")') not in by_name:
         raise InvalidInput(f"there is no question {name[:40]!r}; {nearest(name[:40], list(by_name))}")
@@ -148,14 +148,14 @@ def find(name: str) -> Question:
 
 @cache
 def questions() -> dict[str, Question]:
-    """Return all questions of the course by name. Raises `InvalidInput` for invalid data."""
+    """Return all questions of the course by name. Raises `InvalidInput` if a file of questions is invalid."""
     return load(files("labkit.teach.questions"))
 
 
 def load(folder: Traversable) -> dict[str, Question]:
-    """Return all questions in the files of a folder, by name.
+    """Return all questions in a folder's TOML files, by name.
 
-    Raises `InvalidInput` for invalid data, with the file, the question and a remedy.
+    Raises `InvalidInput` if a file is invalid; the message names the file, the question and the remedy.
     """
     questions: dict[str, Question] = {}
     data = (each for each in folder.iterdir() if each.name.endswith(".toml"))
@@ -183,7 +183,7 @@ def _of_file(file: Traversable) -> dict[str, Question]:
 
 
 class _Table:
-    """One table of a file of questions, which `question` turns into a `Question` after checking every key."""
+    """One table of a TOML file of questions; `question` checks every key and returns a `Question`."""
 
     def __init__(self, name: str, file: str, key: str, table: object) -> None:
         self.name, self.place = name, f"{file}, [{key}]"
