@@ -93,8 +93,7 @@ class Trials(dict[str, "TimeoutTrial"]):
     __repr__ = __str__
 
     def steps(self, kind: str) -> Card:
-        """Return a card that lists, with times in seconds, what the Kafka broker and the job did under one kind of
-        traffic.
+        """Return a card that lists what broker and job did under one kind of traffic, with times in seconds.
 
         Raises `InvalidInput` if `lab.try_timeouts` did not measure that kind.
         """

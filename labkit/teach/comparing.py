@@ -21,9 +21,7 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison:
-    """A table with one row for each result: a run with its verdict, or a search with the properties that it found
-    violated.
-    """
+    """A table with one row for each result: a run with its verdict, or a search with the properties found violated."""
 
     def __init__(self, named: Mapping[str, Result], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)

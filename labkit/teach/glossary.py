@@ -72,8 +72,7 @@ def entries() -> dict[str, Entry]:
 
 
 def word(name: str | None = None) -> Card:
-    """Return a card that explains a word, as in `lab.word("offset")`; without a name, a card with all words of the
-    course.
+    """Return a card that explains a word, as in `lab.word("offset")`, or without a name a card with all words.
 
     Raises `InvalidInput` for a word that the glossary does not have, and suggests the most similar ones.
     """

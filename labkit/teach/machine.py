@@ -17,9 +17,7 @@ def doctor() -> "Findings":
 
 
 def pieces() -> "Pieces":
-    """Return a picture of a streaming job: the processes that read, compute and write, and the data that survive a
-    crash.
-    """
+    """Return a picture of a streaming job: which processes read, compute and write, and which data survive a crash."""
     from labkit.view.pieces import Pieces
 
     return Pieces()

@@ -59,8 +59,7 @@ CRASHES = 2
 
 
 class Order:
-    """A design of a sink (order of writes, output, recovery), with the guarantee found by a search of all its
-    schedules.
+    """A design of a sink (order of writes, output, recovery), with its guarantee from a search of all schedules.
 
     The schedules contain crashes and, if given, the `fault` at most once.
     """
@@ -158,8 +157,7 @@ class Order:
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return table rows, one for each violated property and assumption (a repeated step gets the same rows, or
-        others).
+        """Return table rows for each assumption (a repeated step gets the same rows, or others) and violation.
 
         A row is the assumption, the guarantee, and a schedule that violates the property.
         """

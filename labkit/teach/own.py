@@ -66,9 +66,7 @@ class Tried:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the result on each axis, the first fault, and the result of each kill in the first
-        batch.
-        """
+        """Return a card with the result on each axis, the first fault, and the result of each kill in a batch."""
         lines = [(each.axis, str(each.runs or "-"), _outcome(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)

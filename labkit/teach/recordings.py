@@ -77,8 +77,7 @@ def released() -> frozenset[str]:
 
 
 def changed(source: str, executed: Sequence[str]) -> str:
-    """Return the name of a variable that the learner redefined and on which this cell depends; empty if there is
-    none.
+    """Return the name of a variable that the learner redefined and this cell depends on; empty if there is none.
 
     `executed` are the sources of the cells that ran before. The dependence may be indirect, through other cells.
     """

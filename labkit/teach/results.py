@@ -96,9 +96,7 @@ class Walk:
 
     @cached_property
     def reader_account(self) -> ReaderAccount | None:
-        """How long an outside reader saw data that no failure-free run produces; None if the simulator has no
-        reader.
-        """
+        """How long an outside reader saw data that no failure-free run produces; None if there is no reader."""
         return reader_account(blueprint(self.walk.model.name), self.walk)
 
     @property
@@ -181,8 +179,7 @@ class Search:
         return f'lab.explore("{self.exploration.model}"{"".join(named)})'
 
     def counterexample(self, claim: str | None = None) -> Trace:
-        """Return a shortest run that violates the property `claim` (default: the first violated one), for
-        `lab.show`.
+        """Return a shortest run that violates the property `claim` (default: the first one), for `lab.show`.
 
         If `claim` says that a state can be reached and none was found, return instead a shortest run to the nearest
         state. Raises `InvalidInput` if no schedule violates the property.

@@ -22,9 +22,7 @@ SHOWN = 200
 
 
 class Unusable(Exception):  # what was answered, not whose fault it is
-    """A learner's answer has the wrong form, for example a text in place of a list; the message says what is
-    expected.
-    """
+    """A learner's answer has the wrong form, for example a text in place of a list; the message says which."""
 
 
 class Asker:
@@ -61,9 +59,7 @@ class Asker:
 
     @property
     def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
-        """The arguments of every call so far with the function's answer, without repetition and in the order of the
-        calls.
-        """
+        """The arguments of all calls so far with the function's answers, without repetition, in order."""
         return list(self._answers.values())
 
     def with_answer(self, *arguments: Plain) -> str:

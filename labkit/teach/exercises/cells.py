@@ -76,9 +76,7 @@ class Selection:
     """Names of exercises that cells mention but that this notebook does not contain."""
 
     def is_run(self, place: int, cell: Cell) -> bool:
-        """Return whether grading runs this cell: an answer, another cell of the learner, or one that sets
-        parameters.
-        """
+        """Return whether grading runs this cell: an answer, a learner's other cell, or one that sets parameters."""
         if place in self.counts.values():
             return True
         return self.names[place] is None and (self.changed[place] or bool(cell.tags & SET_UP))
@@ -116,8 +114,7 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 
 
 def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str) -> str:
-    """Return a sentence on other cells that define the Python name `answer` of the exercise `name`; empty if none
-    do.
+    """Return a sentence on other cells that define the Python name `answer` of exercise `name`, or an empty text.
 
     Cells that name the same exercise as the graded cell are versions of it, and are not mentioned.
     """

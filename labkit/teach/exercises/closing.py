@@ -88,8 +88,7 @@ class Run(Overlay[Any]):
         return [state.todo[0], *free]
 
     def apply(self, state: Busy, action: Action) -> Busy:
-        """Return the state after an action; if that action requires new steps, first ask the learner's function for
-        them.
+        """Return the state after an action; if it requires new steps, first ask the learner's function for them.
 
         Raises `Unusable` if the function returns impossible steps.
         """
@@ -124,9 +123,7 @@ class Run(Overlay[Any]):
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:
-        """Return the arguments with which the learner's function is called after this action; None if it is not
-        called.
-        """
+        """Return the arguments with which this action makes the simulator call the learner's function, or None."""
         return self.open_model.asks(before.state, action, after.state)
 
 

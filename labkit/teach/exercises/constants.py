@@ -62,9 +62,7 @@ class Settings:
     parameters: Callable[[Chosen, Variant], dict[str, object]]
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Search all schedules with the learner's settings; the answer passes if none violates a property in
-        `claims`.
-        """
+        """Search all schedules with the learner's settings; the answer passes if none violates one of the `claims`."""
         try:
             chosen = named_values(self.name, answer.value(), self.chosen)
             model = make(self.model, self.parameters(chosen, variant))

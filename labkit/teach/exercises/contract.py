@@ -232,8 +232,7 @@ class Answer(Protocol):
         ...
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
-        """Announce the arguments of the next calls of the learner's function, which saves time if it is in another
-        process.
+        """Announce the arguments of the next calls, which saves time for a function in another process.
 
         All these calls follow, unless one of them returns a wrong answer.
         """

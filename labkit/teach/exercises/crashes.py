@@ -31,8 +31,7 @@ def judge_sink(answer: Answer, variant: Variant) -> Finding:
 
 
 def judge_sinks(answer: Answer, variants: Sequence[Variant]) -> list[Finding]:
-    """Check a learner's sink settings in one real Spark run for each variant (failpoint, batch and records per
-    batch).
+    """Check a learner's sink settings in one real Spark run for each variant (failpoint, batch, records per batch).
 
     The runs reuse Spark drivers, to save time. Raises a `LabError` if one of the runs fails.
     """

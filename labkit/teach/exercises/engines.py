@@ -81,8 +81,7 @@ def _searched(design: Design) -> OrderResult:
 
 
 def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool) -> str:
-    """Return a sentence about a crash after which a sink with this order of writes is not exactly-once; empty if
-    none.
+    """Return a sentence about a crash after which this order of writes is not exactly-once; empty if there is none.
 
     With `quiet`, wrong rows that a reader sees only temporarily count as well.
     """

@@ -120,8 +120,7 @@ class Watch:
         return next(each for each in model.properties() if each.name == self.claim)
 
     def judge(self, answer: Answer, variant: Variant) -> Finding:
-        """Check a learner's property on the states of every simulator in `variant`, and report the first
-        disagreement.
+        """Check a learner's property on the states of each simulator in `variant`; report the first disagreement.
 
         The parameters `good` and `bad` list correct and faulty simulators, each with name and configuration. An
         entry of `assembled` also has parts from which states are built.
@@ -184,9 +183,7 @@ class Watch:
 
 
 def systems_of(variant: Variant) -> list[System]:
-    """Return the simulators in `variant`: first the correct ones, then the faulty ones, then those with built
-    states.
-    """
+    """Return the simulators in `variant`: the correct ones, then the faulty ones, then those with built states."""
     chosen = dict(variant.parameters)
     return [
         *(System(name, parameters, is_good=True) for name, parameters in chosen.get("good", ())),

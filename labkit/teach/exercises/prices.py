@@ -32,8 +32,7 @@ def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]
 
 
 def really_longest(job: Mapping[str, int]) -> int | None:
-    """Return the longest commit interval, in whole seconds, with which a job keeps its limits; None if there is
-    none.
+    """Return the longest commit interval, in whole seconds, with which a job keeps its limits, or None.
 
     `job` is a dict as `job` returns it.
     """

@@ -19,9 +19,7 @@ LARGEST = 1_000_000
 
 
 class Note(TypedDict, total=False):
-    """The saved progress in one exercise or question. The file can be edited, so the types of values must be
-    checked.
-    """
+    """The saved progress in one exercise or question. A learner may edit the file, so check the types of values."""
 
     state: str
     question: str

@@ -30,8 +30,7 @@ SECONDS = 60.0
 
 
 def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], place: int = -1) -> str:
-    """Return a sentence on a call that the learner's function answers differently in a new process, or an empty
-    text.
+    """Return a sentence on a call that the learner's function answers differently in a new process; empty if none.
 
     `sources` are the notebook's cells to run there, and `place` is the position of the one that defines the
     function. The text is also empty in a browser, and if the cells do not run in another process.
@@ -65,9 +64,7 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Run the cells from standard input, repeat the recorded calls, and print the answers as JSON (None for an
-    error).
-    """
+    """Run the cells from standard input, repeat the recorded calls, and print the answers as JSON."""
     channel = os.dup(1)
     os.dup2(2, 1)
     task = json.load(sys.stdin)

@@ -40,9 +40,7 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Return the leaf with the result of an earlier search in which all answers were the same; None if there is
-        none.
-        """
+        """Return the leaf with the result of an earlier search in which all answers were the same, or None."""
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None

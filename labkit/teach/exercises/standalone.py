@@ -46,9 +46,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Opened(NamedTuple):
-    """A learner's notebook file: its exercises, its cells, the original cells, and which cells are graded as
-    answers.
-    """
+    """A learner's notebook file: its exercises, its cells, the original cells, and which cells are graded."""
 
     exercises: list[Assignment]
     cells: Sequence[PlainCell]

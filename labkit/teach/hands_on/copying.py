@@ -41,8 +41,7 @@ class CopyJob:
         self.group = Group(source.store.topic, "copy")
 
     def start(self, trusts: Trusted = "checkpoint") -> None:
-        """Recover from the checkpoint file: commit the transactions that it lists, abort all others, and go to its
-        offset.
+        """Recover from the checkpoint file: commit the transactions in it, abort all others, and go to its offset.
 
         With `trusts="group"` the job goes to the offset that is stored in its consumer group instead.
         """
@@ -70,8 +69,7 @@ class CopyJob:
         return transaction
 
     def decide(self, handle: Handle, position: int) -> None:
-        """Decide that a transaction will be committed: write its handle and the read position into the checkpoint
-        file.
+        """Decide to commit a transaction: write its handle and the read position into the checkpoint file.
 
         The file is replaced atomically, so a crash leaves either the old or the new checkpoint.
         """
@@ -95,9 +93,7 @@ class CopyJob:
         return len(entries)
 
     def _stored(self) -> tuple[int, list[Handle]]:
-        """Return the read position and the handles of transactions to commit; offset 0 and none without a
-        checkpoint.
-        """
+        """Return the read position and the handles of transactions to commit; 0 and none without a checkpoint."""
         try:
             checkpoint = json.loads(self._checkpoint.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -141,9 +137,7 @@ class Steps:
         self.steps = list(steps)
 
     def first(self, word: str, isolation: str) -> int | None:
-        """Return the number (from 1) of the first step after which a reader at this isolation level gets `word`, or
-        None.
-        """
+        """Return the number (from 1) of the first step after which a reader at this level gets `word`, or None."""
         for number, (_, look) in enumerate(self.steps, start=1):
             if look is not None and word in (look.committed if isolation == READ_COMMITTED else look.uncommitted):
                 return number

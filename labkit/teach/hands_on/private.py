@@ -27,8 +27,7 @@ atexit.register(_ending.close)
 
 
 def find(variable: str, start: Callable[[], AbstractContextManager[TetheredServer]]) -> Server:
-    """Return the user's server if the environment variable `variable` has its address; otherwise start a private
-    one.
+    """Return the user's server if the environment variable `variable` is set; otherwise start a private one.
 
     Raises `ServiceUnavailable` if no private server can be started.
     """

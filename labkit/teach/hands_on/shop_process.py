@@ -158,8 +158,7 @@ class ShopInProcess:
 
 
 def main() -> None:
-    """Run the program from standard input in a process; after an intended kill, run the remaining changes in
-    another.
+    """Run the program from standard input in a process; after the intended kill, continue in another process.
 
     Prints the record of each process as JSON.
     """

@@ -73,8 +73,7 @@ def owned(path: str) -> Write:
 
 
 def topic(place: str) -> Write:
-    """Fence earlier producers of a transactional id now; return a function that writes the rows in a Kafka
-    transaction.
+    """Fence earlier producers of a transactional id now; return a function that writes in a Kafka transaction.
 
     `place` is `broker address/topic`.
     """

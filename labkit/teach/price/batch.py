@@ -55,9 +55,7 @@ def _write(coordinator: Coordinator, batch: int, rows: int) -> None:
 
 
 def main(place: str, *cases: str) -> None:
-    """Write the batches of each case into a subfolder of `place`; a case is a sink and a number of rows, as
-    `wal-400`.
-    """
+    """Write the batches of each case, a sink and a number of rows such as `wal-400`, into a subfolder of `place`."""
     for case in cases:
         sink, _, rows = case.rpartition("-")
         folder = Path(place) / case

@@ -89,9 +89,7 @@ class Waits:
         return sorted(next(iter(self.measured.values())))
 
     def slope(self, way: str) -> float:
-        """Return the increase of the typical wait, in seconds, for each second of the commit interval (least
-        squares).
-        """
+        """Return by how many seconds the typical wait grows per second of the commit interval (least squares)."""
         waits = [self.measured[way][each].typical for each in self.intervals]
         return statistics.linear_regression(self.intervals, waits).slope
 

@@ -343,8 +343,7 @@ def tried(
     more: Sequence[Mapping[str, Any]] = (),
     also: Sequence[str] = (),
 ) -> tuple[list[Axis], list[Place]]:
-    """Test a sink on every axis (separately graded property), and with a kill before every request of its first
-    batch.
+    """Test a sink on every axis (separately graded property), and kill it before every request of its first batch.
 
     `parameters` are the batches and queries, `also` names axes in addition to those of `AXES`. If no fault is found,
     the axes in `FEW` are tested again with each input in `more`. For the kind `writers`, the older of two writers is

@@ -49,8 +49,7 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 
 
 def overtaken(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer after `place` requests of batch 0, let a newer one write batches 0 and 1, and resume the
-    first.
+    """Stop the first writer after `place` requests of batch 0, let a newer one write batches 0 and 1, and resume it.
 
     The first writer then tries to write further batches, which the sink must refuse, and the newer one continues.
     """

@@ -235,9 +235,7 @@ class Process:
     """The part of a store's process that receives requests as lines of JSON, one store open at a time."""
 
     def __init__(self, megabytes: int, seconds: int) -> None:
-        """Limit this process's files to `megabytes` each, and its CPU time to `seconds` for each store that it
-        opens.
-        """
+        """Limit this process's files to `megabytes` each, and its CPU time to `seconds` for each opened store."""
         self._store: Table | Folder | None = None
         self._seconds = seconds
         size = megabytes * 2**20
@@ -276,8 +274,7 @@ class Process:
 
 
 def limit(what: int, most: int, *, for_good: bool = True) -> None:
-    """Limit a resource of this process (`resource.RLIMIT_...`) to `most`, or to its present hard limit if that is
-    lower.
+    """Limit a resource of this process (`resource.RLIMIT_...`) to `most`, or to a hard limit that is already lower.
 
     With `for_good` the hard limit is lowered as well, so that it can never be raised again.
     """
@@ -296,8 +293,7 @@ def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Fork a process for every connection whose descriptor arrives on standard input, until standard input is
-    closed.
+    """Fork a process for every connection whose descriptor arrives on standard input, until that is closed.
 
     `megabytes` and `seconds` are the limits of each process.
     """

@@ -301,8 +301,7 @@ class Delivery:
         return self.ended
 
     def perform(self, request: list[Any]) -> None:
-        """Let the store perform a request and keep its reply for the sink; then read, if readers may see other rows
-        now.
+        """Let the store perform a request, keep its reply, and read the store if readers may see other rows now.
 
         Raises `Broken` if the store cannot perform it.
         """
@@ -347,9 +346,7 @@ class Trial:
         return self._process
 
     def restart(self) -> None:
-        """Kill the process in which the sink's requests run, as a driver's crash would; the next batch gets a new
-        one.
-        """
+        """Kill the process in which the sink's requests run, as a driver's crash would."""
         if self._process is not None:
             self._process.kill()
             self._process, self._driver = None, self._driver + 1
