@@ -119,5 +119,5 @@ def test_kafka_refuses_the_old_writer() -> None:
 
 
 def test_a_writer_that_ends_too_early_is_told() -> None:
-    with pytest.raises(JobFailed, match="a writer ended"):
+    with pytest.raises(JobFailed, match="a writer process ended"):
         stopped._stopped("file", "/no/such/folder/rows")

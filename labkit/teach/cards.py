@@ -25,7 +25,7 @@ class Findings(list[Finding]):
 
     @property
     def card(self) -> Card:
-        """The card that lists what is missing, with the remedy for each, and then what is present."""
+        """The card that lists which programs and packages this machine lacks, with remedies, and then those it has."""
         missing = [each for each in self if not each.ok]
         needed = [each for each in missing if each.required]
         word = "not yet" if needed else "ready"

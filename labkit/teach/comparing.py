@@ -38,7 +38,7 @@ class Comparison:
         return (row.get(name, "-") for name in self.columns)
 
     def html(self) -> str:
-        """Return the table as the HTML of a card."""
+        """Return the table as HTML."""
         rows = [
             (
                 spoken(name),

@@ -87,7 +87,7 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
         tick=lambda: Answer.KILL if time.monotonic() > end else Answer.GO_ON,
     )
     if not met or done.emptied is None or done.emptied.left:
-        raise JobFailed(f"labkit did not kill {pipeline.name} at {wanted}; run the cell again.")
+        raise JobFailed(f"labkit did not kill {pipeline.name} right before {wanted}; run the cell again.")
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
@@ -107,7 +107,7 @@ def _run(command: list[str], work: Path, environment: Mapping[str, str]) -> str:
         raise JobFailed(f"{Path(command[-1]).name[:60]} took more than {PATIENCE:g} s; run the cell again.") from None
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        raise JobFailed(f"{Path(command[-1]).name[:60]} failed: {''.join(last)}")
+        raise JobFailed(f"{Path(command[-1]).name[:60]} failed: {''.join(last)}; run the cell again.")
     return done.stdout
 
 

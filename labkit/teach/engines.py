@@ -146,7 +146,7 @@ class Kill(NamedTuple):
 
     @property
     def twice(self) -> int:
-        """The number of rows in excess of the expected number; negative if rows are missing."""
+        """The number of rows that a reader found beyond the expected number; negative if rows are missing."""
         return self.rows - DUE
 
 

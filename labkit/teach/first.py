@@ -47,7 +47,6 @@ def _notebook(executed: Sequence[str], file: str) -> str:
 
 
 def _place(source: str, cells: Sequence[PlacedCell]) -> int | None:
-    """Return the index of the released cell that is most similar to this source; None if none is similar enough."""
     released = [normal(cell.source) for cell in cells]
     close = difflib.get_close_matches(normal(source), released, n=1, cutoff=_LIKE)
     return released.index(close[0]) if close else None

@@ -120,7 +120,6 @@ def _introduced(entry: Entry) -> str:
 
 
 def _all(entries: Sequence[Entry]) -> Card:
-    """Return a card with all words and their meanings; as text it lists only the words, because there are many."""
     inside = sorted(entries, key=lambda entry: entry.word.lower())
     rows = [(entry.word, _unmarked(entry.meaning), Cell(entry.notebook, DIM)) for entry in inside]
     words = ", ".join(entry.word for entry in inside)
@@ -165,7 +164,6 @@ def page() -> str:
 
 
 def _table(inside: Sequence[Entry]) -> str:
-    """Return the words of one section as a Markdown table, without columns that are empty for all of them."""
     names = {**OTHERS, "notebook": "explained in"}
     fields = [field for field in names if any(getattr(entry, field) for entry in inside)]
     rows = [

@@ -40,7 +40,6 @@ def _shown(
 
 
 def _is_of(trace: TracebackType, namespace: object) -> bool:
-    """Return whether the error was raised by code in the notebook's own namespace rather than in a module."""
     while trace.tb_next is not None:
         trace = trace.tb_next
     return trace.tb_frame.f_globals is namespace

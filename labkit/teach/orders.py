@@ -140,11 +140,11 @@ class Order:
         for verdicts in self.results.values():
             broken = {**verdicts.witnesses, **broken}
         if not broken:
-            raise InvalidInput("No schedule breaks this order, so there is no counterexample to show.")
+            raise InvalidInput("No schedule violates a property of this design, so there is no counterexample.")
         if claim is None:
             return next(iter(broken.values()))
         if claim not in broken:
-            raise InvalidInput(f"No broken claim is called {claim[:40]!r}; {nearest(claim[:40], list(broken))}")
+            raise InvalidInput(f"No violated property is called {claim[:40]!r}; {nearest(claim[:40], list(broken))}")
         return broken[claim]
 
     def cheapest(self, *, quietly: bool = False, held: Collection[str] = ()) -> list[Change]:
@@ -172,7 +172,7 @@ class Order:
 
     @cached_property
     def built(self) -> list[str]:
-        """The existing systems that write in this order, such as `spark-append`, each with its differences."""
+        """The existing systems with this design, such as `spark-append`, each with its differences."""
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()
@@ -232,7 +232,7 @@ class Orders:
 
     @property
     def built(self) -> dict[str, str]:
-        """Where each existing system's design is in the table: `row | column`, by the design's name."""
+        """For each existing system's design, by name, its position in the table of designs: `row | column`."""
         return {name: f"{place[1]} | {place[2]}" for place, names in built().items() for name in names}
 
     def __str__(self) -> str:

@@ -66,7 +66,7 @@ class Tried:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the result on each axis, the first fault, and the result of each kill in a batch."""
+        """Return a card with the result on each axis (tested property), the first fault, and each kill in a batch."""
         lines = [(each.axis, str(each.runs or "-"), _outcome(each)) for each in self.axes]
         wrong = [sentence(each.wrong) for each in self.axes if each.wrong]
         runs = sum(each.runs for each in self.axes)
@@ -137,7 +137,6 @@ def try_sink(sink: Callable[..., Any], kind: str, *, also: Sequence[str] = (), c
 
 
 def _parameters(kind: str, batches: Batches, *queries: str) -> dict[str, Any]:
-    """Return the input of a sink's test: the names and batches of two queries, and epochs for two writers."""
     (epoch, query), (other_epoch, other) = zip(KINDS[kind], queries, strict=True)
     return {"batches": batches, "query": [*epoch, query], "others": OTHERS, "other": [*other_epoch, other]}
 
@@ -262,7 +261,7 @@ class Untested:
         return bundle(self.card().html(), str(self))
 
     def card(self) -> Card:
-        """Return a card with the reason why the test could not begin."""
+        """Return a card with the reason why the crash test could not begin."""
         lines = [f"Nothing was tested. {self.why}"]
         return Card(
             self.claim,
@@ -337,7 +336,7 @@ def crash_test(subject: str, *, options: Mapping[str, Any] | None = None) -> Tes
 
 
 def _names(only: object) -> tuple[str, ...]:
-    """Return the argument `only` as a tuple of names. Raises `InvalidInput` for anything else."""
+    """Return the option `only` as a tuple of names of runs. Raises `InvalidInput` for anything else."""
     names = [only] if isinstance(only, str) else only
     if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
         if names:

@@ -81,7 +81,7 @@ def first_function(file: Path) -> str:
     try:
         body = ast.parse(file.read_text(encoding="utf-8")).body
     except (OSError, ValueError, SyntaxError) as error:
-        raise InvalidInput(f"{file} is no Python file that can be read: {error}") from None
+        raise InvalidInput(f"{file} cannot be read as a Python file: {error}; correct the file.") from None
     return next((each.name for each in body if isinstance(each, ast.FunctionDef)), "")
 
 

@@ -125,7 +125,7 @@ def my_sink(sink: Callable[..., Any] | None, after: str) -> SinkHistory:
 
 
 def _replace(sink: Callable[..., Any]) -> Path | None:
-    """Write a sink into the file; return the path of a copy of the old file, or None if nothing was replaced."""
+    """Write a sink into `my_sink.py`; return the path of a copy of the old file, or None if nothing was replaced."""
     before = FILE.read_bytes() if FILE.exists() else b""
     number = 1
     while (copy := FILE.with_stem(f"{FILE.stem}_{number}")).exists():
@@ -148,7 +148,7 @@ def _came(number: str) -> list[str] | None:
 
 
 def _begin() -> None:
-    """Write the sink of the first notebook into the file, atomically, because several notebooks may do so at once."""
+    """Write the first notebook's sink into `my_sink.py`, atomically, because several notebooks may do so at once."""
     part = FILE.with_suffix(f".{os.getpid()}.part")
     part.write_text(sink_file(_START, "my_sink", FILE, "table"), encoding="utf-8")
     part.replace(FILE)
@@ -164,7 +164,7 @@ class _Outcome(msgspec.Struct):
 
 
 def _tried() -> own.Tried:
-    """Test the sink in the file in another process, and return the results."""
+    """Test the sink in `my_sink.py` in another process, and return the results."""
     name = first_function(FILE)
     if not name:
         raise InvalidInput(
@@ -192,7 +192,7 @@ def _tried() -> own.Tried:
 
 
 def _in_file(name: str) -> Callable[..., Any]:
-    """Run the learner's file, and return its function of this name."""
+    """Run `my_sink.py`, and return its function of this name."""
     # A notebook finds modules beside it, and so does the file.
     sys.path.insert(0, str(Path.cwd()))
     try:

@@ -76,7 +76,7 @@ class CrashPanel:
         Raises `InvalidInput` for an unknown guarantee.
         """
         if guarantee is not None and guarantee not in GUARANTEES:
-            raise InvalidInput(f"prediction {guarantee!r}: unknown; {nearest(guarantee, GUARANTEES)}")
+            raise InvalidInput(f"the prediction {guarantee!r} is not a guarantee; {nearest(guarantee, GUARANTEES)}")
         self.prediction = guarantee
         self._show()
 
@@ -142,7 +142,6 @@ class CrashPanel:
             self.choose(str(message["choose"]), str(message["value"]))
 
     def _changed(self) -> None:
-        """Update the form. The background run calls this from its own thread whenever its status changes."""
         background = self._background
         over = background is not None and not background.under_way
         if background and over:

@@ -63,7 +63,7 @@ class Walk:
         history = blueprint(self.walk.model.name).history
         if history is None:
             raise InvalidInput(
-                f"The simulator {self.walk.model.name} models no reader of the output, so it has no readings."
+                f"The simulator {self.walk.model.name} has no reader of the output, so no reader saw anything."
             )
         return timeline(history(self.walk).events)
 
@@ -90,7 +90,7 @@ class Walk:
         verdict = self.facts.get("verdict")
         if not isinstance(verdict, Verdict):
             raise InvalidInput(
-                f"A run of {self.walk.model.name} writes no rows that could be judged; look at its field `violated`."
+                f"A run of {self.walk.model.name} writes no rows, so it has no verdict; look at its field `violated`."
             )
         return verdict
 
@@ -112,7 +112,7 @@ class Walk:
     def _account(self) -> ReaderAccount:
         if self.reader_account is None:
             raise InvalidInput(
-                f"The simulator {self.walk.model.name} models no reader of the output, so it has no readings."
+                f"The simulator {self.walk.model.name} has no reader of the output, so no reader saw anything."
             )
         return self.reader_account
 
@@ -161,8 +161,8 @@ class Search:
         model = make(self.exploration.model, self.exploration.parameters)
         if not {"no_loss", "no_duplicate"} <= {claim.name for claim in model.properties()}:
             raise InvalidInput(
-                f"{self.exploration.model} makes no claim about rows, so it has no guarantee; look at its "
-                "field violated."
+                f"{self.exploration.model} has no property about rows, so its search has no guarantee; "
+                "look at the field `violated`."
             )
         open_ = Outcome.HOLDS if self.exhausted else Outcome.UNKNOWN
         claims = ("no_loss", "no_duplicate", "no_unexpected")
@@ -188,9 +188,9 @@ class Search:
             return self._near(claim)
         by_name = {violation.property: violation.trace for violation in self.exploration.violations}
         if not by_name:
-            raise InvalidInput("No schedule breaks a claim, so there is no counterexample to show.")
+            raise InvalidInput("No schedule violates a property, so there is no counterexample to show.")
         if claim is not None and claim not in by_name:
-            raise InvalidInput(f"No broken claim is called {claim!r}; {nearest(claim, list(by_name))}")
+            raise InvalidInput(f"No violated property is called {claim!r}; {nearest(claim, list(by_name))}")
         return by_name[claim] if claim else next(iter(by_name.values()))
 
     def _near(self, claim: str) -> Trace:
@@ -198,8 +198,7 @@ class Search:
         near = nearest_to(model, claim, self.exploration.unique_states)
         if near is None:
             raise InvalidInput(
-                f"{claim} was never reached, and no schedule that was searched comes near it or to an end; give more "
-                "max_states."
+                f"No searched schedule reached {claim}, a state near it, or the end of a run; increase max_states."
             )
         return near
 
@@ -250,7 +249,6 @@ def _card_of_walk(walk: Walk) -> Card:
 
 
 def _claims_text(verdict: Verdict | None, violated: Mapping[str, str]) -> Iterable[str]:
-    """Yield the violated properties as text, without reasons if there is a verdict, because the verdict has them."""
     if verdict and violated:
         yield f"  BROKEN {', '.join(violated)}"
     elif not verdict:

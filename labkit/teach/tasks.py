@@ -144,7 +144,6 @@ def crash_test(subject: str, **options: Any) -> "own.Tested | own.Untested | Non
 
 
 def _refuse_exercise(name: object) -> None:
-    """Raise `InvalidInput` if `name` is the name of an exercise; questions have similar names."""
     exercises = _part("labkit.teach.exercises.registry")
     if exercises and isinstance(name, str) and name in exercises.assignments():
         raise InvalidInput(f'{name} is an exercise, not a question: lab.check("{name}") checks your answer.')
@@ -166,7 +165,6 @@ def _exercises() -> ModuleType | None:
 
 
 def _own() -> ModuleType | None:
-    """Return the module that tests a learner's own sink; None where exercises are not installed."""
     return import_module("labkit.teach.own") if _exercises() else None
 
 

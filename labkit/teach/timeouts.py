@@ -32,11 +32,11 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Write to a real Kafka broker in a transaction for one checkpoint interval, and report the lost records.
+    """Write to a real Kafka broker, in one transaction per checkpoint interval, and report the lost records.
 
-    This is done with three kinds of traffic: steady, a burst at the beginning, and records near the end. Both
-    arguments are seconds, `interval` between checkpoints and `transaction` for the transaction timeout, and the run
-    takes that long. Raises `ServiceUnavailable` without a broker.
+    This is done with three kinds of traffic: steady, a burst at the beginning, and records near the end. `interval`
+    between checkpoints and `transaction`, the transaction timeout, are in seconds; the run really takes one
+    interval. Raises `ServiceUnavailable` without a broker.
     """
     from labkit.stores.kafka import timeouts as broker
 

@@ -91,7 +91,7 @@ def test_what_is_no_sink_is_refused_with_one_sentence() -> None:
     with pytest.raises(InvalidInput, match=r"my_sink\.py defines no function"):
         lab.my_sink(after="02")
     FILE.write_text("def my_sink(:\n")
-    with pytest.raises(InvalidInput, match=r"is no Python file that can be read"):
+    with pytest.raises(InvalidInput, match=r"cannot be read as a Python file"):
         lab.my_sink(after="02")
     FILE.write_text("def my_sink(db, query, batch, rows):\n    pass\n1 / 0\n")
     with pytest.raises(InvalidInput, match=r"raised ZeroDivisionError"):

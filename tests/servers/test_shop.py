@@ -101,7 +101,7 @@ def test_a_program_dies_at_its_moment_and_a_new_process_goes_on(shop):
 @pytest.mark.parametrize(
     ("program", "kill", "error", "told"),
     [
-        (relay, "never", InvalidInput, r"never reached the moment 'never'; .*: 'published 1', 'published 2', 'publ"),
+        (relay, "never", InvalidInput, r"never called shop.at\('never'\); .*: 'published 1', 'published 2', 'publ"),
         (fails, "", JobFailed, "fails: ZeroDivisionError: division by zero"),
         (ends_itself, "before", JobFailed, "signal 9 ended it"),
         (leaves, "", JobFailed, "leaves: SystemExit: 0"),

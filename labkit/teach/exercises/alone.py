@@ -67,7 +67,7 @@ def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -
 
 
 def _needed(place: int, cells: Sequence[Cell], own: Sequence[int]) -> list[int]:
-    """Return the positions of those of the learner's `own` cells that must run before `place`, and then `place`."""
+    """Return the positions of the learner's `own` cells that the cell at `place` needs, followed by `place`."""
     needed, waiting = {place}, [place]
     while waiting:
         for name in used(cells[waiting.pop()].source):

@@ -42,7 +42,7 @@ class Asker:
         if key not in self._answers:
             answer = self._answer.call(*arguments)
             if _text(answer) is None:
-                raise Unusable(f"{self.call(*arguments)} returned a value that is too large.")
+                raise Unusable(f"{self.call(*arguments)} returned a value that is too large; return a smaller one.")
             self._answers[key] = arguments, answer
         return self._answers[key][1]
 
@@ -59,15 +59,15 @@ class Asker:
 
     @property
     def questions(self) -> "list[tuple[Sequence[Plain], Plain]]":
-        """The arguments of all calls so far with the function's answers, without repetition, in order."""
+        """The arguments and answers of all calls of the learner's function so far, without repetition, in order."""
         return list(self._answers.values())
 
     def with_answer(self, *arguments: Plain) -> str:
-        """Return a call and its answer as text for a message, such as `recover([]) answered 'wait'`."""
+        """Return a call of the learner's function with its answer as text, such as `recover([]) answered 'wait'`."""
         return f"{self.call(*arguments)} answered {shown(self(*arguments))}"
 
     def call(self, *arguments: Plain) -> str:
-        """Return a call with these arguments as the learner would write it, such as `recover([])`."""
+        """Return the source text of a call of the learner's function, such as `recover([])`."""
         return f"{self.name}({', '.join(map(shown, arguments))})"
 
     def changed(self) -> str:

@@ -118,8 +118,8 @@ def public(
     """Return the visible tests of an exercise on writing a sink, one `Variant` for each entry of `parts`.
 
     An entry of `parts` names a property of the sink that is graded separately, such as crash safety. `epochs` are
-    the epochs of the writers of two queries; if given, the sink receives the epoch before the query's name. `blanks`
-    tells whether names of queries may contain blanks.
+    the epochs of the writers of two queries; if given, a sink gets the epoch as an argument before the query's name.
+    `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

@@ -146,7 +146,8 @@ def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
 def judge_apply(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's `apply` function on pairs of a table and a message.
 
-    The variant (one configuration of the exercise) names simulations in which the pairs occur, or lists their parts.
+    The pairs come from the simulations that the variant (one configuration of the exercise) names, or are made from
+    its lists of rows and words.
     """
     ask, chosen = Asker(answer, "apply"), dict(variant.parameters)
 

@@ -298,7 +298,6 @@ def is_of(exercise: Assignment, notebook: str) -> bool:
 
 
 def _say_where(name: str) -> None:
-    """Print the current name of an exercise if the learner used its former name."""
     if sentence := sentence_on(name):
         print(sentence)
 
@@ -306,9 +305,8 @@ def _say_where(name: str) -> None:
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Delete your answer and progress of one exercise, or of all exercises if there is no name.
 
-    Without `confirm=True` nothing is deleted; a message tells how to confirm. For a single exercise, its cell with
-    gaps
-    to fill in appears again below. Delete your own cell as well, because otherwise it still counts as your answer.
+    Without `confirm=True` nothing is deleted; a message tells how to confirm. For a single exercise, its prepared
+    cell appears again below. Delete your own cell as well, because otherwise it still counts as your answer.
     """
     if name is not None:
         _say_where(name)
@@ -340,7 +338,7 @@ def _give_back(stub: str) -> None:
 
 
 def stubs() -> dict[str, str]:
-    """Return the cell with gaps that a learner fills in (stub), as source code by the name of the exercise."""
+    """Return the prepared cell whose gaps a learner fills in, as source code by the name of the exercise."""
     result: dict[str, str] = json.loads(
         files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )

@@ -112,14 +112,14 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the properties of the open model, which ignore the learner's remaining steps."""
+        """Return the simulator's properties, checked on its state without the learner's remaining steps."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:
         return f"{self.open_model.text(state.state)} To do: {' '.join(map(str, state.todo)) or '-'}."
 
     def refused(self, _state: Busy) -> list[Question]:
-        """Return an empty list, because a list of steps cannot forbid every action."""
+        """Return an empty list, because a function that returns steps cannot forbid actions."""
         return []
 
     def question(self, before: Busy, action: Action, after: Busy) -> Question | None:

@@ -33,7 +33,7 @@ _TOO_LARGE = f"is too large: as JSON it has more than {MOST_CHARACTERS:,} charac
 class NotPlain(Exception):
     """A learner's answer is not made of values that JSON can represent.
 
-    The message is a sentence without its subject, to which the caller adds it, such as `recover([])`.
+    The message lacks its subject, such as `recover([])`, which the caller adds.
     """
 
 
@@ -133,7 +133,7 @@ class _Reader:
         if type(value) is list or type(value) is dict:
             return value.copy()
         if issubclass(type(value), set | frozenset):
-            raise NotPlain("contains a set, which has no order; use a list, such as sorted(...) makes")
+            raise NotPlain("contains a set, which has no order; use a list, such as the result of sorted()")
         raise NotPlain(
             f"contains a value of type {type(value).__name__[:60]}; an answer may contain only numbers, text, True, "
             "False, None, lists, and dicts with text as keys"
@@ -152,7 +152,9 @@ class _Reader:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise NotPlain("contains text that is not valid Unicode (a lone surrogate)") from None
+            raise NotPlain(
+                "contains text that is not valid Unicode (a lone surrogate); remove that character"
+            ) from None
         return text
 
     def _count(self, more: int) -> None:
@@ -163,7 +165,7 @@ class _Reader:
 
 def _deeper(depth: int) -> int:
     if depth == DEEPEST:
-        raise NotPlain(f"contains lists or dicts nested more than {DEEPEST} levels deep")
+        raise NotPlain(f"contains lists or dicts nested more than {DEEPEST} levels deep; use fewer levels")
     return depth + 1
 
 
@@ -277,7 +279,7 @@ class Variant:
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def __getitem__(self, name: str) -> Any:
-        """Return the parameter with this name."""
+        """Return the value of the configuration's parameter `name`."""
         return dict(self.parameters)[name]
 
 

@@ -31,9 +31,9 @@ NO_ORDER = "no order is exactly-once with this store"
 
 
 def stores(rows: str) -> Iterator[Store]:
-    """Yield a description of every store that makes rows visible in the way `rows`, such as `together`.
+    """Yield a description of every kind of store in which rows become visible as `rows` says, such as `together`.
 
-    The descriptions differ in whether the store can stage rows, and which other writes it can combine with them.
+    They differ in whether the store can stage rows, and which other writes it can combine with the rows.
     """
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
@@ -93,7 +93,6 @@ def harm(steps: tuple[AtomicSet, ...], store: Mapping[str, Any], *, quiet: bool)
 
 
 def _orders() -> Iterator[tuple[AtomicSet, ...]]:
-    """Yield all orders of writes to try for a store: with a marker, with staged rows, or with neither."""
     single_writes = {write: (write,) for write in WRITES.values()}
     rows, done = single_writes[Write.VISIBLE], single_writes[Write.DECISION]
     parts: list[list[AtomicSet]] = [

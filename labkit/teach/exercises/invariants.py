@@ -67,7 +67,6 @@ def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
 
 
 def _reached(watch: "Watch", model: Model[Any], claim: Property[Any], parameters: str) -> Iterator[Any]:
-    """Yield the states that a search reaches and to which the claim applies."""
     states = reachable(model, max_states=MAX_STATES)
     for count, state in enumerate(states, start=1):
         if count >= MAX_STATES:
@@ -175,7 +174,7 @@ class Watch:
         return self._with_run(system, case, finding)
 
     def _with_run(self, system: System, case: Case, finding: Finding) -> Finding:
-        """Return the finding with a shortest run to the state, if a run reaches it."""
+        """Add a shortest run to the state of `case` to the result, unless that state was built without a run."""
         if system.assembled is not None:
             return finding
         trace = trace_to(self.model, json.dumps(system.parameters), case.state)

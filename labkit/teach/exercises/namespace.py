@@ -78,7 +78,7 @@ class InNotebook:
         self.replies.setdefault(json.dumps(question), (question, reply))
         return reply
 
-    def _called(self, question: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
+    def _called(self, call_text: str, use: Callable[[Callable[..., Any]], Any]) -> Plain:
         function = self.namespace.get(self.name, ...)
         if function is ...:
             raise MissingSolution(f"{self.name} is not defined.")
@@ -91,14 +91,14 @@ class InNotebook:
         except (NotImplementedError, MissingSolution):
             raise MissingSolution(f"{self.name} is not written yet.") from None
         except TooLong:
-            raise AnswerFailed(f"{question} took longer than {SECONDS:.0f} seconds.") from None
+            raise AnswerFailed(f"{call_text} took longer than {SECONDS:.0f} seconds.") from None
         except (Exception, SystemExit) as error:
             # Whatever the learner's code raises is what is to be told; Ctrl-C is the learner's own.
-            raise AnswerFailed(f"{question} raised {type(error).__name__}: {str(error)[:200]}.") from None
+            raise AnswerFailed(f"{call_text} raised {type(error).__name__}: {str(error)[:200]}.") from None
         finally:
             if os.getpid() != process:  # a copy of this notebook that the answer forked
                 os._exit(0)
-        return _read(question, answer)
+        return _read(call_text, answer)
 
 
 def _copied(values: Sequence[Plain]) -> list[Any]:
@@ -107,16 +107,16 @@ def _copied(values: Sequence[Plain]) -> list[Any]:
     return copies
 
 
-def _read(what: str, value: object) -> Plain:
-    """Return the value as plain data, which JSON can represent; `what` names the value in the message of an error."""
+def _read(source_name: str, value: object) -> Plain:
+    """Return the value as plain data, which JSON can represent; error messages call it `source_name`."""
     try:
         return plain(value)
     except NotPlain as error:
-        raise AnswerFailed(f"{what} {error}.") from None
+        raise AnswerFailed(f"{source_name} {error}.") from None
     except MissingSolution:
         raise
     except Exception as error:  # of a learner's own type, which reads its value
-        raise AnswerFailed(f"{what} raised {type(error).__name__}: {str(error)[:200]}.") from None
+        raise AnswerFailed(f"{source_name} raised {type(error).__name__}: {str(error)[:200]}.") from None
 
 
 class TooLong(BaseException):

@@ -324,7 +324,6 @@ def _prepared(case: Case) -> Iterator[_Place]:
 
 
 def _judge_place(case: Case) -> _Place:
-    """Set up the test on the running server or, if that fails, on a new one."""
     if os.getpid() in _servers:
         with suppress(ServiceUnavailable):
             return _place_at(_server(), case)

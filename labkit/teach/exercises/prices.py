@@ -49,7 +49,7 @@ def really_longest(job: Mapping[str, int]) -> int | None:
 def lost(interval: float, cost: float, between: float) -> float:
     """Return the fraction of its time that a job loses to commits and to repeated work.
 
-    After a crash it repeats half an interval on average. `cost` is the time of a commit and `between` the time
+    After a crash the job repeats half an interval on average. `cost` is the time of a commit and `between` the time
     between two crashes, in the same unit as `interval`.
     """
     return cost / interval + interval / 2 / between

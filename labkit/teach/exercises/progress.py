@@ -100,7 +100,6 @@ def _read() -> tuple[dict[str, Note] | None, bool]:
 
 
 def _carried_over(read: dict[str, Note]) -> dict[str, Note]:
-    """Return the saved progress, with renamed exercises under their current names."""
     return {now(name): note for name, note in read.items() if now(name) not in read} | {
         name: note for name, note in read.items() if now(name) == name
     }

@@ -160,7 +160,6 @@ def _step(ask: Asker, rows: Sequence[Row], run: Run) -> tuple[str, int, str]:
 
 
 def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
-    """Raise `Wrong` if the relay waits although it could publish or mark something."""
     blocked: set[str] = set()
     for place in range(run.arrived):
         number, order = rows[place]

@@ -40,14 +40,14 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Return the leaf with the result of an earlier search in which all answers were the same, or None."""
+        """Search this cache for the result of a search in which the function gave the same answers; None if missing."""
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None
         return node
 
     def keep(self, ask: Asker, finding: Finding | None) -> None:
-        """Store the result of a search under the answers that led to it."""
+        """Store the result of a search in this cache, under the function's answers that led to it."""
         node = self
         for arguments, answer in ask.questions:
             node.arguments = tuple(arguments)
@@ -61,7 +61,7 @@ def _search_tree(_configuration: str) -> AnswerNode:
 
 
 def search(answer: Answer, name: str, make: Make, ends: str) -> Finding:
-    """Check a learner's function `name` in every schedule of the model that `make` builds with it.
+    """Check a learner's function `name` in every schedule of the model that `make` builds with this function.
 
     `ends` is the name of the property that tells whether a state is the end of a run.
     """

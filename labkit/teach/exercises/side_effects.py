@@ -16,9 +16,9 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 
 
 def judge_price(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's function that looks up a price by time, in lists of announced prices.
+    """Check a learner's function that looks up the price at a given time in a list of announced prices.
 
-    Each list has the announcements that can be known by then, in any order; the times are those around each change.
+    The times are those around each price change; the lists are all that can have been announced by that time.
     """
     ask = Asker(answer, "price")
     versions = [list(each) for each in variant["versions"]]
@@ -39,7 +39,6 @@ def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
 
 
 def _times(versions: Sequence[Version]) -> list[int]:
-    """Return the times at which a price begins to apply, and the times just before and after."""
     moments = (begin + step for step in (1, -1, 0) for begin, _ in versions)
     return [at for at in moments if at >= 0]
 

@@ -62,7 +62,6 @@ def _filled(
     places: Sequence[tuple[bool, ...]],
     whole: Sequence[tuple[int, tuple[bool, ...], int]],
 ) -> Iterator[Part]:
-    """Yield each process's part of a snapshot that contains these transfers."""
     between = ends(processes)
     sent, received, saved = ([0] * processes for _ in range(3))
     ones = [(number, place, 1) for number, place in zip(channels, places, strict=True)]

@@ -99,7 +99,9 @@ def opened(path: Path) -> Opened:
         or {each.notebook for each in assignments().values() if each.notebook == path.stem}
     )
     if not notebooks:
-        raise InvalidInput(f"{path}: no cell of it answers an exercise of the lab; name a notebook with exercises.")
+        raise InvalidInput(
+            f"{path}: this notebook has no cell that answers an exercise of the lab; name one with exercises."
+        )
     if len(notebooks) != 1:
         raise InvalidInput(
             f"{path}: it mixes exercises of several notebooks of the lab; name a copy of a single one, such as "
@@ -115,7 +117,6 @@ def opened(path: Path) -> Opened:
 
 
 def _asking(names: Iterable[str]) -> set[str]:
-    """Return the names of the notebooks to which these exercises belong."""
     by_name = assignments()
     return {by_name[name].notebook for name in names if name in by_name}
 

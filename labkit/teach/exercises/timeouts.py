@@ -42,7 +42,6 @@ def _ticks(ask: Asker, job: Sequence[int]) -> int:
 
 
 def _open_for(interval: int, checkpoint: int, tolerated: int, downtime: int, pause: int) -> int:
-    """Return the longest time, in ticks, for which a transaction can be open."""
     between = max(interval, checkpoint + pause)
     return int(longest_open(between, checkpoint, tolerated, downtime))
 

@@ -67,7 +67,6 @@ def said(*answers: Answered) -> Card:
 
 
 def _joined(answers: Sequence[Answered]) -> Iterable[Html]:
-    """Yield the HTML of all answers; consecutive answers of one line share a table."""
     waiting: list[str] = []
     for each in answers:
         if isinstance(each, ServerAnswer):

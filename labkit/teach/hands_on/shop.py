@@ -92,7 +92,7 @@ class Shop:
             return ServerAnswer(f"{name}: ended")
         if lives[0].signal == 0:
             moments = ", ".join(map(repr, dict.fromkeys(lives[0].moments))) or "none"
-            raise InvalidInput(f"{name} never reached the moment {kill!r}; the moments that it reached: {moments}.")
+            raise InvalidInput(f"{name} never called shop.at({kill!r}); it called shop.at() with: {moments}.")
         went_on = "a new one went on" if len(lives) > 1 else "nothing was left to do"
         return ServerAnswer(f"{name}: the process died by signal {lives[0].signal} at '{kill}'; {went_on}")
 
@@ -205,7 +205,7 @@ def _as_change(row: Sequence[Any]) -> Change:
         return int(number), str(name), str(state)
     except (TypeError, ValueError):
         raise InvalidInput(
-            f"{str(row)[:40]!r} is no message; a message is (id, order, state), as (2, 'B', 'paid')."
+            f"{str(row)[:40]!r} is not a message; write (id, order, state), such as (2, 'B', 'paid')."
         ) from None
 
 

@@ -165,7 +165,7 @@ class _Writer:
         finally:
             timer.cancel()
         if not line:
-            raise JobFailed(f"a writer ended, or did not answer within {PATIENCE:g} s; run the cell again.")
+            raise JobFailed(f"a writer process ended, or did not answer within {PATIENCE:g} s; run the cell again.")
         return line
 
     def go_on(self) -> None:

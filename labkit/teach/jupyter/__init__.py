@@ -30,9 +30,9 @@ def notebook_folder(named: Path | None = None) -> Path:
     for place in places:
         if next(place.glob("*.ipynb"), None) is not None:
             return place.absolute()
-    looked = f"{named}: there is no notebook in this folder" if named else "there is no folder with notebooks here"
+    problem = f"{named}: there is no notebook in this folder" if named else "there is no folder with notebooks here"
     raise InvalidInput(
-        f"{looked}; name the folder that contains 00_start.ipynb, or create one with labkit course FOLDER."
+        f"{problem}; name the folder that contains 00_start.ipynb, or create one with labkit course FOLDER."
     )
 
 

@@ -162,7 +162,9 @@ def _counted(calls: Sequence[Call], folder: Path) -> list[Call]:
     inside = [each for each in calls if folder in Path(each.path).parents]
     new_paths = [each.path for each in inside if each.kind is CallKind.CREATE]
     if not {str(folder / BEGIN), str(folder / END)} <= set(new_paths):
-        raise JobFailed(f"labkit did not see the system calls of the batch {folder.name}; count again.")
+        raise JobFailed(
+            f"labkit did not see the system calls of the batch {folder.name}; call lab.count_effects() again."
+        )
     places = [place for place, each in enumerate(inside) if each.path in (str(folder / BEGIN), str(folder / END))]
     return inside[places[0] + 1 : places[-1]]
 

@@ -40,7 +40,7 @@ PATIENCE = 60.0
 
 
 class Measured(NamedTuple):
-    """The measurement for one way of writing at one commit interval: how long records waited to become visible."""
+    """The measured waits for one way of writing, such as a transaction per record, at one commit interval."""
 
     records: Sequence[float]
     """The wait of each record, from its arrival until the reader had it, in seconds."""
@@ -51,10 +51,7 @@ class Measured(NamedTuple):
 
     @property
     def typical(self) -> float:
-        """The median wait of a record, in seconds.
-
-        It is taken from the least disturbed of the `ROUNDS` intervals.
-        """
+        """The smallest of the `ROUNDS` intervals' median waits of a record, in seconds."""
         # Other programs make a machine slower, and never faster.
         size = len(self.records) // ROUNDS
         starts = range(0, size * ROUNDS, size)
@@ -94,7 +91,7 @@ class Waits:
         return statistics.linear_regression(self.intervals, waits).slope
 
     def commits(self, way: str) -> list[int]:
-        """Return the numbers of transactions of this way of writing, one for each of `intervals`."""
+        """Return how many transactions this way of writing committed, for each of `intervals`."""
         return [self.measured[way][each].commits for each in self.intervals]
 
     @property
@@ -195,7 +192,6 @@ def measure_waits(intervals: Sequence[float] = INTERVALS, *, question: str = "")
 
 @contextmanager
 def _progress_line(interval: float) -> Iterator[None]:
-    """Show the current interval and the duration of its measurement, if a person is watching."""
     if not is_watched():
         yield
         return
@@ -275,7 +271,7 @@ def _change(database: str, interval: float, ended: Event) -> list[float]:
 
 
 def _changed(connection: sqlite3.Connection) -> bool:
-    """Try to change the row; return whether the lock was free."""
+    """Try to update one row; return whether the database's lock was free."""
     with suppress(sqlite3.OperationalError):
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE stock SET pieces = pieces - 1")

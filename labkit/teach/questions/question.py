@@ -86,7 +86,7 @@ class Question:
         return words
 
     def measured(self, value: object) -> Answers:
-        """Return a value that a run measured in the same form as a prediction; for None, return the right answer.
+        """Convert a value that a run measured to the form of a prediction; for None, return the right answer.
 
         Raises `InvalidInput` for anything but a number, text, truth value, or several of those.
         """
@@ -168,7 +168,7 @@ def _of_file(file: Traversable) -> dict[str, Question]:
     stem = file.name.removesuffix(".toml")
     if not _FILE.fullmatch(stem):
         raise InvalidInput(
-            f"{file.name}: a file of questions must have the number of its notebook as its name, as 00.toml "
+            f"{file.name}: a file of questions must be named after the number of its notebook, such as 00.toml "
             "or 09b.toml; rename it."
         )
     try:

@@ -49,9 +49,10 @@ def fenced_trials(bench: Bench) -> Iterator[TrialResult]:
 
 
 def overtaken(bench: Bench, place: int) -> TrialResult:
-    """Stop the first writer after `place` requests of batch 0, let a newer one write batches 0 and 1, and resume it.
+    """Stop writer 1 after `place` requests of batch 0, let a newer writer 2 write batches 0 and 1, and resume writer
+    1.
 
-    The first writer then tries to write further batches, which the sink must refuse, and the newer one continues.
+    Writer 1 then tries to write further batches, which the sink must refuse, and writer 2 continues.
     """
     with trial(bench.server, bench.ask, bench.kind) as begun:
         process = begun.start()

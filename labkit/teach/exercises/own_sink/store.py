@@ -232,7 +232,7 @@ def answer(store: "Table | Folder", request: list[Any]) -> list[Any]:
 
 
 class Process:
-    """The part of a store's process that receives requests as lines of JSON, one store open at a time."""
+    """Performs requests, received as lines of JSON, on the one store that this process has open."""
 
     def __init__(self, megabytes: int, seconds: int) -> None:
         """Limit this process's files to `megabytes` each, and its CPU time to `seconds` for each opened store."""

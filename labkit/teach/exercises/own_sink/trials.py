@@ -371,8 +371,8 @@ class Trial:
             if "locked" not in reply[2]:
                 self.story.unreadable = reply[2]
                 kills = self.story.kills
-                place = f"killed in {kills[-1]}: " if kills else ""
-                raise Broken(f"{place}a reader could not read: {reply[2]}")
+                after_kill = f"killed in {kills[-1]}: " if kills else ""
+                raise Broken(f"{after_kill}a reader could not read: {self.story.unreadable}")
             return
         seen = tuple(_row(row) for row in reply[1])
         samples = self.story.samples
