@@ -32,11 +32,12 @@ def timeouts(**seconds: float) -> Examination:
 
 @takes("lab.try_timeouts(interval=6, transaction=3)")
 def try_timeouts(interval: float, transaction: float) -> Trials:
-    """Write to a real Kafka broker, in one transaction per checkpoint interval, and report the lost records.
+    """Run jobs that write to a real Kafka broker in transactions for one checkpoint interval; report the lost
+    records.
 
-    This is done with three kinds of traffic: steady, a burst at the beginning, and records near the end. `interval`
-    between checkpoints and `transaction`, the transaction timeout, are in seconds; the run really takes one
-    interval. Raises `ServiceUnavailable` without a broker.
+    There are three jobs with different traffic: steady, a burst at the beginning, and records near the end.
+    `interval` between checkpoints and `transaction`, the transaction timeout, are seconds of real time. Raises
+    `InvalidInput` for a time out of range, and `ServiceUnavailable` without a broker.
     """
     from labkit.stores.kafka import timeouts as broker
 

@@ -40,7 +40,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise such as `"05-recovery"`, and print the observed and the expected result.
 
     Like the grader, it runs the cell with your answer again in a fresh namespace, after the notebook's parameters
-    and your own other cells that it needs. If a simulated schedule shows an error, the stepper opens there. If
+    and your own other cells that it needs. If a simulated schedule shows an error, a step-by-step view opens there. If
     `strict` is true, or the environment variable LABKIT_STRICT is set, a failed or missing answer raises
     `NotPassed`. An unknown exercise raises `InvalidInput`.
     """

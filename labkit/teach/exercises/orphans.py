@@ -144,7 +144,7 @@ def _query(value: Plain) -> str:
     if type(value) is not str or not value.strip():
         raise Unusable(f"finish_sql is {shown(value)}; it must be a text with one SELECT.")
     if "\0" in value:
-        raise Unusable("finish_sql contains the character NUL, which SQL text must not contain.")
+        raise Unusable("finish_sql contains the character NUL, which SQL text must not contain; remove it.")
     return value.strip().removesuffix(";")
 
 

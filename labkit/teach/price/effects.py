@@ -127,9 +127,9 @@ def _elsewhere(wanted: Sequence[tuple[str, int]]) -> Effects:
     result = Effects((each, recorded[each]) for each in wanted if each in recorded)
     result.note = ELSEWHERE
     if len(result) < len(wanted):
+        reason, recorded_sizes = supported(), " and ".join(map(str, SIZES))
         raise InvalidInput(
-            f"lab.count_effects(): {supported()} Recorded counts for batches of "
-            f"{' and '.join(map(str, SIZES))} rows come with the lab."
+            f"lab.count_effects(): {reason} Choose batches of {recorded_sizes} rows, for which counts are recorded."
         )
     return result
 
