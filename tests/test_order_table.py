@@ -103,7 +103,7 @@ def test_one_design_is_a_card_with_its_schedules(orders):
 def test_what_is_not_there_is_refused(orders):
     with pytest.raises(InvalidInput, match="did you mean 'outbox'"):
         _ = orders["outbux"]
-    with pytest.raises(InvalidInput, match="No schedule breaks this order"):
+    with pytest.raises(InvalidInput, match="No schedule violates a property"):
         orders["spark-marker"].trace()
     with pytest.raises(InvalidInput, match="did you mean 'no_loss'"):
         orders["consumer-early"].trace("no_los")

@@ -107,7 +107,7 @@ def test_whatever_cannot_be_is_answered_with_a_sentence(tmp_path, monkeypatch):
     panel = lab.panel()
     assert "unknown; did you mean 'append'?" in ask(panel, choose="sink", value="apend")
     assert "There is nothing to cancel" in ask(panel, cancel=True)
-    assert "prediction 'maybe': unknown" in ask(panel, choose="prediction", value="maybe")
+    assert "the prediction 'maybe' is not a guarantee" in ask(panel, choose="prediction", value="maybe")
     with pytest.raises(InvalidAction, match="There is no result yet"):
         panel.wait()
     panel.choose("input", "nowhere.jsonl")

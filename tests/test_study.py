@@ -62,7 +62,7 @@ def test_a_walk_can_be_ended_early_and_says_what_may_follow():
     assert walk.until("write(0)").trace.actions[-1].which == 0
     with pytest.raises(InvalidInput, match=r"never happens in this run; did you mean 'start\(2\)'"):
         walk.until("start(3)")
-    with pytest.raises(InvalidInput, match="models no reader"):
+    with pytest.raises(InvalidInput, match="has no reader"):
         _ = lab.replay("barriers.source_reads_on").seen
 
 
@@ -112,7 +112,7 @@ def test_a_guarantee_is_what_is_left_whichever_schedule_comes():
 
 
 def test_a_model_without_rows_has_no_guarantee():
-    with pytest.raises(InvalidInput, match="snapshot makes no claim about rows"):
+    with pytest.raises(InvalidInput, match="snapshot has no property about rows"):
         _ = lab.explore("snapshot", processes=2).guarantee
 
 

@@ -50,7 +50,7 @@ def test_messages_are_judged_by_what_the_database_has_committed(shop):
         made_up=shop.outcome([PAID, OTHER, CANCELLED, (4, "C", "paid")]), right=shop.outcome([PAID])
     ).rows
     assert [row.get("unexplained") for row in rows.values()] == ["1", None]
-    with pytest.raises(InvalidInput, match="is no message"):
+    with pytest.raises(InvalidInput, match="is not a message"):
         found("nonsense")
 
 
