@@ -71,7 +71,9 @@ class Order:
         }
 
     def under(self, fault: str) -> "Order":
-        """Return the same design, searched with one more fault, such as `lost-answer`. Raises `InvalidInput`."""
+        """Return the same design, searched again with crashes and with this fault, such as `lost-answer`, at most
+        once.
+        """
         return Order(self.design, word_of(Fault, fault, "fault"))
 
     @property
@@ -157,7 +159,8 @@ class Order:
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return table rows for each assumption (a repeated step gets the same rows, or others) and violation.
+        """Return one table row per violated property, for each assumption: a repeated step gets the same rows, or
+        others.
 
         A row is the assumption, the guarantee, and a schedule that violates the property.
         """

@@ -84,9 +84,9 @@ their MD5, then of their SHA-1, and then of their SHA-256.
 def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     """Return names similar to `name`, which a sink confuses if it shortens, hashes or normalises names of queries.
 
-    They differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
-    `blanks` is true, a blank or a composed letter. Others differ only after 60 letters. The last ones have pairwise
-    equal short hash digests; `digested` is their key in `SAME_DIGESTS`.
+    Some differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
+    `blanks` is true, a blank or a composed letter. Two differ only after 60 letters. Others have equal hash digests
+    in pairs, if the digests are cut short; `digested` is their key in `SAME_DIGESTS`.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
     names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}", f"{name}-e\u0301"] if blanks else [])]

@@ -91,7 +91,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with transactions of every status, and with rows read from any of these or from none."""
+    """Yield simulator states with transactions of every status, and with rows of these and of no transaction."""
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts.get("transactions", 0))]
