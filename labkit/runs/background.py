@@ -26,7 +26,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Stage(StrEnum):
-    """The stages of one crash, in order, from the planned batch to the verdict."""
+    """The stages of a run with one crash, in order: from Spark's planning of the batch to the judge's verdict."""
 
     PLANNED = "planned"
     WRITTEN = "written"
@@ -38,7 +38,7 @@ class Stage(StrEnum):
 
 
 class Mark(StrEnum):
-    """The state of one stage, in the words that the crash panel shows."""
+    """The state of one stage of a run (`Stage`), with the text that the notebook's crash panel shows for it."""
 
     WAITING = "not yet"
     NOW = "now"
@@ -52,7 +52,9 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The state of every stage of one crash, kept up to date from the run's events."""
+    """The state of each stage of a run with one crash. The caller passes it the run's events, from which it is
+    updated.
+    """
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -62,7 +64,7 @@ class Stages:
         self.marks[Stage.PLANNED] = Mark.NOW
 
     def note(self, event: AnyEvent) -> None:
-        """Update the state of the stages after one event of the run."""
+        """Update the states of the stages after an event of the run, such as the kill of the driver."""
         match event:
             case Parked():
                 self._parked()
@@ -75,7 +77,10 @@ class Stages:
                 self._done(Stage.RECOVERED)
 
     def look(self) -> bool:
-        """Mark the batch as planned if `offsets/N` has appeared in the checkpoint; return whether that is new."""
+        """Mark the stage `planned` as done if Spark has written the batch's file `offsets/N` into the checkpoint.
+
+        Returns whether this call changed the stage's state.
+        """
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
             return False
         self._done(Stage.PLANNED)
@@ -113,7 +118,11 @@ _ONE = threading.Lock()
 
 
 class BackgroundRun:
-    """One crash in a thread of its own, which calls `changed` whenever stages, status or outcome may have changed."""
+    """A run with one crash in a background thread, so that a notebook stays usable meanwhile.
+
+    It calls `changed` whenever its stages, status or outcome may have changed, and at least every `SIGN_OF_LIFE`
+    seconds.
+    """
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
         self.scenario = scenario
@@ -130,7 +139,7 @@ class BackgroundRun:
         self._thread = threading.Thread(target=self._run, name=f"labkit crash {scenario.name}", daemon=True)
 
     def start(self) -> None:
-        """Start the run in its own thread. Raises `InvalidAction` while another run goes on in this process."""
+        """Start the run in its thread. Raises `InvalidAction` if this process already has another run in progress."""
         # Without waiting, because a user who clicks twice should get a message at once, and not a second crash in a
         # minute.
         if not _ONE.acquire(blocking=False):
@@ -140,21 +149,23 @@ class BackgroundRun:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask the run to stop: its drivers end and its folder is removed soon after, and then `wait` returns.
+        """Request that the run stops. Its drivers are then killed and its folder is deleted, and `wait` raises
+        `Cancelled`.
 
-        A run that has ended already stays as it is.
+        Does nothing if the run has already ended.
         """
         self._cancel.set()
 
     @property
     def under_way(self) -> bool:
-        """Whether the run has started and neither ended nor failed."""
+        """Whether the run has been started and is still in progress."""
         return self._thread.ident is not None and not self._over.is_set()
 
     def wait(self, seconds: float | None = None) -> Outcome:
-        """Wait up to `seconds`, or without a limit, for the outcome and return it.
+        """Wait until the run has ended, for at most `seconds` (None: without a limit), and return its outcome.
 
-        Raises the run's error, `Cancelled`, or `TimeoutError`.
+        Raises the error with which the run failed, `Cancelled` if it was cancelled, or `TimeoutError` after
+        `seconds`.
         """
         if not self._over.wait(seconds):
             raise TimeoutError(f"The run has not ended after {seconds} seconds: {self.status}.")
@@ -187,7 +198,6 @@ class BackgroundRun:
             self.stages.stop()
 
     def _clear(self) -> None:
-        """Remove the folder of a cancelled run, and also the folder above it if that was created here and is empty."""
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._created:
             with contextlib.suppress(OSError):

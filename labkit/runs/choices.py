@@ -18,9 +18,11 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return each part of a choice in the crash panel (such as sink or store) with its option, by name.
+    """Return the fields of the crash panel, a notebook's form for one crash: name of the field to (field, run
+    option).
 
-    A part comes after those that restrict its words, and free text comes last.
+    The fields are for example sink, store and failpoint. A field comes after all fields that restrict its values;
+    fields for free text come last.
     """
     pairs = [(each.part, each) for each in options_of(of) if each.part is not None]
     pairs.sort(key=lambda pair: pair[0].offers is None)
@@ -33,7 +35,11 @@ PARTS = tuple(parts())
 
 @dataclass(frozen=True)
 class Choice:
-    """A complete choice of sink, store, order, failpoint and input for one crash. Only `choose` makes a checked one."""
+    """The values of all fields of the crash panel, a notebook's form for one crash: sink, store, failpoint and
+    others.
+
+    Create it with `choose`, which checks that the values fit each other.
+    """
 
     words: Mapping[str, str]
     """The chosen word of each part; an empty word means the default."""
@@ -44,9 +50,10 @@ class Choice:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """Return a choice with one part changed to `word`; other parts that no longer fit get words that do.
+        """Return a copy with the value `word` in the field `part`; fields whose values do not fit it get values that
+        do.
 
-        Raises `InvalidInput` for an unknown part or word.
+        Raises `InvalidInput` for an unknown field or value.
         """
         _check("part", part, list(self.words))
         if part in self.names:
@@ -54,11 +61,14 @@ class Choice:
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """Return the scenario to run, with a crash at the chosen failpoint in batch 0. Raises `InvalidInput`."""
+        """Return the scenario (the options of a run) with a crash at the chosen failpoint in batch 0.
+
+        Raises `InvalidInput` if the scenario is impossible.
+        """
         return plan(**{option.keyword: word for option, word in self._typed()})
 
     def call(self) -> str:
-        """Return the Python code `lab.crash(...)` that runs this choice."""
+        """Return the Python code, a call `lab.crash(...)`, that starts a run with the chosen values."""
         crash, options = "", []
         for option, word in self._typed():
             text = json.dumps(word, ensure_ascii=False)
@@ -69,7 +79,6 @@ class Choice:
         return f"lab.crash({', '.join([crash, *options])})"
 
     def _typed(self) -> Iterator[tuple[Option[Any], object]]:
-        """Yield each option that differs from its default, with the chosen value."""
         for name, (_, option) in parts().items():
             word = option.kind.word_of(self.words[name])
             if word:
@@ -77,9 +86,10 @@ class Choice:
 
 
 def choose(**words: object) -> Choice:
-    """Return a choice with these words, such as `sink="wal"`; other parts get their default or a word that fits.
+    """Return the values of all fields of the crash panel, given some of them by name, such as `sink="wal"`.
 
-    Raises `InvalidInput` for an unknown part, or for a word that does not fit the sink.
+    All other fields get their default, or another value if the default does not fit. Raises `InvalidInput` for an
+    unknown field, or for a value that does not fit the sink.
     """
     wanted = {name: str(word) for name, word in words.items() if word is not None}
     check_option_names(wanted, list(PARTS))
@@ -96,9 +106,7 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a choice in which each part has the first of these that fits the parts before it: the requested word, the
-    default, or any other word.
-    """
+    """Return a choice in which each field has the requested value, its default or any other: the first that fits."""
     scenario = Scenario()
     words, names = {}, {}
     for name, (part, option) in parts().items():

@@ -37,8 +37,10 @@ LEADS = {
 
 
 def conclude(run: Run) -> Outcome:
-    """Judge a run that has ended, write the results into its folder, and delete its rows and topic from servers.
+    """Let the judge compare what readers could see with the expected output, and return the verdict with all
+    results.
 
+    The run must have ended. Writes the results into its folder, and deletes its rows and its topic from servers.
     Raises the error with which the run failed.
     """
     if run.error is not None:
@@ -63,7 +65,9 @@ def conclude(run: Run) -> Outcome:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return the state of the checkpoint at the end: batch numbers in its logs, file names, and Kafka's offsets."""
+    """Return the final state of the checkpoint for the evidence file: numbers in its logs, file names, Kafka's
+    offsets.
+    """
     checkpoint = Checkpoint(run.folder.checkpoint)
     end: dict[str, Any] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
     end["files"] = checkpoint.files()
@@ -71,9 +75,9 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
-    """Judge the store's history while writing it to the history file, and return the run's record.
+    """Judge the store's history, write it to the run's history file, and return the record of all results.
 
-    `files` are the checkpoint's files at the end. The record also holds the history itself if that is short.
+    `files` are the checkpoint's files at the end of the run.
     """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()
@@ -116,9 +120,9 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
 
 
 def release(run: Run, store: Store) -> None:
-    """Delete a run's rows and input topic from servers, unless the user asked to keep the store (`run.keep_store`).
+    """Delete the run's rows and its input topic from PostgreSQL or Kafka, unless `run.keep_store` is set.
 
-    The history remains in the run's folder.
+    The history file in the run's folder remains.
     """
     if run.keep_store:
         return
@@ -129,10 +133,10 @@ def release(run: Run, store: Store) -> None:
 
 
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
-    """Return the offset ranges of the batches that Spark planned; empty if they do not identify the input's lines.
+    """Return the batches that Spark planned, as ranges of input line numbers; empty if they cannot be determined.
 
-    The offsets of a socket or of Kafka are no line numbers; after a deleted checkpoint, two plans contain the same
-    lines.
+    That is so for a socket or Kafka, whose offsets are no line numbers, and after a deletion of the checkpoint,
+    because then two batches contain the same lines.
     """
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):

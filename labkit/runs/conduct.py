@@ -42,7 +42,7 @@ DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
 
 @dataclass(frozen=True)
 class Setup:
-    """The settings for starting drivers, such as whether standby drivers wait. They do not change a run's results."""
+    """How to start the Spark drivers of a run, for example with standby drivers. The verdict does not depend on it."""
 
     profile: str | None = None
     """The name of the Spark settings, one of `labkit.spark.session.PROFILES` or `stock`; None for those of the job."""
@@ -69,12 +69,13 @@ def conduct(
     *,
     heartbeat: Callable[[], None] | None = None,
 ) -> None:
-    """Drive every run to its end. A run that fails keeps its error in `Run.error`, and the others go on.
+    """Run every Spark query, with all its crashes and restarts, to its end. A run that fails gets `Run.error`.
 
-    `scratch` is a folder for the drivers' temporary files and is removed afterwards. `heartbeat` is called every
-    `HEARTBEAT` seconds; an exception that it raises ends every driver and is then raised here. If LABKIT_TURNS is set,
-    the runs first wait until it is their turn. Raises `ServiceUnavailable` if there is too little memory for the
-    standby drivers of the setup.
+    `scratch` is a folder for temporary files, which is removed afterwards; `tell` receives every event. The run
+    fails if a driver reports nothing for `patience` seconds. `heartbeat` is called every `HEARTBEAT` seconds; if it
+    raises an exception, all drivers are ended and the exception is raised here. If the environment variable
+    LABKIT_TURNS is set, runs of several processes on this machine wait for each other. Raises `ServiceUnavailable`
+    if there is too little memory for the standby drivers that `setup` requests.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)
@@ -104,7 +105,6 @@ def conduct(
 
 
 def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int], None]:
-    """Return a function to call while the runs wait for their turn: it reports how many other runs come first."""
     told = 0
 
     def waits(ahead: int) -> None:
@@ -121,7 +121,7 @@ def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int]
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
     """Return the number of drivers to run at the same time.
 
-    On a cluster it is 1, because the first driver would take all cores and the next would wait for them.
+    On a cluster it is 1, because the first driver would take all cores, and a second driver would wait for them.
     """
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
@@ -163,9 +163,10 @@ def _run_all(
 
 
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Yield the runs that the next driver takes: those that must recover first, then new ones.
+    """Yield the runs whose queries the next driver executes: first those with a crash to recover from, then new
+    ones.
 
-    At most `most` of them may wait at a failpoint, and all have the same cluster and session profile.
+    All have the same cluster and Spark settings, and at most `most` of them stop at a failpoint.
     """
     parked, kind = 0, _kind(ready[0])
     alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
@@ -182,18 +183,14 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 
 def _runs_alone(run: Run) -> bool:
-    """Return whether a run cannot share a driver, because it stops in a task on a cluster.
+    """Return whether a run needs a driver of its own, because a task on a cluster will stop at its failpoint.
 
-    A task that waits at its failpoint keeps a core, while every other task of its batch needs one too.
+    Such a task keeps its core while it waits to be killed, and every other task of its batch needs a core as well.
     """
     return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
 
 
 def _kind(run: Run) -> tuple[str | None, str]:
-    """Return the master URL of a run's cluster (None for none) and its session profile.
-
-    Runs can share a driver if both agree.
-    """
     profile = PROFILE[run.scenario.job]
     return (run.scenario.master, "cluster" if run.scenario.master and profile == "small" else profile)
 
@@ -212,10 +209,9 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for the runs of one driver.
+    """Return the Spark master URL for a driver that executes these runs.
 
-    A local master has a thread for every task that may wait: tasks of `running` wait for each other at a failpoint,
-    those of `totals` never wait.
+    A local master has a thread for every task that may have to wait at a failpoint at the same time.
     """
     if load[0].scenario.master is not None:
         return load[0].scenario.master
@@ -227,7 +223,7 @@ def _master(load: Sequence[Run]) -> str:
 
 
 class DriverPool:
-    """The drivers and standby drivers of several runs: it starts, keeps and ends them."""
+    """Starts and ends the Spark drivers of several runs, and their standby drivers, which have started in advance."""
 
     def __init__(self, scratch: Path, tell: Tell, patience: float, setup: Setup) -> None:
         self._scratch, self._tell = scratch, tell
@@ -241,7 +237,7 @@ class DriverPool:
         self._closed = False
 
     def let_go(self) -> None:
-        """End every driver now, and every driver that another thread adds later."""
+        """Kill every driver now, and also every driver that another thread starts later."""
         with self._lock:
             self._closed = True
             for driver in self._drivers:
@@ -255,7 +251,9 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Run one driver for these runs until it has ended and its evidence has been checked."""
+        """Execute these runs in one driver. Returns when the driver has ended and the proof of its crash has been
+        checked.
+        """
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -275,10 +273,6 @@ class DriverPool:
     def _start(
         self, stack: ExitStack, load: Sequence[Run], queries: list[QueryTask]
     ) -> tuple[Path, Iterator[AnyEvent]]:
-        """Return the path of the log and the events of a driver for these runs.
-
-        If the previous driver is dead, a waiting standby driver takes over; otherwise a warm or a new driver starts.
-        """
         # A standby takes over from a dead driver, so the first driver of a run is never a standby.
         if self._dead is not None and self._standbys:
             standby = stack.enter_context(self._standbys.pop(0))
@@ -306,7 +300,7 @@ class DriverPool:
         return warm
 
     def close(self) -> None:
-        """End the standby drivers that were not needed, and remove the folders of the warm ones."""
+        """End the standby drivers that no crash needed, and remove the folders of the warm drivers that were used."""
         for warm in self._warm:
             warm.remove()
         while self._standbys:
@@ -314,7 +308,7 @@ class DriverPool:
                 continue
 
     def _start_standbys(self, load: Sequence[Run]) -> None:
-        """Start a standby driver for every planned crash, one after the other, each when the one before is ready."""
+        """Start one standby driver per planned crash, one after the other; wait for each until it is ready."""
         while self._setup.standby and len(self._standbys) < len(load[0].crashes_left):
             self._tell(StandbyStarts())
             launch = self._launch(load, [], standby=load[0].scenario.job)

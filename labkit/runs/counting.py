@@ -23,37 +23,42 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """Base class: compute the rows that a job should emit for one input, with the offsets that the judge expects."""
+    """Base class of the expected output of a job, computed from the input file without Spark.
+
+    The offsets of its rows are the identities by which the judge compares them with the rows in the store.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @abstractmethod
     def check(self) -> int:
-        """Read the whole input and return its number of records. Raises `InvalidInput` for a bad record."""
+        """Read the whole input and return its number of records. Raises `InvalidInput` for a malformed record."""
 
     @abstractmethod
     def expected(self) -> Iterator[Record]:
-        """Yield every expected row, in order."""
+        """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return by offset all values that a run without failures may show, for values that the job looks up outside.
+        """Return for each offset all values that are correct, for a job that looks values up in a mutable table.
 
-        It is empty for a job without look-ups (`core.explanation`).
+        It is empty for all other jobs, because each of their rows has one correct value.
         """
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows that a store shows, with their offsets replaced by those that `expected` uses."""
+        """Yield the rows that readers saw in a store, with the offset of each replaced by that of the expected row."""
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:
-        """Return Spark's planned batches as ranges of the offsets that `expected` uses."""
+        """Convert the batches that Spark planned from ranges of input lines to ranges of the expected rows' offsets."""
         return planned
 
 
 class RunningCounts(Count):
-    """The expected rows of the running word count: for every record its offset, word, and the word's count so far."""
+    """The expected output of the job `running`: for every record its offset, its word, and the count of the word so
+    far.
+    """
 
     def check(self) -> int:
         return sum(1 for _ in read_log(self.path))
@@ -66,7 +71,7 @@ class RunningCounts(Count):
 
 
 class Ones(RunningCounts):
-    """The expected rows of a job without state: one row with the value 1 for every record."""
+    """The expected output of a job that keeps no counts: for every record its offset, its word, and the value 1."""
 
     def expected(self) -> Iterator[Record]:
         for offset, word in enumerate(read_log(self.path)):
@@ -74,9 +79,9 @@ class Ones(RunningCounts):
 
 
 class Prices(RunningCounts):
-    """The expected rows of the job `shop`: for every order the price of its item.
+    """The expected output of the job `shop`, whose input is orders: for every order the price of its item.
 
-    Each of `edits` edits of the price list raises every price by 1.
+    `edits` is how often the price list was changed during the run; each change raises every price by 1.
     """
 
     def __init__(self, path: Path, edits: int) -> None:
@@ -84,16 +89,17 @@ class Prices(RunningCounts):
         self._edits = edits
 
     def expected(self) -> Iterator[Record]:
-        """Yield a row for every order, with the price of its item before any edit."""
+        """Yield one row per order, with the original price of its item."""
         items = list(read_log(self.path))
         prices = first_prices(items)
         for offset, item in enumerate(items):
             yield Record(offset, item, prices[item])
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return for each order the first price of its item and the price after each edit.
+        """Return for each order, by offset, the correct values: the item's original price, and its price after each
+        edit.
 
-        A failure-free run looks a price up once, at any moment, so each of these prices is correct.
+        All of them are correct, because a run without a crash may look the price up before or after an edit.
         """
         if not self._edits:
             return {}
@@ -101,10 +107,10 @@ class Prices(RunningCounts):
 
 
 class Totals(Count):
-    """The expected rows of the job `totals`: for every word of a batch the last line with it, and its total so far.
+    """The expected output of the job `totals`: for every distinct word of each batch, the word's count so far.
 
-    Two words may share their last line, so the judge identifies a row by a running number: batch after batch, sorted by
-    word inside each batch.
+    Spark writes such a row with the number of the last line that contains the word. Two words may share that line,
+    so the judge identifies rows by a running number instead: batch after batch, alphabetically in each batch.
     """
 
     def __init__(self, path: Path, lines_per_batch: int) -> None:
@@ -124,12 +130,15 @@ class Totals(Count):
         return lines
 
     def expected(self) -> Iterator[Record]:
-        """Yield a row for every word of every batch, with a running number as its offset."""
+        """Yield one row for every distinct word of each batch, with the row's running number as its offset."""
         for number, (_, word, total, _) in enumerate(self._rows):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows with their running numbers as offsets; rows that no line explains get larger numbers."""
+        """Yield the rows from a store with line numbers replaced by the running numbers of the expected rows.
+
+        A row that matches no expected row gets a number above all of these.
+        """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:
             yield row._replace(offset=number_of.get((row.offset, row.key), len(number_of) + row.offset))
@@ -144,7 +153,6 @@ class Totals(Count):
 
     @cached_property
     def _rows(self) -> Sequence[tuple[int, str, int, int]]:
-        """For every expected row: the last line with the word, the word, its total, and the batch number."""
         return list(self._counted())
 
     def _counted(self) -> Iterator[tuple[int, str, int, int]]:

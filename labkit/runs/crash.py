@@ -32,13 +32,14 @@ def crash(
     tell: Tell | None = None,
     **options: object,
 ) -> Outcome:
-    """Run the word count on real Spark, kill it at each failpoint of `at` in turn, and judge what readers could see.
+    """Run the word count on real Spark, kill its driver at each failpoint of `at`, and judge what readers could see.
 
-    `at` is `POINT` or `POINT@BATCH`, or a list of them, the nth for the nth driver; without it nothing crashes. With
-    `standby` a warm driver waits for each crash. The other options are those of `labkit run`. A crash takes about 20
-    seconds, during which `tell` receives every event; by default a notebook shows one changing line and a terminal
-    prints lines. Raises a `LabError` with one sentence if the scenario is impossible or the run failed, and `TypeError`
-    for an unknown option.
+    `at` is `POINT` or `POINT@BATCH`, or a list of them: the first driver is killed at the first one, the driver that
+    replaces it at the second one. Without `at` nothing is killed. With `standby` a replacement driver starts in
+    advance. `folder` is a new folder for the results. The other options are those of `labkit run`. A run with one
+    crash takes about 20 seconds, during which `tell` receives every event; by default a notebook shows one changing
+    line, and a terminal prints lines. Raises a `LabError` if the options do not fit each other or the run failed,
+    and `TypeError` for an unknown option.
     """
     run = prepare(plan(crashes=at, **options), folder)
     with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (observer, heartbeat):
@@ -49,9 +50,10 @@ def crash(
 def crash_each(
     cases: Mapping[str, Mapping[str, Any]], *, folder: Path | None = None, tell: Tell | None = None
 ) -> dict[str, Outcome]:
-    """Run several crashes in shared drivers, which is faster than one by one, and return their outcomes by name.
+    """Execute several runs in shared Spark drivers, which is faster than one by one, and return their outcomes by
+    name.
 
-    `cases` maps a name to the arguments of `crash`. Raises the error of the first run that failed.
+    `cases` maps a name of your choice to the arguments of `crash`. Raises the error of the first run that failed.
     """
     scenarios = [_planned(**case) for case in cases.values()]
     base = fresh_folder("several") if folder is None else folder.absolute()
@@ -74,16 +76,17 @@ def finish(
     *,
     heartbeat: Callable[[], None] | None = None,
 ) -> Outcome:
-    """Drive a prepared run through its crashes to its end, judge it, and return the outcome.
+    """Execute a prepared run with all its crashes, judge what readers could see, and return the outcome.
 
-    `patience` is in seconds. Raises the error of the run, or the exception that `heartbeat` raised.
+    The run fails if a driver reports nothing for `patience` seconds. Raises the error with which the run failed, or
+    the exception that `heartbeat` raised; `heartbeat` is called several times a second.
     """
     conduct([run], run.folder.path / "scratch", tell, patience, setup, heartbeat=heartbeat)
     return conclude(run)
 
 
 def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
-    """Drive prepared runs through their crashes to their ends, judge them, and return an outcome or an error for each.
+    """Execute prepared runs with all their crashes, judge them, and return for each its outcome or its error.
 
     `scratch` is a folder for temporary files.
     """

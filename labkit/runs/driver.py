@@ -51,9 +51,10 @@ Stop = Parked | Ended
 
 
 class Background:
-    """One step of a query in a thread of its own, because the step may stop forever at a failpoint.
+    """A thread that executes one step of a query, such as its recovery, because a step may wait forever at a
+    failpoint.
 
-    The main loop asks whether the step has ended, and with which error.
+    The main loop polls `done`, and then reads `error`.
     """
 
     def __init__(self, step: Callable[[], object]) -> None:
@@ -70,12 +71,12 @@ class Background:
 
     @property
     def done(self) -> bool:
-        """Whether the step has ended, by returning or by raising an error."""
+        """Whether the step has returned or raised an error."""
         return not self._thread.is_alive()
 
 
 class Work(NamedTuple):
-    """One query for this driver to run, with its scenario and the failpoint at which it stops (`armed`)."""
+    """One query that this driver has to execute, with its scenario and, as `armed`, the failpoint at which it stops."""
 
     task: QueryTask
     scenario: Scenario
@@ -83,12 +84,14 @@ class Work(NamedTuple):
 
     @classmethod
     def decoded(cls, task: QueryTask) -> "Work":
-        """Return a task together with its scenario and its failpoint, decoded from JSON."""
+        """Decode the scenario and the failpoint in a task from the supervisor, and return all three."""
         return cls(task, Scenario.from_json(task.scenario), Armed.from_json(task.armed))
 
 
 class ScenarioQuery:
-    """The query of one scenario in this driver: it recovers, runs, and stops at its failpoint, ends or fails."""
+    """The query of one run in this driver: it first recovers, then runs until it stops at its failpoint, ends or
+    fails.
+    """
 
     def __init__(self, spark: "SparkSession", work: Work) -> None:
         self._task, self._scenario, self._armed = work
@@ -106,7 +109,11 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Let the query go on, and return the event with which it stopped, or None. Raises the query's error."""
+        """Start the query's next phase if the present one is over.
+
+        Returns the event to report if the query has stopped (at its failpoint or at its end), otherwise None. Raises
+        the query's error.
+        """
         if self._group is not None:
             self._group.follow()
         # The evidence is checked before the phase, because the thread of a parked query never returns, so waiting for
@@ -118,10 +125,7 @@ class ScenarioQuery:
         return self._phase()
 
     def _point_out_executor(self, evidence: Path) -> None:
-        """Report once to the supervisor which executor has reached the failpoint and must be killed.
-
-        The query goes on.
-        """
+        """Report once to the supervisor which executor has reached the failpoint and must be killed."""
         if not self._struck:
             self._struck = True
             content = json.loads(evidence.read_text(encoding="utf-8"))
@@ -176,10 +180,6 @@ class ScenarioQuery:
         return None
 
     def _topic(self) -> "DataFrame":
-        """Return the streaming data frame of Spark's Kafka source.
-
-        Its offsets are in the checkpoint; `startingOffsets` applies to the first batch alone.
-        """
         options = source_options(self._folder, self._scenario.batch_size(self._driver))
         return self._spark.readStream.format("kafka").options(**options).load()
 
@@ -192,7 +192,9 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """Stop the query when it has read every line that its socket sent: a socket source never ends by itself."""
+        """Stop the query when it has read every line that its socket sent, because a socket source never ends by
+        itself.
+        """
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
             self._query.query.stop()
@@ -230,7 +232,9 @@ class ScenarioQuery:
 
 
 def run(launch: Launch) -> None:
-    """Run every query that the launch's task lists, report how each of them stopped, and wait for the kill."""
+    """Execute all queries in `launch.task`, report how each of them stopped, and wait to be killed by the
+    supervisor.
+    """
     from labkit.spark.cluster import await_executors
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
@@ -252,9 +256,9 @@ def run(launch: Launch) -> None:
 
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
-    """Return the number of task slots that these queries need at once, and the stores that they write to.
+    """Return (the number of task slots that these queries need at once, the names of the stores that they write to).
 
-    Every task that stops at a failpoint keeps its slot; queries without such a failpoint share one slot.
+    A task that waits at a failpoint keeps its slot. All queries without such a failpoint share one slot.
     """
     in_task = [
         scenario.tasks(task.driver)
@@ -267,9 +271,9 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
-    """Warm up with scratch queries, report readiness, and return the queries of a dead driver to take over.
+    """Act as a standby driver: run trial queries to warm up, then wait until the supervisor assigns real queries.
 
-    The function waits until the supervisor sends them, after the previous driver has died.
+    Returns those queries; the supervisor sends them when the driver that ran them before has been killed.
     """
     from labkit.spark.fast.warm import warm_up
 
@@ -282,7 +286,7 @@ def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
 
 
 def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
-    """Run the queries, at most `most` at a time, until each has stopped at its failpoint, ended or failed."""
+    """Execute the queries, at most `most` at a time, until each has stopped at its failpoint, ended or failed."""
     waiting, active = list(queries), list[ScenarioQuery]()
     while waiting or active:
         while waiting and len(active) < most:
@@ -294,7 +298,7 @@ def work_off(spark: "SparkSession", queries: Sequence[Work], most: int) -> None:
 
 
 def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> None:
-    """Open one query and add it to `active`; if it cannot be opened, report that, so that the others go on."""
+    """Open one query and add it to `active`. If that fails, report it to the supervisor and return normally."""
     name = work.task.name
     # Reported first, because a query may fail only after it has begun, also if it cannot be opened.
     report(Begun(name))
@@ -305,7 +309,7 @@ def begin(spark: "SparkSession", work: Work, active: list[ScenarioQuery]) -> Non
 
 
 def watch(query: ScenarioQuery, active: list[ScenarioQuery]) -> None:
-    """Poll one query. If it has stopped or failed, report that and remove it from `active`."""
+    """Poll one query. If it has stopped or failed, report this to the supervisor and remove the query from `active`."""
     try:
         stop = query.poll()
     except Exception as error:
@@ -318,7 +322,7 @@ def watch(query: ScenarioQuery, active: list[ScenarioQuery]) -> None:
 
 
 def fail(name: str, error: Exception) -> None:
-    """Report one query's failure to the supervisor in one sentence, and print the whole error to the driver's log."""
+    """Report to the supervisor in one sentence that the query `name` failed, and print the full error to the log."""
     from labkit.spark.queries import reason
 
     print(f"labkit: {name}: {error}", file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ PATIENCE = 240.0
 
 
 class Socket(Struct, frozen=True):
-    """The local server that sends the input lines to a query whose source is a socket."""
+    """The address of the local server that sends input lines to a query with Spark's socket source."""
 
     port: int
     lines: int
@@ -21,7 +21,9 @@ class Socket(Struct, frozen=True):
 
 
 class QueryTask(Struct, frozen=True):
-    """A query for a driver to run: a scenario from its start, or from where the previous driver died."""
+    """A supervisor's order to a driver process to execute one query, from its start or after the crash of another
+    driver.
+    """
 
     name: str
     folder: str
@@ -36,7 +38,7 @@ class QueryTask(Struct, frozen=True):
 
 
 class DriverTask(Struct, frozen=True):
-    """The settings and the queries of one driver process."""
+    """A supervisor's order to one new driver process: the settings of its Spark session, and the queries to execute."""
 
     master: str
     profile: str

@@ -51,7 +51,7 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """The runs of one driver, updated with the crashes, errors and durations that the driver's events report."""
+    """Collects the events of one Spark driver, and notes crashes, errors and durations in the runs that it executes."""
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -66,7 +66,9 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
-        """Update the run that an event is about (all runs, for an event of the driver), and pass it on to `tell`."""
+        """Note an event in the run that it is about, or in all runs if it concerns the driver itself; then pass it
+        to `tell`.
+        """
         if isinstance(event, QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
@@ -101,22 +103,23 @@ class DriverEvents:
                 _fail(run, event)
 
     def give_up(self, error: LabError) -> None:
-        """Give this error to every run of the driver that has none: a failed driver proves nothing about its runs."""
+        """Mark every run of this driver as failed with this error, unless it already has one."""
         for run in self._runs.values():
             run.error = run.error or error
         self._parked.clear()
 
     def keep_log(self, log: Path) -> None:
-        """Copy the driver's log into the folder of every run."""
+        """Copy the driver's log file into the folder of each run."""
         for run in self._runs.values():
             if log.exists():
                 with contextlib.suppress(OSError):  # a full disk has its own message
                     shutil.copyfile(log, run.folder.driver_log(run.drivers))
 
     def conclude(self) -> None:
-        """Check and record how each run of this driver ended; call it after all processes of the driver have ended.
+        """Check for each run of this driver that it crashed as planned, and note the crash or the error in the run.
 
-        A run gets an error if the proof of its crash is not valid, or if it ended without its planned crash.
+        Call it after all processes of the driver have ended. A run gets an error if its crash is not proven, or if
+        it ended without reaching its failpoint.
         """
         for run in self._runs.values():
             try:
@@ -150,7 +153,6 @@ def _fail(run: Run, failed: Failed | DriverFailed) -> None:
 
 
 def _full(run: Run) -> LabError | None:
-    """Return an error that names the full disk if a disk of the run has less than `FULL` bytes left, else None."""
     for place in (run.folder.path, run.folder.checkpoint, run.folder.store(run.scenario.store).parent):
         if place.exists() and shutil.disk_usage(place).free < FULL:
             return InvalidInput(f"{place}: the disk is full; free some space, or name another folder with --out.")
@@ -164,9 +166,9 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Add to the run's `seconds` how long the last crash delayed the output.
+    """Note in the run's `seconds` how long the last crash delayed the output.
 
-    That is the time from its first SIGKILL until Spark renamed the next commit file into place.
+    That is the time from the SIGKILL until Spark next wrote a file `commits/N`.
     """
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
     if killed is None:
@@ -179,13 +181,11 @@ def note_committed(run: Run) -> None:
 
 
 def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
-    """Check the proof that the driver died at its failpoint, and add the crash to the run.
+    """Check the proof that the driver was killed at its failpoint, and add the crash to `run.crashes`.
 
-    Raises `JobFailed` if any part of the proof is wrong. `before` is the state of the engine's logs when the driver
-    started.
-
-    Afterwards the function injects the scenario's fault, reads the store, and moves the checkpoint aside if the
-    scenario deletes it.
+    Then inject the scenario's additional fault, count the visible rows, and move the checkpoint aside if the
+    scenario deletes it. `before` says which batches were planned and finished when the driver started. Raises
+    `JobFailed` if any part of the proof is missing or wrong.
     """
     crash, reached = _reached(run)
     # Only a failpoint in a task can be reached in an executor; all others are in the driver, on a cluster as well.
@@ -209,25 +209,22 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
 
 
 def _look(run: Run) -> None:
-    """Count the rows that are visible after a crash, and record which are pre-committed and still hidden.
-
-    No driver runs at that time, so the numbers show the effect of the crash alone.
-    """
+    """Count the rows that readers can see after a crash, while no driver runs, and note which are pre-committed."""
     with closing(run.open_store()) as store:
         run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in store.history())))
         note_waiting(run, store)
 
 
 def note_waiting(run: Run, store: Store) -> None:
-    """Record since when each hidden row has been pre-committed; a time recorded at an earlier crash stays."""
+    """Note when each hidden row of the store was pre-committed; times noted at an earlier crash are kept."""
     spans = moments.waiting(store, run.scenario.count.numbered)
     run.ready = {**spans, **run.ready} if spans is not None and run.ready is not None else None
 
 
 def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
-    """Check the proof that an executor was killed at its failpoint, and add the crash to the run. Raises `JobFailed`.
+    """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`.
 
-    The driver goes on and repeats the task.
+    The driver survives and repeats the task. Raises `JobFailed` if the proof is missing or wrong.
     """
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
@@ -248,10 +245,6 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
 
 
 def _reached(run: Run) -> tuple[Crash, Reached]:
-    """Return the planned crash and the process that reached its failpoint, from the evidence file of that process.
-
-    Raises `JobFailed` if the file is damaged or belongs to another crash.
-    """
     path, due = run.folder.reached(run.drivers), run.next_crash
     assert due is not None
     try:
@@ -270,7 +263,6 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
 
 
 def _keep(run: Run, crash: Crash, reached: Reached, proof: Proof) -> None:
-    """Add one proven crash to the run, with the current numbers in the checkpoint's logs and its file names."""
     checkpoint = Checkpoint(run.folder.checkpoint)
     run.crashes.append(
         {

@@ -17,7 +17,7 @@ COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "pre
 
 
 class Cell(NamedTuple):
-    """One crash of the grid: a strategy on a store, in an order of commits, killed at a failpoint of batch 0."""
+    """One crash whose verdict is predicted: a sink strategy on a store, with an order of commits, killed in batch 0."""
 
     store: str
     strategy: Strategy
@@ -31,7 +31,9 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected verdict of one combination, with the reason in one sentence; the lists hold offsets of records."""
+    """The predicted verdict of one crash, and the reason in one sentence. The lists contain offsets of input
+    records.
+    """
 
     guarantee: str
     lost: list[int]
@@ -43,17 +45,17 @@ class Expected:
     reason: str
 
     def compared(self) -> dict[str, Any]:
-        """Return the fields that must agree with the simulation and the real run."""
+        """Return the fields that must be the same in the prediction, in the simulation and in the real run."""
         return {name: getattr(self, name) for name in COMPARED}
 
 
 def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a verdict's JSON form that must agree with the expectation."""
+    """Return those fields of a verdict, given as JSON, that must be the same in the prediction."""
     return {name: verdict[name] for name in COMPARED}
 
 
 def expectations() -> dict[Cell, Expected]:
-    """Return the expected verdict of every combination of sink, store, order and failpoint, in the file's order."""
+    """Return the predicted verdict of every crash in `expected.toml`, in the order of that file."""
     text = files("labkit.runs").joinpath("expected.toml").read_text(encoding="utf-8")
     return dict(pair for block in tomllib.loads(text)["block"] for pair in _cells(block))
 
@@ -67,7 +69,10 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every combination of sink, store, order and failpoint, given the strategies that each store can carry."""
+    """Return every possible crash: each combination of store, sink, order of commits and failpoint.
+
+    `stores` gives for each store the sinks that can write to it.
+    """
     return [
         Cell(store, strategy, order, point)
         for store, able in stores.items()
