@@ -32,7 +32,10 @@ _PATIENCE = 60.0
 
 
 def check_between(scenario: Scenario) -> None:
-    """Raise `ServiceUnavailable` if the scenario's fault needs a server that labkit started, but none is up."""
+    """Raise `ServiceUnavailable` if the scenario's fault kills or restarts a server, but labkit has started none.
+
+    labkit never kills a server that somebody else started.
+    """
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
@@ -41,9 +44,10 @@ def check_between(scenario: Scenario) -> None:
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
-    """Limit the run's transactions in the server to `EXPIRES_AFTER` seconds if the scenario lets them expire.
+    """For the fault `expire`, make the server abort the run's transactions that stay open for `EXPIRES_AFTER`
+    seconds.
 
-    Call it before the first driver starts.
+    Does nothing for other faults. Call it before the first driver starts.
     """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -52,10 +56,11 @@ def prepare_for_faults(scenario: Scenario, location: Path) -> None:
 
 
 def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Inject the scenario's fault after crash number `crashes` (from 1), and return the proof for the evidence file.
+    """Inject the scenario's fault, such as a restart of the server, and return the proof of it for the evidence
+    file.
 
-    The proof names the processes that were ended, the transactions that the server aborted, or the change to the input;
-    it is empty without a fault. Raises `JobFailed` if the fault did not take place.
+    `crashes` is the number of crashes so far. The proof is for example the ids of the killed processes or the names
+    of the aborted transactions; it is empty without a fault. Raises `JobFailed` if the fault had no effect.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -82,7 +87,8 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
-    """Wait until the server has aborted every open transaction of the run, and return the names of those transactions.
+    """Wait until the server has aborted all open transactions of the run, and return the names of these
+    transactions.
 
     Raises `JobFailed` after `_PATIENCE` seconds.
     """

@@ -22,7 +22,7 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a history file: the fields of an observation, or the name of a reading (`reading`)."""
+    """One line of a run's history file: a row that became visible, or a moment at which a reader looked (`reading`)."""
 
     reading: str | None = None
     offset: int = 0
@@ -39,7 +39,7 @@ _NAMES = ("offset", "key", "value", "batch", "attempt", "visibility")
 
 @dataclass
 class Recording:
-    """The history of a store, read once; its events stay in memory if they are few."""
+    """Reads a store's history (every row that readers could have seen) once, and keeps it in memory if it is short."""
 
     readings: Sequence[tuple[str, int]]
     """The names of the moments at which a reader looked (`crash 1`), each with the number of rows visible then."""
@@ -52,9 +52,10 @@ class Recording:
     _latest: Shown = field(default_factory=Shown)
 
     def read(self, store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> Iterator[Seen]:
-        """Yield the rows of a store in the order in which they became visible, each reading after the rows that it saw.
+        """Yield the rows of a store in the order in which they became visible, and between them the readings.
 
-        `numbered` gives the rows the offsets that the judge expects. A reading named `end` comes last.
+        A `Reading` marks a moment at which a reader looked; the rows before it are those that the reader saw. The
+        last one is named `end`. `numbered` replaces the rows' offsets by those that the judge expects.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)
@@ -81,7 +82,7 @@ class Recording:
 
 
 def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
-    """Yield the events unchanged, each after its line has been written to the history file `path`."""
+    """Write each event as one line to the history file `path`, and then yield the event unchanged."""
     with path.open("w", encoding="utf-8") as file:
         for event in events:
             is_reading = isinstance(event, Reading)
@@ -92,7 +93,7 @@ def written(events: Iterable[Seen], path: Path) -> Iterator[Seen]:
 
 
 def read_history(path: Path) -> Iterator[Seen]:
-    """Yield the rows and readings of a history file that `written` wrote, line by line."""
+    """Yield the rows and the readings in a history file that `written` wrote."""
     decode = msgspec.json.Decoder(_Line).decode
     with path.open("rb") as file:
         for text in file:

@@ -29,13 +29,12 @@ Offsets = dict[int, int]
 
 
 def _plain(offsets: Offsets) -> dict[str, int]:
-    """Return a position in a topic in the form in which Spark and JSON write it: {"0": 3}."""
     return {str(partition): offset for partition, offset in offsets.items()}
 
 
 @contextmanager
 def opened(folder: RunFolder) -> "Iterator[InputTopic]":
-    """Open the input topic of a run for a `with` block."""
+    """Open the Kafka topic with the input of a run, and close it at the end of the `with` block."""
     from labkit.stores.kafka.input import InputTopic
 
     with closing(InputTopic(folder.source)) as topic:
@@ -43,9 +42,10 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 
 
 def check_source(scenario: Scenario) -> None:
-    """Check that the Kafka broker answers and the connector's jars are installed, if the scenario needs them.
+    """For a scenario that reads Kafka, check that the broker answers and that the jars of Spark's connector are
+    there.
 
-    Raises `ServiceUnavailable` with the name of the missing service or file.
+    Raises `ServiceUnavailable`, which names the missing service or file.
     """
     if scenario.job is Job.KAFKA:
         from labkit.host.addresses import kafka
@@ -56,9 +56,10 @@ def check_source(scenario: Scenario) -> None:
 
 
 def feed(scenario: Scenario, folder: RunFolder) -> None:
-    """Write the input into the run's topic if its job reads Kafka.
+    """For a scenario that reads Kafka, write the input file into the run's topic.
 
-    If a partition is added after a crash, only the records up to that crash are written now.
+    If the scenario adds a partition after the crash, only the records up to the end of the crashed batch are
+    written, and `change_source` writes the others.
     """
     if scenario.job is Job.KAFKA:
         lines: Iterator[tuple[int, str]] = enumerate(read_log(scenario.input))
@@ -71,16 +72,17 @@ def feed(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def drop_source(scenario: Scenario, folder: RunFolder) -> None:
-    """Delete the run's topic and its consumer group if its job reads Kafka. A second call does nothing."""
+    """Delete the input topic of the run and its consumer group if they exist."""
     if scenario.job is Job.KAFKA:
         with opened(folder) as topic:
             topic.destroy()
 
 
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """Add a partition to the topic, or falsify its consumer group's offsets, after crash number `crashes` (from 1).
+    """After crash number `crashes` (from 1), add a partition to the topic or commit wrong offsets to its consumer
+    group.
 
-    Returns the new offsets, as proof of the change.
+    The scenario says which. Returns the topic's end offsets or the group's offsets after the change, as its proof.
     """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
@@ -94,9 +96,10 @@ def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[s
 
 
 def progress(folder: RunFolder) -> dict[str, Any]:
-    """Return four positions in the topic as `{partition: offset}`.
+    """Return four positions in the run's topic by name, each as `{partition: offset}`.
 
-    They are `planned` and `finished` (by the checkpoint), `group` (committed by the consumer group) and `ends`.
+    `planned` and `finished` are the ends of the last planned and the last finished batch in Spark's checkpoint,
+    `group` is what the consumer group has committed, and `ends` are the ends of the partitions.
     """
     checkpoint = Checkpoint(folder.checkpoint)
     planned, finished = max(checkpoint.offset_log(), default=None), checkpoint.decided()
@@ -110,9 +113,9 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return the offset after the last record of a batch for each partition, from `offsets/N`.
+    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`.
 
-    That file has a version, metadata, and {"topic": {"partition": offset}}.
+    Its last line is {"topic": {"partition": offset}}.
     """
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # Each run has one topic, so there is one entry.
@@ -136,14 +139,17 @@ def source_options(folder: RunFolder, records: int) -> dict[str, str]:
 
 
 class GroupCommits:
-    """Commits the offsets of finished batches to a consumer group, for monitors. A failure is only printed."""
+    """Commits the end of each finished batch to the run's consumer group, so that monitors can show the job's lag.
+
+    A failed commit is only printed to standard error, because the job itself never reads these offsets.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self._folder, self._checkpoint = folder, Checkpoint(folder.checkpoint)
         self._committed = self._checkpoint.decided()
 
     def follow(self) -> None:
-        """Commit the offsets of the last finished batch to the group if a batch has finished since the last call."""
+        """Commit the end of the last finished batch, unless this object has already committed it."""
         finished = self._checkpoint.decided()
         if finished is None or finished == self._committed:
             return

@@ -6,42 +6,50 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run, with the paths of its files: configuration, checkpoint, evidence, history and others."""
+    """The folder with all files of one run. Each property is the path of one file or subfolder."""
 
     path: Path
 
     @property
     def config(self) -> Path:
-        """The file with the scenario, and with the versions of labkit, PySpark and Python that ran it."""
+        """The file with the run's options, and with the versions of labkit, PySpark and Python."""
         return self.path / "config.json"
 
     @property
     def checkpoint(self) -> Path:
-        """The folder with the query's checkpoint, with `offsets/` and `commits/` in it."""
+        """The checkpoint directory of the run's Spark query."""
         return self.path / "checkpoint"
 
     def put_aside(self, crash: int) -> Path:
-        """The folder to which the checkpoint was moved after crash number `crash`, so that people can look into it."""
+        """The folder to which the checkpoint is moved after crash number `crash` if the scenario deletes the
+        checkpoint.
+        """
         return self.path / f"checkpoint-{crash}"
 
     @property
     def final(self) -> Path:
-        """The file with the last value of each key as one JSON object, if there are too many for the verdict."""
+        """The JSON file with the last value of each key. It exists only if there are too many keys for the verdict
+        file.
+        """
         return self.path / "final.json"
 
     @property
     def evidence(self) -> Path:
-        """The file with the evidence of every crash: which processes were killed where, and which files existed."""
+        """The JSON file with the evidence of every crash, such as the killed processes and the checkpoint's files
+        then.
+        """
         return self.path / "evidence.json"
 
     @property
     def history(self) -> Path:
-        """The file of all rows that an outside reader could have seen, and of its readings, a JSON line each."""
+        """The file with a JSON line for every row that readers could have seen, and for every moment at which one
+        looked.
+        """
         return self.path / "history.jsonl"
 
     @property
     def moments(self) -> Path:
-        """The file with the times at which the rows of the history became visible; runs of earlier versions lack it."""
+        """The file with the times at which the rows became visible; runs of earlier versions of labkit have none."""
         return self.path / "moments.jsonl"
 
     @property
@@ -60,26 +68,30 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """The location of this run's store, by the store's name: a database file for sqlite, a folder for files.
+        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`.
 
-        For a store in a server it is only a name.
+        For `postgres` and `kafka`, whose rows are in a server, the path serves only as the store's name.
         """
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 
     @property
     def source(self) -> Path:
-        """The folder with the name of the Kafka topic that feeds this run and the partition of each word, if any."""
+        """The folder with labkit's notes about the run's input topic in Kafka: the topic's name and each word's
+        partition.
+        """
         return self.path / "source"
 
     @property
     def outside(self) -> Path:
-        """The folder with the prices that the job `shop` looks up and the mails that it sends; see `spark.outside`."""
+        """The folder with the price list that the job `shop` reads and the mails that it sends."""
         return self.path / "outside"
 
     def reached(self, driver: int) -> Path:
-        """The file in which a process of the driver with this number recorded that it reached its failpoint."""
+        """The file that a process of driver number `driver` writes when it reaches its failpoint, before it is
+        killed.
+        """
         return self.path / f"reached-{driver}.json"
 
     def driver_log(self, driver: int) -> Path:
-        """The log of the driver with this number: its own output and that of its JVM and workers."""
+        """The log file of driver number `driver`, with the output of its JVM and its Python workers."""
         return self.path / f"driver-{driver}.log"

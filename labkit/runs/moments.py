@@ -29,7 +29,10 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The times of a run's events, which bound when its rows became visible in a store that does not record it."""
+    """The times of kills, batches and starts in a run, from which bounds follow for when each row became visible.
+
+    These bounds serve for a store that does not record that time itself.
+    """
 
     begun: float | None
     ended: float
@@ -43,9 +46,9 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return the times that the store recorded for a row, with bounds in place of those that are missing.
+        """Return when a row was complete and visible: as the store recorded it (`shown`), or otherwise as bounds.
 
-        `place` is the row's position in the history, from 0, and `shown` has the recorded times.
+        `place` is the row's position in the history, from 0.
         """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
@@ -72,10 +75,12 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write the times at which the rows became visible into the folder of an ended run; return two conclusions.
+    """Write the times at which rows became visible to the run's folder, and return what follows for explanation and
+    exposure.
 
-    The explanation gets the time of the first row that no failure-free run could have shown, in seconds since the run
-    began. The exposure says for how long readers could have read something wrong.
+    The returned explanation is the given one, completed with the time (seconds since the run began) of the first row
+    that no run without a crash could have shown. The exposure says for how long readers could have read wrong
+    values.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -90,9 +95,10 @@ def timed(
 
 
 def frame(run: Run, ended: float) -> Frame:
-    """Return the times of the events in a run that ended at `ended` (seconds since the epoch).
+    """Collect the times of kills, batches and starts from the files of a run that ended at `ended` (seconds since
+    1970).
 
-    An executor's crash is left out, because no reader looked after it.
+    Kills of an executor are left out, because no reader looked after them.
     """
     config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
     begun = config.stat().st_ctime if config.exists() else None
@@ -114,9 +120,9 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Return for each offset since when its row has been pre-committed and hidden.
+    """Return by offset when each row that is now pre-committed but hidden was pre-committed.
 
-    Returns None if the store does not know, or if there are more than `MOST_WAITING` such rows.
+    Returns None if the store does not record such times, or for more than `MOST_WAITING` rows.
     """
     if not isinstance(store, Clocked):
         return None
@@ -141,10 +147,11 @@ def exposed(
     strategy: Strategy,
     hidden: Iterable[Observation] = (),
 ) -> Exposure:
-    """Return for how long readers could have read wrong values, and for how long right values were held back.
+    """Return for how long readers could have read wrong values, and for how long correct rows were hidden from them.
 
-    `shown` are the times of `rows`, and `ended` is the end of the run. If `ready` is None, nobody knows which rows were
-    pre-committed before a crash, so the result has no waiting time.
+    `rows` are the visible rows with their times `shown`, `hidden` the rows that are still hidden at the end of the
+    run (`ended`). `ready` has the times of pre-commits by offset; if it is None, the result does not say how long
+    rows were hidden.
     """
     # A write-ahead log keeps hidden rows outside of the store, so the store does not know them.
     is_timed = strategy.facts.pending is not Pending.LOG and ready is not None
@@ -153,9 +160,9 @@ def exposed(
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
-    """Write a file of JSON lines with the times at which each row was complete and became readable.
+    """Write the times at which the rows were complete and visible to a file, in order of the rows, as JSON lines.
 
-    Consecutive rows with the same times get one line, which has the position of the first of them, from 0.
+    Consecutive rows with equal times share one line, whose field `row` is the position of the first of them, from 0.
     """
     lines, before = [], None
     for place, each in enumerate(shown):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run that has ended and has been judged. A notebook shows it as a card, and `print` as a few lines."""
+    """The result of one run with crashes: the verdict and all evidence. A notebook shows it as a card, `print` as
+    text.
+    """
 
     record: RunRecord
 
@@ -30,54 +32,58 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """The judge's verdict."""
+        """The judge's verdict: which rows were lost, duplicated or otherwise wrong, and which guarantee was kept."""
         return self.record.verdict
 
     @property
     def folder(self) -> Path:
-        """The folder of the run, with all its files."""
+        """The path of the run's folder."""
         return self.record.folder.path
 
     @property
     def exposure(self) -> Exposure | None:
-        """For how long readers could have read a wrong value of each key; None if the history is too long."""
+        """For how long readers could have read wrong values; None if the history was too long to compute it."""
         return self.record.exposure
 
     @property
     def label(self) -> str:
-        """The run's sink, store and order of commits in a few words."""
+        """The run's sink, store and order of commits in a few words, for a heading."""
         return self.record.scenario.label
 
     @property
     def seen(self) -> str:
-        """The values that an outside reader could have seen and the crashes between them, as one line of text."""
+        """The values that readers could have seen, in order and with the crashes between them, as one line of text."""
         return timeline(self.record.events)
 
     def rows(self) -> list[Observation]:
-        """Return every row that an outside reader could have seen, in the order in which rows became visible."""
+        """Return every row that a reader of the store could have seen, in the order in which rows became visible."""
         return list(self.record.rows)
 
     def mails(self) -> list[Mail]:
-        """Return every mail that the job `shop` sent, sorted by order number; empty for another job."""
+        """Return all mails that the job `shop` sent, sorted by order number; an empty list for any other job."""
         return Outside(self.record.folder.outside).sent()
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of every crash: failpoint, batch, signal, and the checkpoint's files at the kill."""
+        """The evidence of each crash by field name: failpoint, batch, signal, the checkpoint's files at the kill,
+        and others.
+        """
         return self.record.crashes
 
     @property
     def simulated(self) -> "Player":
-        """A player with the same scenario in the simulator, opened at the same failpoint.
+        """The same crash in the simulator: a player that steps through it and opens at the failpoint.
 
-        Raises `InvalidInput` if the simulator does not model the scenario.
+        Raises `InvalidInput` if the simulator does not model the run's options.
         """
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)
 
     def checkpoint_file(self, name: str) -> str:
-        """Return the text of one checkpoint file, such as `offsets/0`. Raises `InvalidInput` if there is none."""
+        """Return the text of a file in the run's checkpoint, such as `offsets/0`. Raises `InvalidInput` if it is
+        missing.
+        """
         path = self.record.folder.checkpoint / name
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")
@@ -105,7 +111,6 @@ class Outcome:
         return "\n".join([*lines, f"  folder   {self.folder}", f"  again    {self.record.scenario.command()}"])
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        """Return the run as an HTML card, and as a few lines of plain text that are the same in every run."""
         from labkit.runs.pages.card import card
 
         return card(self.record)._repr_mimebundle_()

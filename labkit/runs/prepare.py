@@ -28,19 +28,21 @@ from labkit.stores.contract import ServerBacked
 
 
 def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
-    """Check everything that a run needs, create its folder, by default a new one below `runs`, and return the run.
+    """Check the input, Java and the servers that a run needs, create the run's folder, and return the run, not yet
+    started.
 
-    Raises `InvalidInput` for a bad input and for a folder that exists already or is not writable, and
-    `ServiceUnavailable` if Java or a server is missing.
+    `folder` is by default a new folder below `runs`. Raises `InvalidInput` for a bad input, or if the folder exists
+    or cannot be written, and `ServiceUnavailable` if Java or a server is missing.
     """
     [run] = prepare_all({fresh_folder(scenario.name) if folder is None else folder.absolute(): scenario})
     return run
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Check the scenarios, given by the folders of their runs, then create all folders and return the runs.
+    """Prepare several runs, given as folder to scenario: check everything as `prepare` does, then create the
+    folders.
 
-    Raises the errors of `prepare` before any folder exists.
+    Raises the errors of `prepare`; if a check fails, no folder has been created.
     """
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
@@ -54,9 +56,9 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers of a run's store and source answer and can do what the run needs; write nothing.
+    """Check that the servers with the run's store and input answer and can do what the run needs; change nothing.
 
-    Raises the errors of `ServerBacked.check`, or `ServiceUnavailable`.
+    Raises a `LabError`, such as `ServiceUnavailable`.
     """
     check_between(run.scenario)
     with closing(run.open_store()) as store:
@@ -87,9 +89,10 @@ def _make(run: Run) -> None:
 
 
 def resume(folder: Path) -> Run:
-    """Return the unfinished run in a folder whose process was stopped, ready to continue with its next driver.
+    """Return the run in a folder whose process was stopped before the end, so that it can continue with its next
+    driver.
 
-    Raises `InvalidInput` for a run that is finished, damaged, or cannot be resumed.
+    Raises `InvalidInput` if the run is finished or damaged, or if its job `socket` cannot send its input again.
     """
     paths = RunFolder(folder.absolute())
     if paths.verdict.exists():
@@ -117,7 +120,7 @@ def resume(folder: Path) -> Run:
 
 
 def fresh_folder(name: str) -> Path:
-    """Return a path `runs/<utc time>-<name>` below the working folder that does not exist yet."""
+    """Return a path `runs/<utc time>-<name>` in the working directory that does not exist yet."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     base = Path("runs").absolute() / f"{stamp}-{name}"
     folder, number = base, 1

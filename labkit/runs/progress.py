@@ -40,9 +40,9 @@ Tell = Callable[[AnyEvent], None]
 
 @takes("lab.words(event)")
 def words(event: AnyEvent, query: str | None = None) -> str:
-    """Return a short phrase about an event, such as `append: reached its failpoint`.
+    """Return a short phrase for an event of a run, such as `append: reached its failpoint`.
 
-    `query` replaces the query's name if that name would mean nothing to the reader.
+    `query` replaces the name of the query (here `append`) in the phrase.
     """
     if isinstance(event, QueryEvent):
         return f"{query or event.query}: {_of_query(event)}"
@@ -126,15 +126,15 @@ def _of_driver(event: _OfDriver) -> str:  # noqa: C901, PLR0911, PLR0912  # one 
 
 @takes("lab.aloud(event)")
 def aloud(event: AnyEvent) -> None:
-    """Print a short phrase about the event as a line of its own."""
+    """Print a short phrase for the event on a new line."""
     print(words(event), flush=True)
 
 
 @takes("lab.in_place(event)")
 def in_place(event: AnyEvent) -> None:
-    """Print a short phrase about the event over the previous phrase, so that a notebook does not fill with lines."""
+    """Print a short phrase for the event in place of the previous one, so that a notebook does not fill with lines."""
     print(f"\r{words(event):<70.70}", end="", flush=True)
 
 
 def silent(_event: AnyEvent) -> None:
-    """Do nothing with the event: the observer of a run that should print nothing."""
+    """Do nothing. Pass this function as `tell` to a run that should print no events."""

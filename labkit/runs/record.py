@@ -28,9 +28,9 @@ _OF_A_CRASH = ("point", "batch", "signal", "offset_log", "commit_log")
 
 @dataclass(frozen=True)
 class RunRecord:
-    """The results of a run that has ended and has been judged.
+    """All results of a finished run: its options, its verdict, the evidence of its crashes, and durations.
 
-    The rows of a long run are not in memory but in the history file of the run's folder.
+    The rows of a long run are not in memory; `rows` reads them from the history file in the run's folder.
     """
 
     scenario: Scenario
@@ -57,20 +57,20 @@ class RunRecord:
 
     @property
     def events(self) -> Iterator[Seen]:
-        """Every row that an outside reader could have seen, in order, and between them the readings."""
+        """Every row that readers could have seen, in order, and between them the moments at which a reader looked."""
         return read_history(self.folder.history) if self.kept is None else iter(self.kept)
 
     @property
     def rows(self) -> Iterator[Observation]:
-        """Every row that an outside reader could have seen, in the order in which rows became visible."""
+        """Every row that readers could have seen, in the order in which rows became visible."""
         return (event for event in self.events if isinstance(event, Observation))
 
     def verdict_notes(self) -> list[tuple[str, str]]:
-        """Return (label, sentence) pairs that accompany the verdict; see `labkit.core.exposure.verdict_notes`."""
+        """Return sentences to show with the verdict, each with a label: (label, sentence)."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the results of the run as `labkit run --json` prints them."""
+        """Return the results as the JSON object that `labkit run --json` prints."""
         crashes = [{name: crash[name] for name in _OF_A_CRASH} for crash in self.crashes]
         return {
             "scenario": self.scenario.to_json(),
@@ -95,7 +95,6 @@ class RunRecord:
 
     @cached_property
     def _final_file(self) -> dict[str, Any]:
-        """The JSON fields that name the file with every key's last value; empty if the verdict lists these values."""
         text = final_text(self.verdict)
         if text is None:
             return {}
@@ -110,10 +109,10 @@ class RunRecord:
 
 
 def final_text(verdict: Verdict) -> bytes | None:
-    """Return a JSON object with the last value of every key; None for up to `MOST_KEYS` keys: the verdict lists those.
+    """Return the last value of every key as a JSON object in UTF-8, for a file next to the verdict.
 
-    The JSON is in UTF-8, sorted and without spaces, so that its digest can be compared with that of an independent
-    count.
+    Returns None for up to `MOST_KEYS` keys, because the verdict itself then contains the values. The keys are sorted
+    and there are no spaces, so that other programs can reproduce the SHA-256 digest.
     """
     if len(verdict.final) <= MOST_KEYS:
         return None

@@ -29,7 +29,10 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """A run of the word count that has not been judged yet; `conclude` turns it into a `RunRecord`."""
+    """One run in progress: a Spark query with planned crashes, and their evidence so far.
+
+    `conclude` (module `labkit.runs.conclude`) turns it into a `RunRecord` with a verdict.
+    """
 
     scenario: Scenario
     folder: RunFolder
@@ -53,25 +56,25 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name of this run's query: the folder's name without its time, unique among runs driven together."""
+        """The name of the run's query: the folder's name without its leading time stamp."""
         return _STAMP.sub("", self.folder.path.name)
 
     @property
     def crashes_left(self) -> tuple[Crash, ...]:
-        """The planned crashes that have not happened yet."""
+        """The planned crashes that have not happened yet, in order."""
         return self.scenario.crashes[len(self.crashes) :]
 
     @property
     def next_crash(self) -> Crash | None:
-        """The crash that ends the next driver; None for the driver that runs to the end."""
+        """The crash at which the next driver is killed; None if the next driver runs to the end."""
         return next(iter(self.crashes_left), None)
 
     def open_store(self) -> Store:
-        """Open the store that the run writes to."""
+        """Open the store that the run's query writes to."""
         return open_store(self.scenario.store, self.folder.store(self.scenario.store))
 
     def query_task(self) -> QueryTask:
-        """Return the description of this run's query for its next driver."""
+        """Return the order to the next driver to execute this run's query, up to the next planned crash."""
         driver = self.drivers + 1
         armed = None
         if self.next_crash is not None:
@@ -91,13 +94,12 @@ class Run:
         )
 
     def waits_for_lines(self) -> bool:
-        """Return whether the line server may send lines to the current driver now.
+        """Return whether the server that feeds the socket source may send the input lines to the current driver now.
 
-        The first driver gets its lines after its empty first batch, between two plans, so that one batch contains all
-        of them. A later driver first repeats the batch that was planned before the crash, from the lines that its
-        socket has sent by then, so it gets its lines when that batch is over. They must arrive before it plans its
-        first new batch: otherwise it plans a batch that ends before it begins, and Spark stops with "Offsets committed
-        out of order". Even a slow repetition has taken its lines (none) long before the next plan is near.
+        The first driver plans an empty batch, and gets its lines between two later plans, so that one batch contains
+        all of them. Each later driver first repeats the batch that was planned before the crash. It gets its lines
+        after that, but before it plans a new batch; a plan without them would end before its start, and Spark would
+        stop with "Offsets committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()
@@ -108,7 +110,7 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Return for each driver the lines that the socket sends to it, as JSON texts.
+        """Split the input for the socket source: return for each driver its lines, each as a JSON text.
 
         A driver that will be killed gets one batch, and the last driver gets the rest.
         """
@@ -117,15 +119,17 @@ class Run:
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """Rename the checkpoint's folder after a crash if the scenario deletes it; a second call does nothing."""
+        """If the scenario deletes the checkpoint, rename the checkpoint's folder after a crash, unless this is
+        already done.
+        """
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write the evidence so far into the run's folder, so that another process can resume the run.
+        """Write all evidence so far to the run's folder, so that another process can resume the run.
 
-        `end` describes the checkpoint after the last driver has ended.
+        `end` describes the final state of the checkpoint, after the last driver has ended.
         """
         content: dict[str, Any] = {
             "crashes": self.crashes,
@@ -138,7 +142,7 @@ class Run:
         durable.replace(self.folder.evidence, json.dumps(content if end is None else {**content, "end": end}, indent=2))
 
     def read_evidence(self) -> None:
-        """Load the evidence that an earlier process wrote before it was stopped, if there is any.
+        """Load the evidence from the run's folder if an earlier process has written any.
 
         Raises `InvalidInput` if the file is damaged.
         """

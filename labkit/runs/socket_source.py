@@ -24,9 +24,10 @@ _FILE = "planned_every"
 
 
 class Plans:
-    """The times at which a driver's query plans batches: every multiple of `every` seconds since 1970.
+    """The times at which a driver's query with a socket source plans its micro-batches.
 
-    Spark's ProcessingTimeExecutor plans at these times.
+    These are the multiples of `every` seconds since 1970, as in Spark's ProcessingTimeExecutor. Lines that are sent
+    between two of them are in one batch.
     """
 
     def __init__(self, every: int) -> None:
@@ -34,10 +35,10 @@ class Plans:
 
     @classmethod
     def of_driver(cls, spark: "SparkSession", checkpoint: "Checkpoint") -> "Plans":
-        """Choose the times for a query of this driver, and write them to a file for the runner.
+        """Choose the interval for a query of this driver, and store it in the checkpoint, where the runner reads it.
 
-        On a busy machine a query takes longer to start, as the driver itself did. So the time between two plans is at
-        least three times the time from the start of this process to that of its Spark context.
+        It is at least three times the time that this process took to start Spark, because on a busy machine a query
+        takes longer to start as well.
         """
         import psutil
 
@@ -48,32 +49,35 @@ class Plans:
 
     @classmethod
     def read(cls, checkpoint: "Checkpoint") -> "Plans | None":
-        """Return the times that the latest driver chose; None if no driver has chosen yet."""
+        """Return the planning times of the latest driver from its checkpoint; None if no driver has chosen them yet."""
         path = checkpoint.log / _FILE
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether a plan has just passed, so that a query connecting now has its lines before the next plan."""
+        """Return whether a batch has just been planned, so that a query that starts now gets its lines before the
+        next one.
+        """
         return self._passed() < 0.2
 
     def is_between(self) -> bool:
-        """Return whether now is the middle between two plans, so that lines sent now arrive in one batch."""
+        """Return whether now is halfway between two planning times, so that lines sent now arrive in one batch."""
         return 0.4 < self._passed() < 0.6
 
     def is_near(self) -> bool:
-        """Return whether the next plan is so near that lines must be sent now to arrive before it."""
+        """Return whether the next batch is planned so soon that lines must be sent now to be in it."""
         return self._passed() > 0.8
 
     def _passed(self) -> float:
-        """Return the fraction (0 to 1) of the time between two plans that has passed since the last one."""
+        """Return the fraction (0 to 1) of the current interval between two planning times that has passed."""
         return time.time() % self.every / self.every
 
 
 class SocketProgress:
-    """Detects when a query has read all `lines` lines that its current socket connection sends; offsets begin at 0.
+    """Detects that a query has read all `lines` lines that its socket sends to it; a socket source never ends by
+    itself.
 
-    Batches that an earlier driver planned say nothing about these lines. Lines whose offsets were committed before make
-    no batch, so a query that has planned nothing new for two plans has read everything too.
+    The lines have offsets from 0. If Spark already committed all of them before a restart, it plans no batch for
+    them; therefore a query that plans nothing new for 2.5 intervals has also read everything.
     """
 
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:
@@ -83,7 +87,7 @@ class SocketProgress:
         self._batch, self._since = -2, time.monotonic()
 
     def by(self, query: "StreamingQuery") -> bool:
-        """Return whether the query has read all lines that its socket sends, by its latest progress report."""
+        """Return whether the query has read all lines, according to Spark's latest progress report."""
         progress = query.lastProgress
         batch = -1 if progress is None else progress["batchId"]
         if batch != self._batch:

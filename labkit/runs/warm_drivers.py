@@ -52,7 +52,7 @@ _LOOK = 1.0
 
 
 class WarmDriver:
-    """A standby driver with a temporary folder of its own."""
+    """One Spark driver process that was started in advance and waits for queries, with its temporary folder."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="labkit-warm-"))
@@ -71,14 +71,14 @@ class WarmDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the driver has not failed, is alive, and has the environment variables of this process.
+        """Whether the driver is alive and was started with the environment variables that this process has now.
 
-        After a change of the environment it would, for example, use another server.
+        With other variables it might, for example, write to another server.
         """
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
     def warm_up(self) -> None:
-        """Wait until the driver is warm or has failed; `error` then has the reason."""
+        """Wait until the driver is ready for queries or has failed; in that case set `error`."""
         try:
             self.standby.await_ready()
         except LabError as error:
@@ -87,7 +87,7 @@ class WarmDriver:
             self.is_warm.set()
 
     def end(self) -> None:
-        """End the driver's process, and remove its folder."""
+        """Kill the driver and remove its temporary folder."""
         self.standby.driver.let_go()
         # Another thread may read the events of a driver that is warming up; it has them all when the driver has ended.
         self.is_warm.wait()
@@ -96,16 +96,19 @@ class WarmDriver:
         self.remove()
 
     def remove(self) -> None:
-        """Remove the folder of a driver that has ended."""
+        """Remove the temporary folder; the driver must have ended."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class _Unneeded(Exception):
-    """Raised to end the wait for a turn when the driver to start is no longer needed."""
+    """Ends the wait for permission to start a driver, because that driver is no longer needed."""
 
 
 class WarmDrivers:
-    """The warm drivers of this process; a background thread (the keeper) starts and ends them."""
+    """The Spark drivers that this process keeps started in advance, so that crashes in a notebook begin at once.
+
+    A background thread starts them one after the other, and ends them when they are idle or memory is short.
+    """
 
     def __init__(self, kept: int = KEPT, idle: float = IDLE_SECONDS) -> None:
         self._kept, self._idle = kept, idle
@@ -120,7 +123,7 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Start no warm driver in this `with` block, where a run needs the processor; start missing ones after it."""
+        """Start no driver in advance during this `with` block, because a run needs the processor; do so after it."""
         with self._changed:
             self._runs += 1
         try:
@@ -131,7 +134,7 @@ class WarmDrivers:
             self.want()
 
     def want(self) -> None:
-        """Start missing warm drivers, up to the number to keep, in the background."""
+        """Start drivers in the background until `kept` of them wait for queries."""
         with self._changed:
             self._used = time.monotonic()
             self._wanted = True
@@ -142,13 +145,14 @@ class WarmDrivers:
 
     @property
     def are_warm(self) -> bool:
-        """Whether as many drivers are warm as should be kept."""
+        """Whether `kept` drivers are ready for queries."""
         return len(self._drivers) == self._kept and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
-        """Return a warm driver for this run, which the caller then owns; None if none fits.
+        """Remove a driver that can execute this run from the pool, and return it; None if there is none.
 
-        The method waits for a driver that is still warming up, since a new one would take longer.
+        The caller must end it. The method waits for a driver that is still starting, because a new one would take
+        longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:
             return None
@@ -162,7 +166,7 @@ class WarmDrivers:
         return None
 
     def end(self) -> None:
-        """End every warm driver that no run has taken. The next `want` starts others."""
+        """Kill every driver that no run has taken. They are replaced only after the next call of `want`."""
         with self._changed:
             self._wanted = False
             self._changed.notify()
@@ -196,7 +200,6 @@ class WarmDrivers:
                 self.end()
 
     def _lacks_one(self) -> bool:
-        """Return whether a driver should be started. Call it with the lock of `_changed`."""
         return self._wanted and len(self._drivers) < self._kept and not self._runs and _may_start()
 
     def _waits(self, _ahead: int) -> None:
@@ -223,7 +226,10 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return this notebook's warm drivers; None if no user watches the notebook, or if warm drivers are turned off."""
+    """Return the pool of drivers that this notebook keeps started in advance.
+
+    Returns None outside of a notebook in front of a user, without Java, or if LABKIT_FAST turns the pool off.
+    """
     try:
         if not is_watched() or not fast_start().warm:
             return None

@@ -32,7 +32,10 @@ dead.
 
 @dataclass
 class Watch:
-    """The progress of one run with `crashes` planned crashes, shown in `line`; of several `runs`, how many ended."""
+    """The changing line in a notebook that shows the progress of one run with its crashes, or of several runs.
+
+    For several runs it shows only how many have ended.
+    """
 
     line: Line
     crashes: int
@@ -50,11 +53,11 @@ class Watch:
 
     @property
     def of(self) -> int:
-        """The number of steps that fill the progress bar."""
+        """The number of steps in a full progress bar; `done` of them are complete."""
         return self.runs if self.runs > 1 else STEPS * (self.crashes + 1)
 
     def tell(self, event: AnyEvent) -> None:
-        """Update the progress after an event. Any thread may call it."""
+        """Note an event of a run; the line changes at the next `beat`. May be called from any thread."""
         self._ended += isinstance(event, Ended)
         if self.runs > 1:
             self.done = self._ended
@@ -68,23 +71,26 @@ class Watch:
         self._killed += isinstance(event, Killed)
 
     def beat(self) -> None:
-        """Show the progress if its stage or second has changed. Called several times a second in the cell's thread."""
+        """Update the line if the stage or the number of seconds has changed.
+
+        Call it several times a second, in the thread that executes the notebook's cell.
+        """
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:
             self._shown = now
             self.line.show(f"{now[0]}, {now[1]} s", self.done, self.of)
 
     def end(self, how: str = "took") -> None:
-        """Replace the line by a final sentence such as `The run took 21 s.`, of which `how` is the verb."""
+        """Replace the line by the final sentence `The run took 21 s.`, in which `how` is the verb (here `took`)."""
         seconds = int(self.clock() - self._began)
         what = f"{self.runs} runs" if self.runs > 1 else "The run"
         self.line.end(f"{what} {how} {seconds} s.")
 
 
 def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return the number of the step that an event completes and a phrase for it, or None if the event changes neither.
+    """Return (number of completed steps, phrase to show) after an event; None if the event changes neither.
 
-    `again` means that an earlier driver has been killed already.
+    `again` means that a driver of this run has already been killed.
     """
     stage: tuple[int, str] | None = None
     match event:
@@ -113,11 +119,10 @@ def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
 def watched(
     tell: Tell | None, elsewhere: Tell, *, crashes: int, runs: int = 1
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
-    """Yield a function that receives a run's events, and a function to call regularly meanwhile (or None).
+    """Yield two functions to pass to a run: one that receives its events, and one to call regularly, or None.
 
-    The first is `tell` if the caller gave one. Otherwise a notebook in front of a user shows one changing line, a
-    notebook that a program executes shows nothing, so that its output is always the same, and a terminal uses
-    `elsewhere`.
+    The first is `tell` if that is given. Otherwise a notebook in front of a user shows one changing line, a notebook
+    executed by a program shows nothing, and a terminal uses `elsewhere`.
     """
     if tell is not None:
         yield tell, None

@@ -35,7 +35,7 @@ UNKNOWN = "unknown"
 
 
 def card(record: RunRecord) -> Card:
-    """Return the notebook card of a finished run."""
+    """Return an HTML and text card for a notebook with the verdict of a finished run and its evidence."""
     verdict = record.verdict
     tracks = seen.few(record.events) if _is_small(record.folder.history) else None
     key = seen.worth_seeing(tracks) if tracks else None
@@ -64,10 +64,6 @@ def card(record: RunRecord) -> Card:
 
 
 def _wrong(record: RunRecord) -> list[Html]:
-    """Return a paragraph on how long readers could have read something wrong, or no paragraph if they could not.
-
-    The plain text leaves it out, because that text must be the same in every run.
-    """
     message = dict(record.verdict_notes()).get("wrong")
     return [para(sentence(message), kind="lkc-under")] if message else []
 
@@ -79,7 +75,6 @@ def _title(record: RunRecord) -> str:
 
 
 def _reason(record: RunRecord) -> str:
-    """Return the reason of the verdict: the predicted one if the prediction came true, otherwise the judge's."""
     prediction = expected_of(record)
     if prediction is not None:
         expected, came_so = prediction
@@ -94,7 +89,7 @@ def _killed(record: RunRecord) -> str:
 
 
 class Row(NamedTuple):
-    """One line of the card's table: a row or key, its expected count or value, and the actual count or value."""
+    """One line of the card's table: a row or key, how it should be in the store, and how it really is there."""
 
     name: str
     should: str
@@ -108,7 +103,6 @@ def _row(row: Row) -> tuple[str | Cell, ...]:
 
 
 def _rows(record: RunRecord) -> list[Row]:
-    """Return the table of expected and actual rows; empty if there are too many rows or the input is gone."""
     expected = _expected(record)
     if expected is None or not _is_small(record.folder.history):
         return []
@@ -177,7 +171,6 @@ def _proof(strategy: Strategy, crash: Mapping[str, Any]) -> str:
 
 
 def _where(strategy: Strategy, point: str) -> str:
-    """Return a sentence with the failpoint and the step that this sink had completed there."""
     if point not in list(FailPoint):
         return f"{point}."
     reached = FailPoint(point)
@@ -205,10 +198,6 @@ def _files(record: RunRecord) -> Iterable[Html]:
 
 
 def _last_line(record: RunRecord, nth: int, name: str) -> str:
-    """Return the last line of a checkpoint file, or `unknown` if it cannot be read.
-
-    If the checkpoint was moved aside after each crash, it is that of crash number `nth`, from 1.
-    """
     is_kept = record.scenario.checkpoint is CheckpointFate.KEPT
     path = (record.folder.checkpoint if is_kept else record.folder.put_aside(nth)) / name
     try:

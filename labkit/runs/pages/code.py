@@ -16,14 +16,14 @@ SHOWN = ("begin", "pre_commit", "gathered", "commit")
 
 
 class Code:
-    """The part of one sink's source that writes and commits, which a notebook shows as a card."""
+    """The source code of one sink strategy's methods that write and commit rows, which a notebook shows to learners."""
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
 
     @cached_property
     def text(self) -> str:
-        """The class line of the sink's source and its methods that write and commit."""
+        """The source code: the sink's class line and its methods that write and commit."""
         sink = SINKS[self.strategy]
         own = [getattr(sink, name) for name in SHOWN if name in vars(sink)]
         head = inspect.getsource(sink).splitlines()[0]
@@ -33,11 +33,11 @@ class Code:
 
     @property
     def file(self) -> str:
-        """The path of the sink's source file, starting at the package."""
+        """The path of the sink's source file, relative to the directory that contains the package `labkit`."""
         return f"{SINKS[self.strategy].__module__.replace('.', '/')}.py"
 
     def html(self) -> str:
-        """Return the excerpt as an HTML card."""
+        """Return the source code as an HTML card."""
         title = f"The sink {self.strategy}: the lines that ran"
         return framed(
             para(title, kind="lkc-title"),
@@ -57,7 +57,9 @@ class Code:
 
 
 def code(sink: str) -> Code:
-    """Return the part of a sink's source that writes and commits. Raises `InvalidInput` for an unknown sink."""
+    """Return the source code with which the sink of this name writes and commits. Raises `InvalidInput` for an
+    unknown name.
+    """
     names = [each.value for each in Strategy]
     if name_in(sink, 'lab.code("append")') not in names:
         raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}")

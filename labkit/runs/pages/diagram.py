@@ -20,18 +20,18 @@ from labkit.view.spacetime import Diagram, Step, svg
 
 
 def write_diagram(record: RunRecord) -> None:
-    """Write `spacetime.svg` into the folder of a run."""
+    """Draw the space-time diagram of a finished run and write it to `spacetime.svg` in the run's folder."""
     diagram = of_run(record.crashes, record.events)
     durable.replace(record.folder.diagram, svg(diagram, title=title_of(record.scenario)))
 
 
 def title_of(scenario: Scenario) -> str:
-    """Return the title of the diagram of a real run."""
+    """Return a title for the space-time diagram of a run with these options."""
     return f"Space-time diagram of a real run: {scenario.label}"
 
 
 def of_folder(path: Path) -> tuple[str, Diagram]:
-    """Return the title and the space-time diagram of the finished run in a folder.
+    """Return (title, space-time diagram) for the finished run in this folder.
 
     Raises `InvalidInput` if the folder contains no finished run, or if one of its files is damaged.
     """
@@ -51,9 +51,10 @@ def of_folder(path: Path) -> tuple[str, Diagram]:
 
 
 def of_run(crashes: Sequence[Mapping[str, Any]], events: Iterable[Seen]) -> Diagram:
-    """Return the space-time diagram of a real run.
+    """Return the space-time diagram of a run: time lines of driver, checkpoint and outside reader with their events.
 
-    `crashes` is the evidence of its crashes; `events` are the rows that became visible and the readings, in order.
+    `crashes` is the evidence of each crash; `events` are, in order, the rows that became visible and the readings
+    (moments at which a reader looked).
     """
     names = {"driver": "driver", "checkpoint": "checkpoint", "reader": "outside reader"}
     steps, downs, nth = [Step("driver", Event.RESTART, (), "driver 1 starts")], [], 0
@@ -81,10 +82,7 @@ MOST_EVENTS = 200
 
 
 def _shortened(events: Iterable[Seen]) -> Iterator[Seen | str]:
-    """Yield the events without the middle rows of a long history; one sentence with their number replaces them.
-
-    Only the rows that remain are held in memory.
-    """
+    """Yield the events of a history; in a long one, replace the rows in the middle by a sentence with their number."""
     begun = skipped = rows = 0
     end: deque[Seen] = deque()
     for event in events:

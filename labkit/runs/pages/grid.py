@@ -34,9 +34,10 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 
 
 class Square(NamedTuple):
-    """The verdict of one cell of the grid of all crashes.
+    """One cell of the grid of verdicts: a crash of one sink at one failpoint, and its verdict.
 
-    `run` is the name of the run's folder, or for a simulated run a trace for `labkit.lab.show`.
+    `run` leads to the details: the name of the run's folder, or for a simulated crash the trace that
+    `labkit.lab.show` accepts.
     """
 
     cell: Cell
@@ -47,18 +48,21 @@ class Square(NamedTuple):
 
     @property
     def row(self) -> str:
-        """The label of the cell's row: sink, store and order of commits."""
+        """The label of the row that contains this cell: sink, store and order of commits."""
         order = f", {self.cell.order.spoken}" if self.cell.order.spoken else ""
         return f"{self.cell.strategy} on {self.cell.store}{order}"
 
     @property
     def words(self) -> str:
-        """The verdict as text: its sign and name, and `JUMPED` if a reader saw a value go back."""
+        """The verdict as text: its sign and its name, and the sign `JUMPED` if a reader saw a value go back."""
         return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 
 class VerdictGrid:
-    """A grid of verdicts, all simulated or all from real runs, shown as a table of links, a figure, or text."""
+    """A table of verdicts with a row for each sink and store, and a column for each failpoint.
+
+    The verdicts are either all simulated or all from real runs.
+    """
 
     def __init__(self, squares: Sequence[Square], source: str, base: Path | None = None) -> None:
         self.squares = list(squares)
@@ -66,7 +70,7 @@ class VerdictGrid:
         self._base = base
 
     def __getitem__(self, cell: tuple[str, str]) -> Square:
-        """Return the verdict in the row and column with these two labels. Raises `InvalidInput` if there is none."""
+        """Return the cell at (row label, failpoint). Raises `InvalidInput` if there is none."""
         cell_square = self._by_place().get(cell)
         if cell_square is None:
             rows = ", ".join(dict.fromkeys(square.row for square in self.squares))
@@ -78,18 +82,18 @@ class VerdictGrid:
 
     @property
     def rows(self) -> list[str]:
-        """The labels of the rows, in the order in which the verdicts were given."""
+        """The labels of the grid's rows (sink, store and order of commits), from top to bottom."""
         return list(dict.fromkeys(square.row for square in self.squares))
 
     @property
     def points(self) -> list[FailPoint]:
-        """The failpoints, which are the grid's columns, in the order in which a batch passes them."""
+        """The failpoints of the grid's columns, in the order in which a batch passes them."""
         reached = {square.cell.point for square in self.squares}
         return [point for point in FailPoint if point in reached]
 
     @property
     def figure(self) -> "Figure":
-        """The grid as a Matplotlib figure, with shade, sign and word of the verdict in each cell."""
+        """The grid as a Matplotlib figure; each cell has the sign, the name and the shade of its verdict."""
         rows, points, places = self.rows, self.points, self._by_place()
         figure = chart(2.4 + 1.15 * len(points), 1.3 + 0.4 * len(rows))
         axes = figure.subplots()
@@ -112,9 +116,9 @@ class VerdictGrid:
         return figure
 
     def html(self, beside: str = "") -> str:
-        """Return the grid as an HTML table.
+        """Return the grid as an HTML table, in which the verdict of a real run links to the run's report.
 
-        A cell of a real run links to its report, in the run's folder below the URL `beside`.
+        `beside` is the URL of the folder that contains the runs' folders; empty if the page itself is there.
         """
         head = (
             tag("th", Html(escape(point).replace(".", ".<wbr>").replace("_", "_<wbr>")), scope="col")
@@ -169,7 +173,7 @@ def _tile(across: int, down: int, shade: str, *, present: bool) -> Any:
 
 
 def simulated() -> VerdictGrid:
-    """Return the grid of all crashes that the simulator models, each with the name of its simulated trace."""
+    """Crash every sink at every failpoint in the simulator, and return the grid of the verdicts."""
     return VerdictGrid(list(_simulated()), "The simulator ran every cell.")
 
 
@@ -182,16 +186,15 @@ def _simulated() -> Iterator[Square]:
 
 
 def _able(store: str) -> Iterator[Strategy]:
-    """Yield the strategies that a simulated store can carry: one that replaces values needs a store with keys."""
     for strategy in Strategy:
         if not strategy.facts.replaces or STORES[store].keyed:
             yield strategy
 
 
 def of_runs(base: Path) -> VerdictGrid:
-    """Return the grid of the real runs in a folder that `labkit matrix` filled; each cell links to its run's folder.
+    """Return the grid of the verdicts of the real runs in a folder that `labkit matrix` has filled.
 
-    Raises `InvalidInput` if the folder has no verdict of a run with one crash.
+    Runs with more or fewer than one crash are left out. Raises `InvalidInput` if no run remains.
     """
     by_cell = {square.cell: square for path in sorted(base.glob("*/verdict.json")) for square in _real(path)}
     if not by_cell:
@@ -226,9 +229,9 @@ def _real(path: Path) -> Iterator[Square]:
 
 
 def write(base: Path) -> Path:
-    """Write `grid.html`, an offline page with the grid of the runs in this folder, and return its path.
+    """Write the grid of the runs in the folder `base` to `grid.html` in it, and return the path of that page.
 
-    Raises the errors of `of_runs`.
+    The page opens offline. Raises the errors of `of_runs`.
     """
     page = base / "grid.html"
     durable.replace(page, document("Sinks by failpoints", "", Html(of_runs(base).html())))

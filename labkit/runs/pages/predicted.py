@@ -6,7 +6,10 @@ from labkit.runs.scenario import plan
 
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
-    """Return the prediction for a run and whether it came true; None if there is no prediction for its scenario."""
+    """Return the predicted verdict for a run, and whether the run's verdict is the same; None without a prediction.
+
+    Predictions are in `expected.toml`, for runs with one crash and no special options.
+    """
     scenario = record.scenario
     crashes = [str(crash) for crash in scenario.crashes]
     order = None if scenario.order.value == "none" else scenario.order.value

@@ -20,13 +20,13 @@ MOST_STEPS = 40
 
 
 def write_report(records: Sequence[RunRecord], path: Path, title: str, lead: str) -> None:
-    """Write one HTML page about one or more runs to `path`; `lead` is its first sentence."""
+    """Write an HTML report about one or more runs to `path`; `lead` is the first sentence of the page."""
     page = template("report.html.jinja").render(title=title, lead=lead, runs=[shown(record) for record in records])
     durable.replace(path, page)
 
 
 def template(name: str) -> "Template":
-    """Return a Jinja template of this package. A misspelt name in it raises an error instead of leaving a gap."""
+    """Return the Jinja template `name` in this package; a variable that is undefined in it raises an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("labkit.runs.pages", ".")
@@ -34,7 +34,7 @@ def template(name: str) -> "Template":
 
 
 def shown(record: RunRecord) -> dict[str, Any]:
-    """Return the values, by name, that fill the templates of a page about a run."""
+    """Return the variables for the Jinja template of a page about this run, by name."""
     tracks = by_key(record.events, MOST_KEYS, MOST_STEPS).items()
     final = list(islice(record.verdict.final.items(), MOST_KEYS + 1))
     crashes = [{"recovery": [], **crash, "sentence": FailPoint(crash["point"]).sentence} for crash in record.crashes]

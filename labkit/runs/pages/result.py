@@ -24,10 +24,10 @@ from labkit.view.timeline import Step, by_key
 
 
 def fragment(record: RunRecord, prediction: str | None = None, call: str = "") -> str:
-    """Return a run as HTML for a notebook.
+    """Return a run's verdict, chart and diagram as HTML for the output of a notebook cell.
 
-    `prediction` is the learner's guess of the verdict, or None, and `call` is the Python call that repeats the run.
-    The HTML contains its style sheets, loads nothing from other hosts, and is complete even without its script.
+    `prediction` is the learner's guess of the verdict, or None; `call` is the Python call that repeats the run. The
+    HTML loads nothing from other hosts.
     """
     style = "".join(map(asset, ("scene.css", "stepper.css", "panel.css")))
     return template("result.html.jinja").render(
@@ -59,20 +59,18 @@ def _chart(record: RunRecord) -> Any:
 
 
 def _of_interest(verdict: Verdict, tracks: dict[str, list[Step]]) -> str:
-    """Return the key to show in the chart: that of the first anomaly's witness, or the first key without anomaly."""
     keys = (case.key for cases in verdict.witnesses.values() for case in cases)
     return next((key for key in keys if key in tracks), next(iter(tracks), "nothing"))
 
 
 def _files(record: RunRecord) -> Iterator[tuple[str, list[bool]]]:
-    """Yield the name of each checkpoint file, and for each crash and the end whether the file existed then."""
+    """Yield the name of each checkpoint file, and whether it existed at each crash and at the end of the run."""
     moments = [*(crash["files"] for crash in record.crashes), record.files]
     for name in sorted({name for files in moments for name in files}):
         yield name, [name in files for files in moments]
 
 
 def _beside(path: Path) -> str:
-    """Return the path relative to the working folder if it is below that folder."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 

@@ -15,9 +15,9 @@ MOST_WORDS = 8
 
 
 def walk_of(scenario: Scenario) -> Replay:
-    """Run a real run's scenario in the simulator, and return the simulated steps.
+    """Repeat the crash of a real run in the simulator, and return the simulated steps.
 
-    Raises `InvalidInput` if the simulator does not model the job, store or batch size, or if the input is too long.
+    Raises `InvalidInput` if the simulator does not model the run's options, or if the input is too long for it.
     """
     words = (
         # One more than is allowed, so that a longer input is noticed without reading all of it.
@@ -36,7 +36,7 @@ def walk_of(scenario: Scenario) -> Replay:
 
 
 def at_failpoint(scenario: Scenario) -> Player:
-    """Return a player of the simulated scenario, opened at the step in which the first failpoint is reached.
+    """Repeat the crash of a real run in the simulator, and return a player of its steps that opens at the failpoint.
 
     Raises `InvalidInput` as `walk_of` does.
     """

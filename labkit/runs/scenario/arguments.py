@@ -15,9 +15,10 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 def takes_options(*but: str, of: type[Scenario] = Scenario) -> Callable[[FunctionT], FunctionT]:
-    """Return a decorator that lists a run's options, except those in `but`, in a function's signature and docstring.
+    """Return a decorator that adds the options of a run to the signature and docstring of a function with
+    `**options`.
 
-    The function itself takes them as `**options`.
+    Help and tab completion then show them. The options named in `but` are left out.
     """
 
     def named(function: FunctionT) -> FunctionT:

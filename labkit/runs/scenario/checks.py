@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the requirement that a scenario has a crash, for an option that has an effect only after one.
+    """Return the requirement that a scenario plans a crash, for an option that has an effect only after one.
 
     `when` is the clause of the error message that explains this.
     """
@@ -23,9 +23,9 @@ def after_crash(when: str) -> Need:
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the requirement that the job keeps its counts in the lab's own stateful processor.
+    """Return the requirement that the job is stateful, that is, keeps its counts in a processor of the lab.
 
-    `may` says in the error message what only such jobs may do.
+    `may` completes the error message "only the jobs ... may".
     """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
@@ -33,7 +33,7 @@ def in_counting_jobs(may: str) -> Need:
 
 
 def stores_for(sink: Strategy) -> list[str]:
-    """Return the names of the stores with the capabilities that a sink needs."""
+    """Return the names of the stores that this sink can write to, because they have the capability that it needs."""
     return [store for store in STORES if _carries(sink, store)]
 
 
@@ -46,14 +46,15 @@ def _carries(sink: Strategy, store: str) -> bool:
 
 
 def check_capable(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if the store lacks the capability that the sink needs."""
+    """Raise `InvalidInput` if the scenario's store lacks the capability, such as transactions, that its sink needs."""
     check_capability(scenario.strategy, scenario.store)
 
 
 def check_crashes(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` for a crash that cannot happen.
+    """Raise `InvalidInput` if a planned crash is impossible.
 
-    That is a crash at a failpoint that the sink never passes, or in the recovery of the first driver, which has none.
+    That is, its sink never passes the failpoint, or the first driver should be killed during recovery, but has
+    nothing to recover.
     """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
@@ -65,7 +66,7 @@ def check_crashes(scenario: "Scenario") -> None:
 
 
 def check_expiry(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if the scenario lets transactions expire, but the store never aborts any by itself."""
+    """Raise `InvalidInput` for the fault `expire` with a store that never aborts open transactions by itself."""
     store = scenario.store
     if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
@@ -73,7 +74,9 @@ def check_expiry(scenario: "Scenario") -> None:
 
 
 def check_placed(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` for a cluster with too few cores, or for the job `socket`, which cannot run on a cluster."""
+    """Check the scenario's Spark master. Raise `InvalidInput` for too few cores, or for a cluster with the job
+    `socket`.
+    """
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
@@ -83,7 +86,7 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if an executor should be killed but executors are driver threads, or write nothing."""
+    """Raise `InvalidInput` if an executor is to be killed, but there is no separate executor or it writes no rows."""
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
@@ -91,7 +94,7 @@ def check_victim_there(scenario: "Scenario") -> None:
 def check_input(scenario: "Scenario") -> int:
     """Read the whole input once and return its number of records.
 
-    Raises `InvalidInput` for a bad line, or for a crash in a batch that the input does not reach.
+    Raises `InvalidInput` for a malformed line, and for a planned crash in a batch after the end of the input.
     """
     records = scenario.count.check()
     if scenario.job is Job.SOCKET:

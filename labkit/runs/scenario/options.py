@@ -16,7 +16,7 @@ DefaultT = TypeVar("DefaultT")
 
 @dataclass(frozen=True)
 class Part:
-    """One field of the crash panel: its label, and the words that it offers."""
+    """One field of the crash panel, a notebook's form for one crash: its label, and the values that it offers."""
 
     label: str
     offers: Callable[["Scenario"], Sequence[str]] | None = None
@@ -31,30 +31,33 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Option(options.Option[ValueT]):
-    """An option of a run; `part` is its field in the crash panel, or None if the panel does not show it."""
+    """One option of `labkit run` and `lab.crash`; `part` is its field in the notebook's crash panel, or None."""
 
     part: Part | None = None
 
 
 def option(kind: Kind[ValueT], default: DefaultT, help: str, **more: Any) -> DefaultT:
-    """Declare a field of a scenario as an option of a run; `more` are further attributes of `Option`."""
+    """Declare a field of the class `Scenario` as an option of a run; `more` are further attributes of the `Option`."""
     return options.declared(Option(kind=kind, help=help, default=cast("ValueT | None", default), **more), default)
 
 
 def options_of(scenario: type["Scenario"]) -> tuple[Option[Any], ...]:
-    """Return the options of a scenario class, in the order of its fields."""
+    """Return all options that a scenario class declares, in the order of its fields."""
     return cast("tuple[Option[Any], ...]", options.options_of(scenario))
 
 
 class Crashes(Kind[tuple[Crash, ...]]):
-    """The kind of the option `crashes`: a list of planned crashes, the nth of which ends the nth driver."""
+    """The type of the option `crashes`: a list of failpoints, the nth of which is where the nth driver is killed."""
 
     annotation = list[str]
     accepts = list[str] | str
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Return the crashes from texts `POINT` or `POINT@BATCH`. Raises `Unfit` or `InvalidInput`."""
+        """Parse crashes from one text or several texts `POINT` or `POINT@BATCH`.
+
+        Raises `Unfit` for a value of another type, and `InvalidInput` for a malformed text.
+        """
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):
             raise Unfit("write POINT or POINT@BATCH.")

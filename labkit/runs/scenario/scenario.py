@@ -59,10 +59,10 @@ _USUAL_TASKS = Need(
 
 @dataclass(frozen=True)
 class Scenario(Options):
-    """The options of one run: a job over an input log, a sink on a store in an order of commits, and the crashes.
+    """All options of one run: the job and its input, the sink and its store, and the planned crashes.
 
-    The first driver dies at `crashes[0]`, the second at `crashes[1]`, and the driver after the last crash runs to
-    the end. The printed command names the options in the order of the fields.
+    The first driver is killed at `crashes[0]`, the second at `crashes[1]`, and the driver after the last crash runs
+    to the end. The printed command names the options in the order of the fields.
     """
 
     VERB = "labkit run"
@@ -231,25 +231,25 @@ class Scenario(Options):
     )
 
     def batch_size(self, driver: int) -> int:
-        """Return the largest number of records in one micro-batch of the driver with this number, from 1."""
+        """Return the largest number of records in a micro-batch of driver number `driver` (from 1)."""
         if driver == 1:
             return self.records_per_batch
         return self.later_records_per_batch or self.records_per_batch
 
     def tasks(self, driver: int) -> int:
-        """Return the number of tasks that write each batch in the driver with this number, from 1."""
+        """Return the number of tasks that write each batch of driver number `driver` (from 1)."""
         if driver == 1:
             return self.partitions
         return self.later_partitions or self.partitions
 
     @property
     def most_tasks(self) -> int:
-        """The largest number of tasks in one batch of any driver."""
+        """The largest number of tasks that write one batch."""
         return max(self.tasks(1), self.tasks(2))
 
     @cached_property
     def count(self) -> Count:
-        """The rows that the job should emit for the input, computed without Spark."""
+        """The expected output of the job for its input, computed without Spark."""
         if self.job is Job.TOTALS:
             return Totals(self.input, self.records_per_batch)
         if self.job is Job.SHOP:
@@ -259,12 +259,14 @@ class Scenario(Options):
 
     @property
     def note(self) -> str:
-        """A sentence about what the verdict cannot prove because of the job, whatever the sink does; mostly empty."""
+        """A warning to show with the verdict if the job's source cannot repeat its input (a socket), otherwise
+        empty.
+        """
         return NOT_REPLAYABLE if self.job is Job.SOCKET else ""
 
     @property
     def name(self) -> str:
-        """A short name of the scenario, for the name of the run's folder."""
+        """A short name made of job, sink, store and crashes, for the name of the run's folder."""
         parts = [] if self.job is Job.RUNNING else [self.job.value]
         parts += [self.strategy.value, self.store]
         if self.order is not Order.NONE:
@@ -275,13 +277,13 @@ class Scenario(Options):
 
     @property
     def label(self) -> str:
-        """The scenario's sink, store and order of commits in a few words."""
+        """The sink, store and order of commits in a few words, for a heading."""
         order = f", {self.order.spoken}" if self.order.spoken else ""
         return f"{self.strategy} on {self.store}{order}"
 
 
 def plan(**words: object) -> Scenario:
-    """Return a checked scenario from options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
+    """Return a checked scenario, given options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
 
     Raises the errors of `Scenario.plan`.
     """
