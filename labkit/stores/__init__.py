@@ -15,7 +15,7 @@ __all__ = ["CAPABILITIES", "STORES", "capabilities", "open_store"]
 
 
 class StoreClass(Protocol):
-    """The type of a store's class. Calling it with the store's location, a path, opens the store in this process."""
+    """The type of a store's class: calling it with the store's location (a path) opens the store."""
 
     def __call__(self, location: Path, /) -> Store: ...
 
@@ -67,17 +67,19 @@ CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _L
 
 
 def open_store(kind: str, location: Path) -> Store:
-    """Open the store of this kind, a key of `STORES`, at this location. The first write creates it.
+    """Open the store of the kind `files`, `sqlite`, `postgres` or `kafka` at this location; the first write creates
+    it.
 
-    Raises `InvalidInput` for an unknown kind.
+    Raises `InvalidInput` for any other kind.
     """
     return _class(kind)(location)
 
 
 def capabilities(kind: str) -> frozenset[str]:
-    """Return the names of the protocols that a store of this kind implements, for example "Atomic"; opens nothing.
+    """Return the names of the protocols in `labkit.stores.contract` that this kind of store implements, such as
+    "Atomic".
 
-    Raises `InvalidInput` for an unknown kind.
+    Opens no store. Raises `InvalidInput` for an unknown kind.
     """
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))

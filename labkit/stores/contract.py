@@ -19,10 +19,11 @@ _HANDLE = re.compile(
 
 
 class Handle(NamedTuple):
-    """The name of one transaction: plain data, so that any process can finish the transaction.
+    """The unique name of one transaction, by which any process can commit or abort it, even after its writer's
+    death.
 
-    `incarnation` numbers the drivers that ran the query and `attempt` the task attempts of one driver, so a
-    second attempt can neither be mistaken for the first nor abort it.
+    `incarnation` is the number of the driver that wrote (1 for the first driver of the query, 2 after a restart) and
+    `attempt` the number of the task attempt, so two attempts at one task have two transactions.
     """
 
     query: str
@@ -36,7 +37,7 @@ class Handle(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Handle":
-        """Return the handle that `str` produced. Raises `InvalidInput` for any other text."""
+        """Parse the text that `str` makes of a handle. Raises `InvalidInput` for any other text."""
         match = _HANDLE.fullmatch(text)
         if match is None:
             raise InvalidInput(f"{text!r} is not a transaction name of the lab, such as running-b0-p0-i1-a0.")
@@ -45,25 +46,28 @@ class Handle(NamedTuple):
 
 
 class LostTransaction(JobFailed):
-    """The store has dropped a transaction after it was prepared, so a decided batch has lost rows."""
+    """Raised at a commit if the store has dropped the transaction after its pre-commit, so that its rows are lost."""
 
 
 @runtime_checkable
 class Store(Protocol):
-    """The base protocol of all stores: every store can report what an outside reader could have seen."""
+    """An external system that a sink writes to; this base protocol reports which rows readers could have seen."""
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row that was ever visible, in the order in which rows became visible."""
+        """Yield every row that readers could see at any time, in the order in which rows became visible."""
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of transactions that are neither committed nor aborted."""
+        """Yield the rows in transactions that are neither committed nor aborted, so that readers do not see them."""
 
     def close(self) -> None:
         """Close files and connections. The store must not be used afterwards."""
 
 
 class Shown(NamedTuple):
-    """The times at which rows became complete and visible, in seconds since 1970 by the store's clock."""
+    """The times at which some rows were complete in the store and became visible to readers.
+
+    Times are in seconds since 1970, by the store's clock.
+    """
 
     at: Span | None = None
     """When the rows became visible; None if unknown."""
@@ -74,10 +78,10 @@ class Shown(NamedTuple):
 
     @classmethod
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
-        """Return the times that a store recorded as numbers, in seconds since 1970.
+        """Convert the two times that a store has recorded for its rows, in seconds since 1970.
 
-        `at` is when rows became visible; None means unknown. `ready` is when they were complete inside a transaction;
-        None means that they were visible at once.
+        `at` is when they became visible; None means unknown. `ready` is when they were complete in a transaction;
+        None means that there was no transaction, so they were visible at once.
         """
         if at is None:
             return cls()
@@ -92,103 +96,111 @@ Tell = Callable[[Shown], None]
 
 @runtime_checkable
 class Clocked(Protocol):
-    """A store that records when rows became visible or were pre-committed. It reports an unknown time as None."""
+    """A store that records when its rows became visible or were pre-committed."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`; before each group of rows with the same times, call `tell` with these times."""
+        """Yield the rows of `history`; before each group of rows that have the same times, call `tell` with these
+        times.
+        """
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the hidden rows that were pre-committed, each with the time of its pre-commit.
+        """Yield the pre-committed, still hidden rows, each with the time of its pre-commit.
 
-        A store that cannot tell which hidden rows were pre-committed yields all of them with the time of their write.
+        A store that cannot tell which hidden rows are pre-committed yields all hidden rows with the times of their
+        writes.
         """
 
 
 @runtime_checkable
 class Appendable(Protocol):
-    """A store to which writers add rows that are visible as soon as they are written."""
+    """A store in which rows can be appended without a transaction, so that readers see them at once."""
 
     def append(self, *rows: Observation) -> None:
-        """Add rows in order, in one step if the store can; after that they survive the death of this process."""
+        """Append the rows in order, atomically if the store can. They then survive the death of this process."""
 
 
 @runtime_checkable
 class Keyed(Protocol):
-    """A store in which a row replaces the earlier row of its key, and is visible as soon as it is written."""
+    """A store with one current row for each key: a write replaces the row, and readers see the new one at once."""
 
     def upsert(self, *rows: Observation) -> None:
-        """Set the row of each key, in one step if the store can; the rows of one call have distinct keys.
+        """Replace the row of each key, atomically if the store can. The rows of one call must have distinct keys.
 
-        When this returns, the rows survive the death of the process.
+        They then survive the death of this process.
         """
 
 
 @runtime_checkable
 class Atomic(Protocol):
-    """A store in which one writer can put rows and a marker into one transaction.
+    """A store that can commit the rows of a batch and a marker atomically, in one transaction of one writer.
 
-    The marker (query, batch) records that the batch is in the store.
+    The marker (query, batch) records that the batch is committed, so that a replay of the batch can be skipped.
     """
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether a transaction with this marker has committed."""
+        """Return whether the batch's marker is committed, and so the batch's rows as well."""
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open a transaction that sets the marker (query, batch), and yield a function that writes one row into it.
+        """Open a transaction with the batch's marker, and yield a function that writes one row into it.
 
-        Leaving the `with` block commits everything at once; an exception or a crash inside it leaves no rows behind.
-        Raises `JobFailed` if the marker already exists.
+        The end of the `with` block commits marker and rows; an exception or a crash inside it leaves nothing behind.
+        Raises `JobFailed` if the batch's marker is already committed.
         """
 
 
 class Transaction(Protocol):
-    """One writer's open transaction, whose rows readers cannot see until somebody commits it by its handle."""
+    """An open transaction with one writer. Readers do not see its rows before some process commits it."""
 
     def write(self, row: Observation) -> None:
         """Write one row into the transaction."""
 
     def prepare(self) -> None:
-        """Pre-commit: when this returns, a later `commit` must succeed from any process."""
+        """Pre-commit, as in two-phase commit: afterwards any process can commit the transaction by its handle."""
 
 
 @runtime_checkable
 class Transactional(Protocol):
-    """A store whose transactions outlive their writer, so that any process can finish one by its handle."""
+    """A store for two-phase commit: its pre-committed transactions survive their writer, and any process can commit
+    them.
+    """
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction under a handle that was never used before."""
+        """Open a transaction with this name, which must never have been used before."""
 
     def commit(self, handle: Handle) -> None:
-        """Make a prepared transaction visible. The call is idempotent.
+        """Commit a prepared transaction; do nothing if it is already committed.
 
-        Raises `JobFailed` if the transaction is neither prepared nor committed, and `LostTransaction` if the
-        store dropped it after it was prepared.
+        Raises `JobFailed` if the transaction is neither prepared nor committed, and `LostTransaction` if the store
+        dropped it after its pre-commit.
         """
 
     def abort(self, handle: Handle) -> None:
-        """Drop an open or prepared transaction. The call is idempotent and never undoes a commit."""
+        """Abort an open or prepared transaction; do nothing if it is already aborted or committed."""
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return every unfinished transaction of `query`, sorted by the numbers in their names.
+        """Return the handles of all open and prepared transactions of the query, in ascending order.
 
-        The list includes open transactions whose writer may be dead, because nobody else would ever remove them.
+        Open transactions are included because their writer may be dead, and nothing else would remove them.
         """
 
 
 @runtime_checkable
 class Fencing(Protocol):
-    """A store that refuses transactions of a replaced driver itself, wherever that driver's processes still run."""
+    """A store that rejects writes of a driver after another driver has replaced it, even if the old driver still
+    runs.
+    """
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse from now on every transaction that earlier incarnations of the query begin.
+        """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
+        begins.
 
-        Transactions that they have already begun are left to recovery. Raises `JobFailed` if a later incarnation has
-        already fenced this one.
+        Transactions that such a driver has already begun are left to recovery. Raises `JobFailed` if a driver with a
+        greater number has called this before.
         """
 
 
 def fenced(query: str, incarnation: int) -> JobFailed:
-    """Return the error for a replaced driver that still tries to write."""
+    """Return the error to raise when a driver writes although a later driver of the query has replaced it."""
     return JobFailed(
         f"Driver {incarnation} of the query {query} was replaced by a later one and may not write any more."
     )
@@ -196,27 +208,30 @@ def fenced(query: str, incarnation: int) -> JobFailed:
 
 @runtime_checkable
 class Expiring(Protocol):
-    """A store that aborts transactions, prepared or not, that stay open for too long."""
+    """A store whose server aborts transactions that stay open for too long, even if they are prepared."""
 
     def expire_after(self, seconds: float) -> None:
-        """Set how many seconds a transaction may stay open, counted from its first row."""
+        """Set how many seconds a transaction may stay open after its first row."""
 
     def unfinished(self) -> list[str]:
-        """Return the transactions that the server itself lists as open."""
+        """Return the names of this store's transactions that the server reports as open."""
 
     def expired(self) -> list[str]:
-        """Return the unfinished transactions that the server itself reports as aborted."""
+        """Return the names of this store's transactions that the server has aborted although nobody asked for it."""
 
 
 @runtime_checkable
 class ServerBacked(Protocol):
-    """A store whose rows live in a server; deleting its location, which only names the store, does not delete them."""
+    """A store whose rows are in a server, such as PostgreSQL, so that deleting files on this machine does not delete
+    them.
+    """
 
     def check(self, capability: str) -> None:
-        """Ask the server, before a run, whether it supports this capability, given as the name of a protocol above.
+        """Check that the server is usable and supports `capability`, the name of a protocol in this module; write
+        nothing.
 
-        Writes nothing. Raises a `LabError` if the server lacks it or cannot be used.
+        Raises a `LabError` otherwise.
         """
 
     def destroy(self) -> None:
-        """Drop every transaction and every row of the store. The call is idempotent."""
+        """Delete all rows and transactions of the store in its server; do nothing if there are none."""

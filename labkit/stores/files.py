@@ -30,7 +30,7 @@ _COMMITTED = re.compile(r"\d{8}-[^.]+\.jsonl")
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON fields of one row, which is one line of a file."""
+    """The JSON fields of one row, which is one line of a file or the value of a Kafka record."""
 
     offset: int
     key: str
@@ -48,7 +48,7 @@ def encode(row: Observation) -> bytes:
 
 
 def read_rows(path: Path) -> Iterator[Observation]:
-    """Yield the rows of a file, or none if the file is missing. Raises `InvalidInput` for a line that is no row."""
+    """Yield the rows of a file, or none if the file is missing. Raises `InvalidInput` for a malformed line."""
     for number, raw in durable.read_lines(path):
         try:
             line = _decoder.decode(raw)
@@ -67,7 +67,7 @@ def names(folder: Path) -> list[str]:
 
 
 class StagedFile:
-    """A transaction that is being written, in a file that no reader opens."""
+    """A transaction in progress, as a file in the folder `staging`, which readers do not open."""
 
     def __init__(self, handle: Handle, path: Path) -> None:
         self.handle, self.path = handle, path
@@ -76,19 +76,20 @@ class StagedFile:
 
     @property
     def is_closed(self) -> bool:
-        """Return whether the file no longer accepts rows."""
+        """Return whether the file is closed, so that no more rows can be written."""
         return self._file.closed
 
     def write(self, row: Observation) -> None:
-        """Write one row. Raises `JobFailed` if the transaction is prepared or its store is closed."""
+        """Write one row into the file's buffer. Raises `JobFailed` if the file is closed."""
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.write(encode(row) + b"\n")
 
     def prepare(self) -> None:
-        """Make the rows durable and rename the file to `.prepared`, so that `commit` finds it.
+        """Pre-commit: write the rows to disk (fsync) and rename the file to `.prepared`, the name that `commit`
+        looks for.
 
-        Raises `JobFailed` if the transaction was aborted.
+        Raises `JobFailed` if another process has aborted the transaction.
         """
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
@@ -98,7 +99,7 @@ class StagedFile:
             durable.sync_folder(self.path.parent)
 
     def seal(self) -> None:
-        """Write all buffered rows to the disk (fsync)."""
+        """Write all buffered rows to disk (fsync)."""
         self._refuse_closed()
         with durable.explained(self.path):
             self._file.flush()
@@ -107,7 +108,7 @@ class StagedFile:
             os.fsync(self._file.fileno())
 
     def rename(self, target: Path) -> None:
-        """Rename the sealed file to `target`; the caller holds the lock on the folder.
+        """Rename the file to `target` and close it. The caller holds the lock on the folder and has called `seal`.
 
         Raises `JobFailed` if an abort has removed the file.
         """
@@ -118,13 +119,17 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Remove the file, unless it was renamed or another writer has taken its name; the caller holds the lock."""
+        """Delete the file, unless it was renamed or another writer has replaced it. The caller holds the lock on the
+        folder.
+        """
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
 
     def close(self) -> None:
-        """Close the file. A full disk is no error here, because buffered rows belong to no valid transaction."""
+        """Close the file and ignore errors of the disk, because a transaction that is not pre-committed may lose its
+        rows.
+        """
         with suppress(OSError):
             self._file.close()
 
@@ -142,7 +147,10 @@ class StagedFile:
 
 
 class FilesStore:
-    """A store that is Appendable, Atomic and Transactional. It creates nothing before the first write."""
+    """A folder as a store: JSON lines in a file for appended rows, and one file for each transaction.
+
+    It supports appending, batches with a marker, and two-phase commit (`Appendable`, `Atomic`, `Transactional`).
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -153,14 +161,14 @@ class FilesStore:
         self._staged: list[StagedFile] = []
 
     def history(self) -> Iterator[Observation]:
-        """Yield the appended rows, then those of the committed transactions in the order of their numbers."""
+        """Yield the appended rows, then the rows of each committed transaction in the order of the commits."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with the times of its rows.
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
 
-        A transaction was complete at the last write to its file, and visible since the rename (ctime). For appended
-        rows the file records no times.
+        The rows of a transaction were complete at the last write to its file, and visible from its rename on
+        (ctime). The times of appended rows are unknown.
         """
         with durable.explained(self.folder):
             tell(Shown(at_once=True))
@@ -173,7 +181,7 @@ class FilesStore:
                 yield from read_rows(path)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions with the time of the last write to their files."""
+        """Yield the rows of prepared transactions, each with the time of the last write to its file."""
         with durable.explained(self.folder):
             for path in sorted(self._staged_paths(PREPARED)):
                 ready = Span.exactly(path.stat().st_mtime)
@@ -181,14 +189,14 @@ class FilesStore:
                     yield row, ready
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions, as far as their writers have handed them to the kernel."""
+        """Yield the rows of open and prepared transactions. Rows in the buffer of another process are missing."""
         with durable.explained(self.folder):
             for handle in sorted(self._unfinished()):
                 for suffix in (OPEN, PREPARED):
                     yield from read_rows(self._path(handle, suffix))
 
     def close(self) -> None:
-        """Sync the appended rows and close all files. An open transaction stays unfinished."""
+        """Write the appended rows to disk (fsync) and close all files. An open transaction stays open."""
         for staged in self._staged:
             staged.close()
         # The attribute is cleared first, so that a failing fsync cannot lead to a second close of a descriptor that
@@ -199,7 +207,7 @@ class FilesStore:
                 durable.sync_and_close(descriptor)
 
     def append(self, *rows: Observation) -> None:
-        """Add the rows with one write and no fsync: they survive SIGKILL at once, a power cut only after `close`."""
+        """Append the rows with one write and no fsync: they survive SIGKILL, but a power cut only after `close`."""
         with durable.explained(self._log):
             if self._descriptor is None:
                 durable.make_folder(self.folder)
@@ -207,16 +215,17 @@ class FilesStore:
             durable.append_line(self._descriptor, b"\n".join(map(encode, rows)))
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch is committed: the name of a committed file contains query and batch."""
+        """Return whether the batch is committed, that is, whether a committed file has query and batch in its name."""
         with durable.explained(self.folder):
             return self._is_marked(query, batch)
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open a file for one batch and yield a function that writes a row; leaving the block renames it into place.
+        """Open a file for one batch, and yield a function that writes one row into it; the end of the block commits
+        the file.
 
-        A new writer of a batch removes the file of an earlier one. Raises `JobFailed` if the batch is committed
-        already, or if a newer writer of the batch has taken over.
+        A new writer of the batch removes the uncommitted file of an earlier one. Raises `JobFailed` if the batch is
+        already committed, or if a newer writer has removed this one's file.
         """
         with self._changing():
             self._refuse_marked(handle)
@@ -238,17 +247,14 @@ class FilesStore:
             raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Create `staging/HANDLE.open` and return its transaction.
-
-        Raises `JobFailed` for a handle that is in use or was committed.
-        """
+        """Open a transaction as the file `staging/HANDLE.open`. Raises `JobFailed` if this handle was used before."""
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
                 raise JobFailed(f"{self.folder}: the transaction {handle} exists already; use a new name.")
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:
-        """Move a prepared file to the folder `committed`; do nothing if it is there already.
+        """Move the file of a prepared transaction to the folder `committed`; do nothing if it is already there.
 
         Raises `JobFailed` if the transaction is neither prepared nor committed.
         """
@@ -264,13 +270,13 @@ class FilesStore:
             self._sync()
 
     def abort(self, handle: Handle) -> None:
-        """Remove the file of an open or prepared transaction. A committed file stays."""
+        """Delete the file of an open or prepared transaction; do nothing to a committed one."""
         with self._changing_what_is_there():
             for suffix in (OPEN, PREPARED):
                 self._path(handle, suffix).unlink(missing_ok=True)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return every open or prepared transaction of the query, sorted by the numbers in their names."""
+        """Return the handles of all open and prepared transactions of the query, in ascending order."""
         with durable.explained(self.folder):
             return sorted(handle for handle in self._unfinished() if handle.query == query)
 

@@ -14,10 +14,10 @@ from labkit.stores.files import encode
 
 
 def claim(address: str, topic: str) -> Callable[[Sequence[Observation]], bool]:
-    """Initialise the transactional id of a topic's writer and return a function that writes rows in one transaction.
+    """Fence every earlier writer of the topic, and return a function that writes rows in one transaction.
 
-    `address` is the broker's host:port. The function returns True if the transaction committed, and False if the broker
-    refused it because another process has initialised the id since.
+    `address` is the broker's host:port. The returned function returns True after the commit, or False if a later
+    call of `claim`, in any process, has fenced this writer.
     """
     producer = KafkaProducer(bootstrap_servers=address, transactional_id=f"{topic}.writer")
     producer.init_transactions()

@@ -10,7 +10,7 @@ from labkit.stores.kafka.topic import Topic
 
 
 class Group:
-    """A consumer group without members.
+    """A Kafka consumer group without members, whose committed offset for a topic can be read and set.
 
     Its name begins with the topic's name, so it is deleted together with the topic.
     """
@@ -20,9 +20,9 @@ class Group:
         self._partition = TopicPartition(topic.name(), PARTITION)
 
     def offset(self) -> int | None:
-        """Return the committed offset, that is of the next record to read; None if the group has committed none."""
+        """Return the group's committed offset, which is the next record to read; None if it has committed none."""
         return self._topic.coordinators.group_offsets(self._name).get(self._partition)
 
     def commit(self, offset: int) -> None:
-        """Set the group's committed offset, forwards or backwards."""
+        """Commit this offset for the group; it may be smaller than the present one."""
         self._topic.coordinators.commit_offsets(self._name, {self._partition: offset})

@@ -27,7 +27,10 @@ ABORTED_WORD = "aborted"
 
 
 class InputTopic:
-    """The Kafka topic with the input of one run. The first `fill` creates it; `folder` holds the notes about it."""
+    """The Kafka topic with the input records of one run. The first `fill` creates it.
+
+    `folder` is the local folder with its name and the partition of each word.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -45,14 +48,15 @@ class InputTopic:
 
     @property
     def group(self) -> str:
-        """Return the name of the run's consumer group, which has no members and is deleted together with the topic."""
+        """Return the name of the run's consumer group, for which only monitors need offsets."""
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Write the lines, pairs of line number and word, that are not in the topic yet, and wait until they are.
+        """Write those of the lines, given as (line number, word), that earlier calls have not written; wait for the
+        broker.
 
-        With `new_partition` the topic first gets one more partition, which receives all new words. Raises
-        `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines it wrote.
+        With `new_partition`, first add a partition to the topic; words that occur for the first time go there.
+        Raises `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines it wrote.
         """
         homes, written = self._state()
         lines = [(offset, word) for offset, word in lines if offset >= written]
@@ -83,22 +87,19 @@ class InputTopic:
         return number
 
     def partitions(self) -> int:
-        """Return the number of partitions."""
+        """Return the topic's number of partitions."""
         return len(self.ends())
 
     def ends(self) -> dict[int, int]:
-        """Return for every partition the offset that its next record will get."""
+        """Return the end offset of each partition, by partition: the offset of its next record."""
         return _numbered(self._topic.coordinators.ends(self.name))
 
     def group_offsets(self) -> dict[int, int]:
-        """Return for every partition the group's committed offset: the next record to read.
-
-        Monitors use it, Spark does not.
-        """
+        """Return the offset that the run's consumer group has committed for each partition, by partition."""
         return _numbered(self._topic.coordinators.group_offsets(self.group))
 
     def commit_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Commit an offset for each of these partitions, as if the run's group had read all earlier records."""
+        """Commit these offsets, by partition, for the run's consumer group, which has no members."""
         wanted = {TopicPartition(self.name, partition): offset for partition, offset in offsets.items()}
         self._topic.coordinators.commit_offsets(self.group, wanted)
 
@@ -107,7 +108,7 @@ class InputTopic:
         self._topic.close()
 
     def destroy(self) -> None:
-        """Delete the topic and its group. The call is idempotent."""
+        """Delete the topic and its consumer groups; do nothing if there is no topic."""
         if self._topic.find() is not None:
             self._topic.delete()
 
@@ -124,7 +125,6 @@ class InputTopic:
             ) from None
 
     def _send(self, writer: KafkaProducer, records: Iterable[tuple[int, str, int]]) -> None:
-        """Send records to a producer in order, and check that the broker acknowledges each."""
         with explained(self.address):
             sent: list[FutureRecordMetadata] = []
             for offset, word, partition in records:
@@ -138,7 +138,6 @@ class InputTopic:
             _check(writer, sent)
 
     def _abort_one(self, partition: int) -> None:
-        """Write one record to the partition in a transaction, and abort it."""
         writer = self._topic.writer(f"{self.name}.input")
         try:
             with explained(self.address):

@@ -26,9 +26,10 @@ OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".
 
 
 class Vote(NamedTuple):
-    """The data with which any process can commit a pre-committed transaction: producer id, epoch, number of rows.
+    """What any process needs to commit a pre-committed Kafka transaction: its producer's id and epoch, and its row
+    count.
 
-    With 0 rows Kafka has no transaction, so there is nothing to commit.
+    With 0 rows Kafka has opened no transaction, so there is nothing to commit.
     """
 
     producer: Producer
@@ -36,34 +37,36 @@ class Vote(NamedTuple):
 
 
 class Journal:
-    """The files about one store's transactions. Nothing is created before the first transaction."""
+    """The local files that record the state of each transaction of one Kafka store; Kafka itself does not record
+    pre-commits.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold, during a `with` block, the lock under which one process at a time begins or finishes transactions."""
+        """Hold the lock on the journal during a `with` block, so that one process at a time changes it."""
         with durable.explained(self._folder):
             durable.make_folder(self._folder)
             with durable.locked(self._folder):
                 yield
 
     def explained(self) -> AbstractContextManager[None]:
-        """Return a context manager that turns an `OSError` inside it into a `LabError` of one sentence."""
+        """Return a context manager that turns an `OSError` inside it into a `LabError` with one sentence."""
         return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse from now on all transactions that earlier drivers of the query begin.
+        """Reject from now on every transaction that a driver of the query with a smaller number begins.
 
-        Raises `JobFailed` if a later driver has replaced this one.
+        Raises `JobFailed` if a driver with a greater number has called this before.
         """
         with self.changing():
             self.refuse_fenced(query, incarnation)
             durable.replace(self._epoch(query), str(incarnation))
 
     def refuse_fenced(self, query: str, incarnation: int) -> None:
-        """Raise `JobFailed` if a later driver of the query has fenced this one."""
+        """Raise `JobFailed` if a driver of the query with a greater number (`incarnation`) has called `fence`."""
         try:
             latest = int(self._epoch(query).read_text(encoding="ascii"))
         except FileNotFoundError:
@@ -76,10 +79,9 @@ class Journal:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Create the file `NAME.open` and return its identity (see `note`), by which the writer recognises it later.
+        """Record a new transaction as the file `NAME.open`, and return the identity of that file as `note` does.
 
-        Raises `JobFailed` if the name was used before, or if a later driver has fenced this one. The call and `fence`
-        take the same lock, so a replaced driver's transaction is either recorded before the fence, or refused.
+        Raises `JobFailed` if the name was used before, or if a later driver of the query has called `fence`.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
@@ -96,9 +98,9 @@ class Journal:
             return note
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
-        """Return the inode and modification time (ns) of the file `NAME.open`, or None if it is missing.
+        """Return (inode, modification time in ns) of the transaction's file `NAME.open`, or None if it is missing.
 
-        Other values than `begin` returned mean that another writer has created the file again.
+        If they differ from what `begin` returned, another writer has created the file again after an abort.
         """
         try:
             status = self._path(handle, OPEN).stat()
@@ -108,7 +110,7 @@ class Journal:
         return status.st_ino, status.st_mtime_ns
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
-        """Store the vote durably in place of `NAME.open`. The caller holds the lock and has checked that file."""
+        """Record the pre-commit: write the vote to disk and delete `NAME.open`. The caller holds the lock."""
         content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
         # The vote is durable before `NAME.open` is deleted: a crash in between leaves both files, and the vote counts.
         durable.replace(self._path(handle, PREPARED), json.dumps(content))
@@ -116,7 +118,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def vote(self, handle: Handle) -> Vote | None:
-        """Return the vote of a transaction that is pre-committed and not yet recorded as committed; otherwise None."""
+        """Return what is needed to commit a pre-committed transaction; None if it is in any other state."""
         path = self._path(handle, PREPARED)
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -127,19 +129,19 @@ class Journal:
             raise InvalidInput(f"{path}: damaged ({error}); restore the file, or abort the transaction.") from None
 
     def is_committed(self, handle: Handle) -> bool:
-        """Return whether the coordinator has confirmed the commit."""
+        """Return whether the commit of the transaction is recorded."""
         return self._path(handle, COMMITTED).exists()
 
     def is_lost(self, handle: Handle) -> bool:
-        """Return whether a pre-committed transaction turned out to be aborted."""
+        """Return whether it is recorded that Kafka aborted the transaction after its pre-commit."""
         return self._path(handle, LOST).exists()
 
     def commit(self, handle: Handle) -> None:
-        """Record that the coordinator has confirmed the commit."""
+        """Record that Kafka's coordinator has confirmed the commit of the transaction."""
         self._become(handle, COMMITTED)
 
     def lose(self, handle: Handle) -> None:
-        """Record that the coordinator aborted the pre-committed transaction."""
+        """Record that Kafka aborted the transaction after its pre-commit, so that its rows are lost."""
         self._become(handle, LOST)
 
     def _become(self, handle: Handle, suffix: str) -> None:
@@ -148,7 +150,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def forget(self, handle: Handle) -> None:
-        """Record an abort by deleting the transaction's files, so that its name may be used again."""
+        """Record the abort of a transaction by deleting its files; its name may then be used again."""
         if not self._folder.is_dir():
             return
         for suffix in (OPEN, PREPARED):
@@ -156,7 +158,7 @@ class Journal:
         durable.sync_folder(self._folder)
 
     def unfinished(self) -> set[Handle]:
-        """Return every transaction that was begun and is not recorded as committed, aborted or lost."""
+        """Return the handles of all transactions that are recorded as open or pre-committed."""
         try:
             names = [path for path in self._folder.iterdir() if path.suffix in {OPEN, PREPARED}]
         except FileNotFoundError:

@@ -23,7 +23,10 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed, that is, whether its group has an offset; wait for a running commit."""
+    """Return whether the batch is committed, that is, whether its consumer group has an offset.
+
+    If a commit of the query is in progress, wait for it first.
+    """
     if (name := topic.find()) is None:
         return False
     # EndTxn returns before the markers are written, so a commit in progress would look like no commit.
@@ -32,7 +35,7 @@ def has_marker(topic: Topic, query: str, batch: int) -> bool:
 
 
 def transactional_id(topic: Topic, query: str) -> str:
-    """Return the transactional id that all marked batches of a query share. It differs from every handle's id."""
+    """Return the transactional id that all batches with a marker of this query share."""
     return f"{topic.name()}.{query}-marked"
 
 
@@ -40,10 +43,11 @@ def transactional_id(topic: Topic, query: str) -> str:
 def marked(
     topic: Topic, handle: Handle, refuse_fenced: Callable[[str, int], None]
 ) -> Iterator[Callable[[Observation], None]]:
-    """Open one transaction for a batch's marker and rows, and yield a function that writes one row into it.
+    """Open one transaction for a batch's rows and its marker, and yield a function that writes one row into it.
 
-    Leaving the `with` block commits; an exception aborts. `refuse_fenced` raises an error if a later driver has fenced
-    this one. Raises `JobFailed` if the marker already exists.
+    The end of the `with` block commits; an exception aborts. `refuse_fenced` is called with query and driver number,
+    and raises an error if a later driver has replaced this one. Raises `JobFailed` if the batch is already
+    committed.
     """
     refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)
@@ -94,10 +98,7 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Abort the open transaction of this transactional id, and fence its writer, whose records may still be in flight.
-
-    If the broker does not answer, the transaction's timeout or the next writer aborts it.
-    """
+    """Abort the open transaction of a transactional id and fence its writer; ignore a broker that does not answer."""
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)
 

@@ -32,24 +32,26 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class Owner(NamedTuple):
-    """The transaction that wrote a record: its name, and its producer's id and epoch."""
+    """The identity of the transaction that wrote a record: its name, and its producer's id and epoch."""
 
     name: str
     producer: Producer
 
     def encode(self) -> bytes:
-        """Return this transaction as the value of the record header `OWNER`."""
+        """Return this identity as bytes, for a record header."""
         return f"{self.name} {self.producer.id} {self.producer.epoch}".encode()
 
     @classmethod
     def decode(cls, raw: bytes) -> "Owner":
-        """Return the transaction that `encode` turned into a record header's value."""
+        """Parse the bytes that `encode` returned."""
         name, identity, epoch = raw.decode().split(" ")
         return cls(name, Producer(int(identity), int(epoch)))
 
 
 class Entry(NamedTuple):
-    """One record: its offset in the partition (`position`), its row, and the transaction that wrote it, if any."""
+    """One record of a store's topic: its Kafka offset (`position`), its row, and the transaction that wrote it, if
+    any.
+    """
 
     position: int
     row: Observation
@@ -59,14 +61,16 @@ class Entry(NamedTuple):
 
 
 class Reader:
-    """A consumer of one topic at one isolation level, without a consumer group and without a stored position."""
+    """A reader of one Kafka topic at one isolation level, `read_committed` or `read_uncommitted`, without a group."""
 
     def __init__(self, address: str, topic: str, isolation: str) -> None:
         self._address, self._topic, self._isolation = address, topic, isolation
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Yield every record from the offset `start` up to the present end; none if the topic does not exist."""
+        """Yield every record from offset `start` to the end at the time of the call; none if the topic does not
+        exist.
+        """
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return
@@ -77,7 +81,7 @@ class Reader:
             yield from self._up_to(consumer, end)
 
     def follow(self, patience: float) -> Iterator[Entry]:
-        """Yield all records of the topic and then new ones; stop when none has arrived for `patience` seconds."""
+        """Yield all records, then wait for new ones; return when none has arrived for `patience` seconds."""
         with explained(self._address), self._consumer() as consumer:
             consumer.assign([self._partition])
             consumer.seek(self._partition, 0)
@@ -88,7 +92,9 @@ class Reader:
                     yield self._entry(record)
 
     def end(self) -> int:
-        """Return the last stable offset at read_committed, or the end of the log at read_uncommitted."""
+        """Return the offset at which this reader stops: the last stable offset at `read_committed`, else the log's
+        end.
+        """
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return 0
