@@ -27,7 +27,7 @@ from labkit.stores.kafka.writer import KafkaTransaction, too_long
 
 
 class Outcome(StrEnum):
-    """The result of a request to commit a pre-committed transaction."""
+    """The result of `KafkaStore.finish`, which tries to commit a pre-committed transaction."""
 
     COMMITTED = "committed"
     ALREADY_COMMITTED = "already committed"
@@ -38,7 +38,11 @@ class Outcome(StrEnum):
 
 
 class KafkaStore:
-    """A store whose rows are the records of one Kafka topic, which the first write creates."""
+    """A Kafka topic as a store: each row is one record. The first write creates the topic.
+
+    It supports appending, batches with a marker, two-phase commit and fencing (`Appendable`, `Atomic`,
+    `Transactional`, `Fencing`).
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -48,19 +52,20 @@ class KafkaStore:
         self._open: list[KafkaTransaction] = []
 
     def history(self) -> Iterator[Observation]:
-        """Yield the rows that a reader at read_committed receives, in log order, up to the last stable offset.
+        """Yield the rows that a reader at read_committed receives, in the order of the log, up to the last stable
+        offset.
 
-        Log order is also the order of visibility, because no reader receives a row before all earlier transactions are
-        decided.
+        They also became visible in this order, because such a reader receives no record before all earlier
+        transactions have ended.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._reader(READ_COMMITTED).read())
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with the times at which producers created the records.
+        """Yield the rows of `history`, and before each row call `tell` with its times, as far as they are known.
 
-        For a row of a transaction that is only the time of writing (`ready`): the time of its commit is in a control
-        record, which no consumer receives.
+        For a row in a transaction only its producer's time is known: Kafka has the time of the commit in a control
+        record, which consumers do not receive.
         """
         if self.topic.find() is None:
             return
@@ -71,21 +76,25 @@ class KafkaStore:
             yield entry.row
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield all hidden rows with their creation times, pre-committed or not: the log does not distinguish them."""
+        """Yield all hidden rows with the times of their writes; Kafka does not tell which of them are pre-committed."""
         if self.topic.find() is not None:
             for entry in self._undecided():
                 if entry.sent is not None:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows from the last stable offset on that are not aborted: undecided, or committed but waiting."""
+        """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet.
+
+        Their transactions are open, or committed after an open one; rows of aborted transactions are left out.
+        """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
-        """Yield every row that a reader at read_uncommitted receives, including rows of aborted transactions.
+        """Yield every row that a reader at read_uncommitted receives, including rows of open and aborted
+        transactions.
 
-        Each row's `visibility` tells whether it was aborted, or read before its transaction was decided.
+        `visibility` of each row says whether its transaction is committed, open or aborted now.
         """
         if self.topic.find() is not None:
             # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
@@ -95,7 +104,7 @@ class KafkaStore:
                 yield _as_read_early(entry, aborted=entry.position not in kept)
 
     def close(self) -> None:
-        """Close every producer and the connection to the broker. An open transaction stays unfinished."""
+        """Close all producers and the connection to the broker. An open transaction stays open."""
         for transaction in self._open:
             transaction.close()
         self._open.clear()
@@ -105,10 +114,10 @@ class KafkaStore:
         self.topic.close()
 
     def append(self, *rows: Observation) -> None:
-        """Add the rows with an idempotent producer, and wait until the broker has acknowledged every one.
+        """Append the rows without a transaction, with an idempotent producer, and wait until the broker has them
+        all.
 
-        The broker writes a request that this producer repeats only once (KIP-98), but not the same rows from another
-        producer.
+        The broker drops repeated requests of this producer (KIP-98), but not the same rows from another producer.
         """
         with explained(self.topic.address):
             if self._appender is None:
@@ -119,29 +128,31 @@ class KafkaStore:
                 future.get(timeout=1)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether a transaction with the marker of this query and batch has committed."""
+        """Return whether the batch's marker is committed, and so the batch's rows as well."""
         return has_marker(self.topic, query, batch)
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open one transaction with a batch's marker, and yield a function that writes one row into it.
+        """Open one transaction for a batch's rows and its marker, and yield a function that writes one row into it.
 
-        A writer that dies inside the `with` block leaves the transaction open: readers never see its rows, but later
-        records wait until the next writer of this query, or the timeout, aborts it. Raises `JobFailed` if the marker
-        already exists, or if a later driver has fenced this one.
+        If the writer dies inside the `with` block, the transaction stays open: its rows stay hidden, but readers at
+        read_committed also wait for later records, until the query's next writer or the timeout aborts it. Raises
+        `JobFailed` if the batch is already committed, or if a later driver has fenced this one.
         """
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
-        """Open a transaction under its own transactional.id. Raises `JobFailed` for a handle that was used before."""
+        """Open a transaction with its own producer and transactional id. Raises `JobFailed` if the handle was used
+        before.
+        """
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commit with the stored vote, and wait until the broker has written the commit markers.
+        """Commit a prepared transaction, and wait until readers can see its rows.
 
-        Raises `LostTransaction` if Kafka aborted the transaction, and `JobFailed` if it was never prepared or if Kafka
-        does not know it any more.
+        Raises `LostTransaction` if Kafka has aborted the transaction, and `JobFailed` if it was never prepared or if
+        Kafka no longer knows it.
         """
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
@@ -156,7 +167,8 @@ class KafkaStore:
             )
 
     def finish(self, handle: Handle) -> Outcome:
-        """Commit with the stored vote and return the outcome; unlike `commit`, return normally if the rows are lost.
+        """Commit a prepared transaction and return the result; unlike `commit`, raise no error if Kafka has aborted
+        it.
 
         Raises `JobFailed` for a transaction that is not prepared.
         """
@@ -182,9 +194,8 @@ class KafkaStore:
             return outcome
 
     def abort(self, handle: Handle) -> None:
-        """Abort a transaction by initialising its transactional id, which also fences a living writer.
-
-        Does nothing to a committed transaction.
+        """Abort a transaction and fence its writer by initialising its transactional id; do nothing if it is
+        committed.
         """
         if self.topic.find() is None:
             return
@@ -205,9 +216,9 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return every unfinished transaction of the query, from the journal and from Kafka's own list, sorted.
+        """Return the handles of all open and prepared transactions of the query, in ascending order.
 
-        Transactional ids begin with the topic's name, so transactions of other stores are never among them.
+        They come from the local journal and from Kafka's list of transactions.
         """
         with self.journal.explained():
             handles = self.journal.unfinished()
@@ -217,28 +228,35 @@ class KafkaStore:
         return sorted(handle for handle in handles if handle.query == query)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse from now on all transactions that earlier drivers of the query begin.
+        """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
+        begins.
 
-        Their open transactions are left to recovery. Raises `JobFailed` if a later driver has replaced this one.
+        Transactions that such a driver has already begun are left to recovery. Raises `JobFailed` if a driver with a
+        greater number has called this before.
         """
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout of later transactions, for this process and for those that open the store afterwards."""
+        """Set the timeout of all transactions that any process begins in this store from now on, in seconds.
+
+        Other processes must open the store after this call.
+        """
         self.topic.expire_after(seconds)
 
     def unfinished(self) -> list[str]:
-        """Return the transactional ids that the coordinators report as open."""
+        """Return the transactional ids of this store whose transactions Kafka reports as unfinished."""
         return [described.name for described in self.transactions()]
 
     def expired(self) -> list[str]:
-        """Return the transactional ids that were begun and that the coordinators have since aborted."""
+        """Return the transactional ids of this store whose transactions Kafka has aborted by itself, usually after a
+        timeout.
+        """
         names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
         descriptions = [self.topic.coordinators.describe(name) for name in names]
         return [described.name for described in descriptions if described is not None and described.stage in ABORTED]
 
     def transactions(self) -> list[TransactionDescription]:
-        """Return the coordinators' descriptions of this store's unfinished transactions, sorted by id."""
+        """Return Kafka's descriptions of this store's unfinished transactions, sorted by transactional id."""
         topic = self.topic.find()
         if topic is None:
             return []
@@ -246,18 +264,26 @@ class KafkaStore:
         return [described for name in names if (described := self.topic.coordinators.describe(name))]
 
     def last_stable_offset(self) -> int:
-        """Return the offset at which a reader at read_committed stops: where the first open transaction begins."""
+        """Return the offset of the first record of an open transaction, where a reader at read_committed has to
+        stop.
+
+        Without an open transaction this is the end of the log.
+        """
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` if the broker does not answer, or its maximum timeout is below this store's."""
+        """Raise a `LabError` if the broker does not answer, or if this store's transaction timeout exceeds the
+        broker's maximum.
+        """
         # Checked before the run, because the first transaction would be refused only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:
             raise too_long(self.topic.timeout, maximum)
 
     def destroy(self) -> None:
-        """Abort every unfinished transaction of the store, whoever began it, and delete the topic with its groups."""
+        """Abort every unfinished transaction of the store, of any process, and delete the topic and its consumer
+        groups.
+        """
         if self.topic.find() is None:
             return
         for described in self.transactions():
@@ -268,7 +294,6 @@ class KafkaStore:
         return Reader(self.topic.address, self.topic.name(), isolation)
 
     def _finish(self, handle: Handle, vote: Vote) -> Outcome:
-        """Request the commit and return its outcome; if the coordinator has forgotten the transaction, read the log."""
         name, coordinators = (self.topic.transactional_id(handle), self.topic.coordinators)
         description = coordinators.settled(name)
         # The producer is compared as well: the open transaction under this name may belong to another writer, and must
@@ -284,7 +309,7 @@ class KafkaStore:
         return self._fate_in_log(Owner(str(handle), vote.producer))
 
     def _fate_in_log(self, owner: Owner) -> Outcome:
-        """Return the outcome that the log shows, for a transaction that the coordinator has forgotten."""
+        """Determine from the log how a transaction ended that Kafka's coordinator no longer knows."""
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was
@@ -295,7 +320,6 @@ class KafkaStore:
         return Outcome.LOST if is_aborted else Outcome.UNKNOWN
 
     def _undecided(self) -> list[Entry]:
-        """Return the records from the last stable offset on that are not aborted."""
         entries = list(self._reader(READ_UNCOMMITTED).read(self.last_stable_offset()))
         dead = {owner for owner in {entry.owner for entry in entries} if owner and self._is_aborted(owner)}
         return [entry for entry in entries if entry.owner not in dead]

@@ -41,7 +41,7 @@ _LOOK = 0.1
 
 
 class Traffic(StrEnum):
-    """A pattern of the times at which records arrive between two barriers."""
+    """When records arrive within one checkpoint interval, in an experiment with Kafka's transaction timeout."""
 
     STEADY = "steady"
     """A record every twentieth of the interval."""
@@ -51,7 +51,9 @@ class Traffic(StrEnum):
     """Three records at nine tenths of the interval."""
 
     def moments(self, interval: float) -> list[float]:
-        """Return one number per record: the seconds from the barrier, where the interval starts, to its arrival."""
+        """Return the arrival time of each record, in seconds from the start of a checkpoint interval of `interval`
+        seconds.
+        """
         if self is Traffic.STEADY:
             return [interval * number / 20 for number in range(20)]
         return [interval * (0.9 if self is Traffic.LATE else 0)] * 3
@@ -59,7 +61,7 @@ class Traffic(StrEnum):
 
 @dataclass
 class TimeoutTrial:
-    """The events and the verdict of one job with one kind of traffic."""
+    """The result of one experiment with Kafka's transaction timeout: what happened, and the verdict on the output."""
 
     traffic: Traffic
     steps: list[str] = field(default_factory=list)
@@ -71,12 +73,12 @@ class TimeoutTrial:
     verdict: Verdict | None = None
 
     def __str__(self) -> str:
-        """Return the trial as text: the verdict, then one line per step."""
+        """Return the result as text: the verdict, then one line per event."""
         verdict = "" if self.verdict is None else f": {self.verdict.guarantee}, because {self.verdict.because}"
         return "\n".join([f"{self.traffic}{verdict}", *(f"  {step}" for step in self.steps)])
 
     def to_json(self) -> dict[str, object]:
-        """Return the trial as plain data for JSON."""
+        """Return the result as a JSON object."""
         verdict = None if self.verdict is None else self.verdict.to_json()
         outcome = None if self.outcome is None else self.outcome.value
         return {"steps": self.steps, "failures": self.failures, "commit": outcome, "verdict": verdict}
@@ -85,11 +87,12 @@ class TimeoutTrial:
 def try_timeouts(
     interval: float, transaction: float, kinds: Sequence[Traffic] = tuple(Traffic)
 ) -> dict[str, TimeoutTrial]:
-    """Run one job per kind of traffic, all at the same time, and return each kind's result by its name.
+    """Run a checkpointing job on a real broker for each kind of traffic, and return the results by name of the
+    traffic.
 
-    `interval` is the checkpoint interval and `transaction` the transaction timeout, both in seconds of real time.
-    Raises `ServiceUnavailable` without a broker, or if the broker does not abort an expired transaction within
-    `PATIENCE` seconds; `InvalidInput` for a time that is out of range.
+    The jobs run at the same time. `interval` is the checkpoint interval and `transaction` the transaction timeout,
+    both in seconds of real time. Raises `ServiceUnavailable` without a broker, or if the broker does not abort an
+    expired transaction within `PATIENCE` seconds, and `InvalidInput` for a time that is out of range.
     """
     if not 0 < interval <= LONGEST:
         raise InvalidInput(
@@ -104,7 +107,7 @@ def try_timeouts(
 
 
 class _Job:
-    """One job with one kind of traffic and its own topic, which it deletes in the end; times are in seconds."""
+    """One job that writes to its own topic, which it deletes at the end. All times are in seconds."""
 
     def __init__(self, folder: Path, traffic: Traffic, interval: float, transaction: float) -> None:
         self._folder, self._interval, self._transaction = folder, interval, transaction
@@ -114,7 +117,10 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until its input is committed, finally with the timeout `TIMEOUT`, and return the trial."""
+        """Run the job until all records are committed, and return the result.
+
+        After `ATTEMPTS` failures the job uses the timeout `TIMEOUT`.
+        """
         try:
             return self._tried()
         except LabError:
@@ -144,9 +150,9 @@ class _Job:
             yield store
 
     def _epoch(self, store: KafkaStore, interval: float) -> None:
-        """Run one attempt from a barrier to the next: write the records, pre-commit, complete the checkpoint, commit.
+        """Process one checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
 
-        A failed write ends the attempt. With an `interval` of 0 all records arrive at once.
+        A failed write ends this attempt. If `interval` is 0, all records arrive at once.
         """
         self._attempt += 1
         self._began = time.monotonic()
@@ -183,9 +189,10 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait until `moment` seconds after the attempt began, and until Kafka has aborted an expired transaction.
+        """Wait until `moment` seconds after the start of the attempt; if the transaction expires, wait until Kafka
+        aborts it.
 
-        Raises `ServiceUnavailable` if Kafka has not aborted it `PATIENCE` seconds later.
+        Raises `ServiceUnavailable` if Kafka has not aborted it after `PATIENCE` seconds.
         """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
@@ -207,10 +214,9 @@ class _Job:
         return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
-        """Return whether the coordinator has aborted the transaction and written the abort marker.
+        """Return whether Kafka has aborted the transaction and written the abort marker.
 
-        Without the marker the partition might still accept a write. The first sign of the abort becomes a step of the
-        trial.
+        Before the marker is written, the partition might still accept a write.
         """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:

@@ -33,7 +33,10 @@ transactions aborted.
 
 
 class Topic:
-    """The topic of the store whose files are in `folder`. The first producer creates it."""
+    """The Kafka topic that contains the rows of one store, with its settings in files in `folder`.
+
+    The first producer creates the topic.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -47,7 +50,7 @@ class Topic:
 
     @cached_property
     def timeout(self) -> float:
-        """Return how many seconds a transaction may stay open after its first record (transaction.timeout.ms)."""
+        """Return after how many seconds Kafka aborts an open transaction (transaction.timeout.ms)."""
         path = self.folder / "timeout"
         try:
             return float(path.read_text(encoding="ascii"))
@@ -57,7 +60,9 @@ class Topic:
             raise InvalidInput(f"{path}: damaged; start the run again.") from None
 
     def expire_after(self, seconds: float) -> None:
-        """Set the transaction timeout for this process and for every process that opens the store later."""
+        """Set the timeout, in seconds, of later transactions of this process and of processes that open the store
+        later.
+        """
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
@@ -72,7 +77,7 @@ class Topic:
                 return None
 
     def name(self) -> str:
-        """Return the topic's name; if the store has none yet, choose one and store it."""
+        """Return the topic's name; if the store has none yet, choose a name and write it to the store's folder."""
         if (name := self.find()) is None:
             with durable.explained(self.folder):
                 self._choose()
@@ -81,12 +86,14 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the transactional id for a handle: topic and handle, because other stores may have the same handle."""
+        """Return the transactional id of a transaction: the topic's name, which makes it unique in Kafka, and the
+        handle.
+        """
         return f"{self.name()}.{handle}"
 
     @property
     def coordinators(self) -> Coordinators:
-        """Return the client for requests to the broker's transaction coordinators, connected on first use."""
+        """Return the client for requests about transactions; the first call connects it to the broker."""
         if self._coordinators is None:
             self._coordinators = Coordinators(self.address)
         return self._coordinators
@@ -98,9 +105,9 @@ class Topic:
             coordinators.close()
 
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
-        """Return a producer for the topic, and create the topic if it is missing.
+        """Return a new producer for the topic, and create the topic if it is missing.
 
-        With a transactional id the producer is transactional, and the caller has to initialise it; without one it is
+        With a transactional id the producer is transactional, and the caller must initialise it. Otherwise it is
         idempotent.
         """
         probe(self.address)
@@ -121,12 +128,15 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Pass a row of the transaction `owner` to a producer; return the future of the broker's acknowledgement."""
+        """Send a row with a producer, and return the future of the broker's acknowledgement.
+
+        `owner` identifies the transaction in a record header; None means that there is none.
+        """
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
 
     def delete(self) -> None:
-        """Delete the topic, its consumer groups, and the file with its name."""
+        """Delete the topic, its consumer groups, and the local file with its name."""
         self.coordinators.delete_groups(f"{self.name()}.")
         with explained(self.address), suppress(errors.UnknownTopicOrPartitionError):
             self.coordinators.admin.delete_topics([self.name()])
@@ -135,9 +145,8 @@ class Topic:
         self._exists = False
 
     def _choose(self) -> None:
-        """Choose the topic's name and store it: write a temporary file and link that into place.
-
-        If several processes choose at once, one wins; readers always find a complete file.
+        """Choose a name for the topic and write it to a file, atomically: if several processes do so at once, one
+        wins.
         """
         durable.make_folder(self.folder)
         draft = durable.temporary(self.folder / "topic")

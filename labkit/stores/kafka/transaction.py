@@ -44,14 +44,14 @@ logging.getLogger("kafka").addHandler(logging.NullHandler())  # important errors
 
 
 class Producer(NamedTuple):
-    """The identity of a writer at the coordinator: its producer id and epoch. A higher epoch fences the lower ones."""
+    """A transactional producer's id and epoch at the broker. A higher epoch of the same id fences the lower ones."""
 
     id: int
     epoch: int
 
 
 class Stage(StrEnum):
-    """The state of a transaction, under the names of Kafka's TransactionState."""
+    """The state of a Kafka transaction, with the names of Kafka's TransactionState."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -69,7 +69,7 @@ ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
 class TransactionDescription(NamedTuple):
-    """A coordinator's description of the transactional id `name`.
+    """The broker's description of one transactional id (`name`) and its latest transaction.
 
     `timeout` is in seconds; `started` is in seconds since 1970, or 0 if no transaction is open.
     """
@@ -82,7 +82,7 @@ class TransactionDescription(NamedTuple):
 
 
 def check_version() -> None:
-    """Raise `ServiceUnavailable` if kafka-python has another version than `PINNED`."""
+    """Raise `ServiceUnavailable` unless the installed kafka-python has the version `PINNED`."""
     installed = version("kafka-python")
     if installed != PINNED:
         raise ServiceUnavailable(
@@ -94,7 +94,7 @@ def check_version() -> None:
 def probe(address: str) -> None:
     """Raise `ServiceUnavailable` if nothing listens at the address (host:port).
 
-    A Kafka client would try for seconds instead, and leave a thread running.
+    Without this check a Kafka client would try for several seconds, and leave a thread running.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -104,28 +104,30 @@ def probe(address: str) -> None:
 
 
 def unavailable(address: str) -> ServiceUnavailable:
-    """Return the error to raise if the broker at this address does not answer."""
+    """Return the error to raise when the broker at this address (host:port) does not answer."""
     remedy = "run `labkit services status kafka`, or check LABKIT_KAFKA"
     return ServiceUnavailable(f"{address}: the Kafka broker does not answer; {remedy}.")
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Return a producer's id and epoch. A changed epoch means that its open transaction was aborted (KIP-360)."""
+    """Return the id and epoch of a producer.
+
+    If its epoch has changed, its open transaction was aborted (KIP-360).
+    """
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
 
 
 def flush(writer: KafkaProducer) -> None:
-    """Wait until the broker has answered every record. Raises `KafkaTimeoutError` after `DELIVERY` + 10 seconds.
+    """Wait until the broker has answered for every record. Raises `KafkaTimeoutError` after `DELIVERY` + 10 seconds.
 
-    Without that limit, the client waits forever for a broker that refused a record and then went away, because
-    records do not expire while it waits for a new producer id.
+    Without a limit the client may wait forever for a broker that has gone away.
     """
     writer.flush(timeout=DELIVERY + 10)
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer within so many seconds, by force if it holds undelivered records; return whether by force.
+    """Close a producer; if it has undelivered records after `seconds`, force it to close, and return True.
 
     In that case the client's own `close` raises an error and leaves its thread running.
     """
@@ -138,9 +140,9 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add offsets of a consumer group to the producer's open transaction. Raises `KafkaTimeoutError` after `PATIENCE`.
+    """Add committed offsets for the consumer group to the producer's open transaction.
 
-    The client's public method would wait forever for a broker that is gone.
+    Raises `KafkaTimeoutError` after `PATIENCE` seconds; the client's public method may wait forever.
     """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The client's sender thread sleeps until somebody wakes it, as the public method does.
@@ -151,7 +153,7 @@ def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAn
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn a Kafka error in the `with` block into `ServiceUnavailable` (no answer) or `JobFailed` (a refusal)."""
+    """Turn Kafka's errors in a `with` block into `ServiceUnavailable` (no answer) or `JobFailed` (request refused)."""
     try:
         yield
     except LabError:
@@ -165,7 +167,7 @@ def explained(address: str) -> Iterator[None]:
 
 
 def open_transactions(address: str) -> list[TransactionDescription]:
-    """Return every unfinished transaction of the cluster at this address, whoever began it, oldest first."""
+    """Return all unfinished transactions of the Kafka cluster at this address (host:port), the oldest first."""
     coordinators = Coordinators(address)
     try:
         descriptions = [coordinators.describe(name) for name in coordinators.unfinished()]
@@ -175,7 +177,10 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """A client that sends requests to the transaction coordinators of the Kafka cluster at an address (host:port)."""
+    """A client that describes, commits and aborts transactions of any process in a Kafka cluster.
+
+    It sends its requests to the cluster's transaction coordinators; the address is host:port.
+    """
 
     def __init__(self, address: str) -> None:
         check_version()
@@ -188,7 +193,7 @@ class Coordinators:
 
     @property
     def admin(self) -> KafkaAdminClient:
-        """Return kafka-python's public admin client, which carries the requests."""
+        """Return the public admin client of kafka-python that sends the requests."""
         return self._admin
 
     def close(self) -> None:
@@ -196,7 +201,7 @@ class Coordinators:
         self._admin.close()
 
     def longest_timeout(self) -> float | None:
-        """Return the broker's maximum transaction timeout in seconds; None if this user may not read it."""
+        """Return the broker's maximum transaction timeout in seconds; None if this user is not allowed to read it."""
         with explained(self._address), suppress(errors.AuthorizationError):
             # The configuration belongs to a broker, so the broker's number is looked up first; versions of the protocol
             # name its field differently.
@@ -215,7 +220,7 @@ class Coordinators:
                 self._admin.delete_groups(matching)
 
     def describe(self, name: str) -> TransactionDescription | None:
-        """Return the state, producer and times of a transactional id; None if its coordinator has no such id."""
+        """Return the state, producer and times of the transactional id `name`; None if Kafka does not know this id."""
 
         def ask() -> TransactionDescription | None:
             try:
@@ -230,9 +235,9 @@ class Coordinators:
             return self._patiently(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
-        """Wait until the broker has written all markers of a decision under the id `name`, then describe the id.
+        """Wait while a commit or abort of the transactional id `name` is in progress, then return its description.
 
-        Raises `ServiceUnavailable` if that takes longer than `PATIENCE` seconds.
+        Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """
         deadline = time.monotonic() + PATIENCE
         while (
@@ -249,14 +254,18 @@ class Coordinators:
         return description
 
     def unfinished(self, prefix: str = "") -> list[str]:
-        """Return every transactional id with this prefix whose transaction is unfinished, sorted."""
+        """Return all transactional ids with this prefix whose transaction is unfinished, sorted."""
         with explained(self._address):
             answers = self._patiently(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
         names = (listing.transactional_id for listings in answers.values() for listing in listings)
         return sorted(name for name in names if name.startswith(prefix))
 
     def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
-        """Request a commit or an abort (EndTxn); return the coordinator's error, `NoError` if it has decided so."""
+        """Commit or abort a transaction that any process began (EndTxn), and return the broker's error code as a
+        class.
+
+        The class is `NoError` if the broker has accepted the request.
+        """
         with explained(self._address):
             answer = self._ask(
                 name,
@@ -271,9 +280,9 @@ class Coordinators:
         return answer[0]
 
     def fence(self, name: str, timeout: float) -> None:
-        """Abort the open transaction of the transactional id `name` and raise its epoch, which shuts out its writer.
+        """Abort the open transaction of the transactional id `name` and fence its writer, by raising the id's epoch.
 
-        The id gets the `timeout`, in seconds. When this returns, the abort markers are written.
+        Sets the id's transaction timeout, in seconds. Returns when the abort markers are written.
         """
         with explained(self._address):
             error, _ = self._ask(
@@ -297,7 +306,7 @@ class Coordinators:
         return bool(self.group_offsets(group))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Return a consumer group's committed offsets: for each partition the offset of the next record to read."""
+        """Return the consumer group's committed offset (the next record to read) for each partition."""
 
         def ask() -> dict[TopicPartition, int]:
             try:
@@ -310,7 +319,9 @@ class Coordinators:
             return self._patiently(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets for a group without members; Kafka does not check whether anybody has read the records."""
+        """Commit these offsets for a consumer group without members. Kafka does not check whether the records were
+        read.
+        """
         wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:
@@ -322,7 +333,7 @@ class Coordinators:
             self._patiently(ask)
 
     def ends(self, topic: str) -> dict[TopicPartition, int]:
-        """Return for every partition of a topic the offset that its next record will get."""
+        """Return the end offset of each partition of a topic, that is, the offset of its next record."""
         with explained(self._address):
             [description] = self._admin.describe_topics([topic])
             places = [TopicPartition(topic, each["partition_index"]) for each in description["partitions"]]
@@ -330,7 +341,10 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Send a request to the coordinator of the id `name`, repeat it while that is busy; return error and answer."""
+        """Send a request to the transaction coordinator of the id `name`, and return (error class, response).
+
+        The request is repeated while the coordinator is busy with an earlier one.
+        """
 
         async def send() -> Any:
             node = await self._admin._find_coordinator_id(  # noqa: SLF001 - no public name
@@ -350,7 +364,9 @@ class Coordinators:
         return self._patiently(once)
 
     def _patiently(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Return `ask()`, repeated for up to `PATIENCE` seconds while the coordinator starts, moves or is busy."""
+        """Call `ask` and return its result; repeat the call for up to `PATIENCE` seconds while the coordinator is
+        not ready.
+        """
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -22,7 +22,7 @@ CHUNK = 1_000
 
 
 class KafkaTransaction:
-    """A transaction with its own transactional.id and its own producer, which is closed at the pre-commit."""
+    """One open Kafka transaction with its own transactional id and its own producer."""
 
     def __init__(self, topic: Topic, journal: Journal, handle: Handle) -> None:
         self.handle = handle
@@ -44,7 +44,7 @@ class KafkaTransaction:
         self._owner = Owner(str(handle), producer_of(self._writer))
 
     def write(self, row: Observation) -> None:
-        """Send one record. Raises `JobFailed` if the transaction is no longer open."""
+        """Send one row as a record. Raises `JobFailed` if the transaction is no longer open."""
         self._refuse_closed()
         if len(self._sent) >= CHUNK:
             # Checked between writes, so that a transaction that Kafka has aborted fails early.
@@ -61,14 +61,19 @@ class KafkaTransaction:
         self._rows += 1
 
     def flush(self) -> None:
-        """Wait until the broker has everything written so far. Raises `JobFailed` if the transaction is not open."""
+        """Wait until the broker has all rows that were written. Raises `JobFailed` if the transaction is no longer
+        open.
+        """
         self._refuse_closed()
         with explained(self._topic.address):
             flush(self._writer)
         self._check(self._sent)
 
     def prepare(self) -> None:
-        """Pre-commit: wait until the broker has all records, then store the vote. Raises `JobFailed` after an abort."""
+        """Pre-commit: wait until the broker has all rows, then record in the journal what is needed to commit.
+
+        Raises `JobFailed` if the transaction was aborted.
+        """
         self._refuse_closed()
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an earlier abort has deleted the file `.open`, a later one will find the vote.
@@ -84,12 +89,12 @@ class KafkaTransaction:
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows and close the producer; unlike Java's, that leaves an open transaction open."""
+        """Accept no more rows and close the producer. An open transaction stays open, unlike with Java's producer."""
         self._is_open = False
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Close the producer's connection; an open transaction stays open."""
+        """Close the producer's connection. An open transaction stays open."""
         hang_up(self._writer)
 
     def _check(self, futures: Sequence[FutureRecordMetadata]) -> None:
@@ -107,7 +112,9 @@ class KafkaTransaction:
 
 
 def initialise(writer: KafkaProducer, timeout: float) -> None:
-    """Initialise a transactional producer. Raises `InvalidInput` if its timeout (s) exceeds the broker's maximum."""
+    """Initialise a transactional producer. Raises `InvalidInput` if its timeout (seconds) exceeds the broker's
+    maximum.
+    """
     try:
         writer.init_transactions()
     except errors.KafkaError as error:
@@ -117,7 +124,7 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """Return the error for a timeout above the broker's maximum (None: unknown); both are in seconds."""
+    """Return the error for a transaction timeout above the broker's maximum; both in seconds, None if unknown."""
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "
