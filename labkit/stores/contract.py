@@ -214,10 +214,10 @@ class Expiring(Protocol):
         """Set how many seconds a transaction may stay open after its first row."""
 
     def unfinished(self) -> list[str]:
-        """Return the names of this store's transactions that the server reports as open."""
+        """Return the names of this store's transactions that the server reports as unfinished."""
 
     def expired(self) -> list[str]:
-        """Return the names of this store's transactions that the server has aborted although nobody asked for it."""
+        """Return the names of this store's transactions that the server has aborted by itself after a timeout."""
 
 
 @runtime_checkable

@@ -86,7 +86,10 @@ Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
 class SimulatedTransaction:
-    """A simulated transaction: its rows are in the real table, but the view `visible` omits them until the commit."""
+    """One transaction for two-phase commit, which SQLite does not have, so the store simulates it.
+
+    Its rows are in the table `rows` at once, but the view `visible` omits them until the transaction is committed.
+    """
 
     def __init__(self, writing: Writing, handle: Handle, number: int) -> None:
         self._writing = writing
@@ -95,7 +98,9 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Buffer the row; insert the buffer at `CHUNK` rows. Raises `JobFailed` if the transaction is not open."""
+        """Write one row; rows are inserted in chunks of `CHUNK`. Raises `JobFailed` if the transaction is no longer
+        open.
+        """
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:
@@ -104,9 +109,9 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Insert the buffered rows and record the handle as prepared, in one transaction.
+        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically.
 
-        Raises `JobFailed` after an abort.
+        Raises `JobFailed` if the transaction was aborted.
         """
         self._refuse_closed()
         with self._writing() as connection:
@@ -130,7 +135,11 @@ class SimulatedTransaction:
 
 
 class SQLiteStore:
-    """A store that is Appendable, Keyed, Atomic and (simulated) Transactional. The first write creates the database."""
+    """An SQLite database as a store, whose two-phase commit is simulated. The first write creates it.
+
+    It supports appending, upserts by key, batches with a marker and two-phase commit (`Appendable`, `Keyed`,
+    `Atomic`, `Transactional`).
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -138,11 +147,14 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def history(self) -> Iterator[Observation]:
-        """Yield the change log: every row that became visible and every value of a key, in the order of visibility."""
+        """Yield every row and every value of a key that became visible, in that order, from the change log."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with the time of each commit, which the transaction itself recorded right before it."""
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
+
+        Each transaction records the time right before its commit.
+        """
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
         for *row, number in self._read(_HISTORY):
@@ -152,45 +164,49 @@ class SQLiteStore:
             yield Observation(*row)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions with the time at which each transaction was prepared."""
+        """Yield the rows of prepared transactions, each with the time at which its transaction was prepared."""
         if any(self._read(_HAS_MOMENTS)):
             for *row, at in self._read(_WAITING):
                 yield Observation(*row), Span.exactly(at)
 
     def visible(self) -> Iterator[Observation]:
-        """Yield the rows of the view `visible`, which correct readers use instead of the table `rows`."""
+        """Yield the rows that a reader of the view `visible` sees: those outside of uncommitted simulated
+        transactions.
+        """
         return self._observations(_VISIBLE)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows that open and prepared transactions have inserted so far."""
+        """Yield the rows of open and prepared transactions. Rows that a writer has only buffered are missing."""
         return self._observations(_HIDDEN)
 
     def close(self) -> None:
-        """Close the connection. An open transaction stays unfinished."""
+        """Close the connection. An open transaction stays open."""
         with self._lock, self._explained():
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
 
     def append(self, *rows: Observation) -> None:
-        """Add the rows in one synced transaction, which survives a power cut."""
+        """Append the rows in one transaction, which also survives a power cut."""
         with self._writing() as connection:
             connection.executemany(_INSERT, [(*row[:5], None) for row in rows])
 
     def upsert(self, *rows: Observation) -> None:
-        """Set the totals of the rows' keys in one transaction; the change log keeps every value."""
+        """Replace the rows of these keys in one transaction; a change log records every value for `history`."""
         with self._writing() as connection:
             connection.executemany(_UPSERT, [row[:5] for row in rows])
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the marker of this query and batch has been committed."""
+        """Return whether the batch's marker is committed, and so the batch's rows as well."""
         return any(self._read("SELECT 1 FROM markers WHERE query = ? AND batch = ?", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open a real transaction with the batch's marker, and yield a function that inserts one row into it.
+        """Open one SQLite transaction for a batch's rows and its marker, and yield a function that writes one row
+        into it.
 
-        Raises `JobFailed` if the marker already exists. All other writers wait until the `with` block ends.
+        The end of the `with` block commits; all other writers wait until then. Raises `JobFailed` if the batch is
+        already committed.
         """
         with self._explained():
             connection = self._connect_to_write()
@@ -205,10 +221,7 @@ class SQLiteStore:
                 connection.execute("COMMIT")
 
     def begin(self, handle: Handle) -> Transaction:
-        """Record the handle as open and return its transaction.
-
-        Raises `JobFailed` for a handle in use or already committed.
-        """
+        """Open a simulated transaction. Raises `JobFailed` if the handle is in use or was committed."""
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
                 raise JobFailed(f"{self.path}: the transaction {handle} exists already; use a new name.")
@@ -217,7 +230,10 @@ class SQLiteStore:
         return SimulatedTransaction(self._writing, handle, number)
 
     def commit(self, handle: Handle) -> None:
-        """Record the handle as committed, which makes its rows visible. Raises `JobFailed` if it is not prepared."""
+        """Commit a prepared transaction, so that readers see its rows; do nothing if it is already committed.
+
+        Raises `JobFailed` if the transaction is neither prepared nor committed.
+        """
         refusal = JobFailed(f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
@@ -229,7 +245,7 @@ class SQLiteStore:
                 raise refusal
 
     def abort(self, handle: Handle) -> None:
-        """Delete a transaction's rows and the record of its handle, unless it was committed."""
+        """Abort a transaction by deleting its rows; do nothing if it is committed."""
         if not self._is_there():
             return
         with self._writing() as connection:
@@ -238,7 +254,7 @@ class SQLiteStore:
                 connection.execute(statement, [str(handle)])
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return every open or prepared transaction of the query, sorted by the numbers in their names."""
+        """Return the handles of all open and prepared transactions of the query, in ascending order."""
         handles = [Handle.parse(name) for (name,) in self._read(_UNFINISHED)]
         return sorted(handle for handle in handles if handle.query == query)
 
@@ -247,7 +263,7 @@ class SQLiteStore:
             yield Observation(*row)
 
     def _read(self, sql: str, *parameters: str | int) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query on a connection of its own, which sees committed data only."""
+        """Run a query on a connection of its own, which sees only committed data, and yield its rows."""
         if self._is_there():
             with self._explained(), closing(self._connect()) as connection:
                 yield from connection.execute(sql, parameters)
@@ -292,7 +308,7 @@ class SQLiteStore:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Return a connection to an existing store. `mode=rw` keeps SQLite from creating one."""
+        # `mode=rw` keeps SQLite from creating a missing database.
         address = f"{self.path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(
             address,
@@ -317,7 +333,7 @@ class SQLiteStore:
         return connection
 
     def _create(self) -> None:
-        """Create the database under another name and link it into place, so that it exists completely or not at all."""
+        """Create the database under a temporary name and link it to its path, so that it is never there incomplete."""
         durable.make_folder(self.path.parent)
         self._refuse_stray_log()
         draft = durable.temporary(self.path)
@@ -334,7 +350,9 @@ class SQLiteStore:
         durable.sync_folder(self.path.parent)
 
     def _refuse_stray_log(self) -> None:
-        """Refuse a deleted database's leftover log (`-wal`), because SQLite would replay it into the new database."""
+        """Raise `InvalidInput` if a deleted database has left its `-wal` file, which SQLite would replay into a new
+        one.
+        """
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
             raise InvalidInput(
@@ -360,7 +378,6 @@ def _mark(connection: sqlite3.Connection, handle: Handle) -> None:
 
 
 def _note_moment(connection: sqlite3.Connection, handle: Handle | None = None) -> None:
-    """Record the time at which this transaction's changes become visible; `handle` names the one that it commits."""
     connection.execute(_MOMENT, [time.time(), None if handle is None else str(handle)])
 
 

@@ -42,7 +42,7 @@ Clock = Callable[[], float]
 
 
 class Idle(NamedTuple):
-    """An open connection that no caller uses now."""
+    """An open connection that no caller uses at present."""
 
     connection: Connection
     since: float
@@ -50,7 +50,10 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The connections of one store in one process. A caller takes one for a statement or transaction and returns it."""
+    """The pool of PostgreSQL connections of one store in this process.
+
+    A caller takes a connection for one statement or transaction and gives it back.
+    """
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
         self.address = address
@@ -62,7 +65,9 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Return a connection with the store's schema, for the caller alone until the caller returns it by `give`."""
+        """Take a connection out of the pool, or open one, for this caller alone. The store's schema is its search
+        path.
+        """
         # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
         connection = self._find() or self._new()
         with self._lock:
@@ -94,16 +99,18 @@ class Pool:
         return f"{self.address}\n{self._settings().as_string()}"
 
     def _settings(self) -> sql.Composed:
-        """Return the SQL that sets schema and lock timeout of a new session, and commits that do not wait for the disk.
+        """Return the SQL for a new session: search path, lock timeout, and commits that do not wait for the disk.
 
-        `BEGIN` restores the server's own setting (synchronous_commit) for the transactions of a store.
+        For the store's own transactions, `BEGIN` restores the server's setting of synchronous_commit.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Take back a connection. If it is broken or has an open transaction, close it, which rolls that back."""
+        """Give a connection back to the pool. Close it if it is broken or in a transaction, which the server then
+        rolls back.
+        """
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # Closing always makes the server roll back, while a ROLLBACK statement could fail again.
         if not idle:
@@ -115,7 +122,9 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """Take a connection for a `with` block; turn errors of the server in it into a `LabError` of one sentence."""
+        """Take a connection for a `with` block; turn a PostgreSQL error in the block into a `LabError` with one
+        sentence.
+        """
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -124,7 +133,9 @@ class Pool:
             self.give(connection)
 
     def close(self) -> None:
-        """Close the connections in use, which rolls back their open transactions; hand idle ones to the `Keeper`."""
+        """Close the pool: its idle connections go to the `Keeper`, and all others are closed with their
+        transactions.
+        """
         with self._lock:
             for connection in self._taken:
                 connection.close()
@@ -134,7 +145,7 @@ class Pool:
 
 
 class Keeper:
-    """The idle connections of stores that this process has closed, for the next store with the same schema."""
+    """The idle connections of closed stores in this process, for the next store with the same server and schema."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[str, Idle]] = []
@@ -142,9 +153,9 @@ class Keeper:
         self._lock = threading.Lock()
 
     def take(self, key: str, now: float) -> Connection | None:
-        """Remove and return a usable idle connection with this key (see `Pool`), or None.
+        """Remove and return an idle connection for this key (server and settings), or return None if there is none.
 
-        `now` is the pool's clock, in seconds.
+        `now` is the time of the pool's clock in seconds; a connection that was idle for too long is closed.
         """
         with self._lock:
             # The freshest first, because the server will close it last.
@@ -157,7 +168,7 @@ class Keeper:
         return None
 
     def keep(self, key: str, idle: Idle) -> None:
-        """Keep a connection, and close the oldest one if there are more than `KEPT`."""
+        """Keep an idle connection for later; close the oldest one if there are more than `KEPT`."""
         with self._lock:
             self._kept.append((key, idle))
             while len(self._kept) > KEPT:
@@ -170,16 +181,17 @@ class Keeper:
                 self._kept.pop()[1].connection.close()
 
     def forget(self) -> None:
-        """Drop the parent's connections in a forked child. Closing them here would end the parent's sessions."""
+        """In a forked child process, drop the connections without closing them, because the parent still uses them."""
         self._inherited, self._kept = self._kept, []
         self._lock = threading.Lock()
 
 
 def is_usable(idle: Idle, now: float) -> bool:
-    """Return whether a connection may be reused at the time `now` (in seconds), and close it if not.
+    """Return whether an idle connection may be used again at the time `now` (seconds of the pool's clock); else
+    close it.
 
-    It may not if it was idle for more than `FRESH_SECONDS`, or if the server has sent something unasked, as it does
-    when it ends a connection. The check looks at the socket only, so it costs no round trip.
+    It may not after more than `FRESH_SECONDS`, or if the server has sent data unasked, as it does before it closes a
+    connection. The check reads no data and sends none.
     """
     connection = idle.connection
     if connection.closed:

@@ -25,7 +25,7 @@ ABORT_SECONDS = 10.0
 
 
 class OpenTransaction:
-    """A transaction that this process has begun; it has its own connection until it is prepared."""
+    """One open two-phase transaction of this process, with a connection of its own until it is prepared."""
 
     def __init__(self, pool: Pool, schema: str, handle: Handle, connection: Connection, number: int) -> None:
         self._pool, self._handle, self._number = pool, handle, number
@@ -34,17 +34,18 @@ class OpenTransaction:
         self._rows = Rows(str(handle))
 
     def write(self, row: Observation) -> None:
-        """Send the first row at once and later rows in chunks. Raises `JobFailed` if the transaction is not open."""
+        """Send the first row at once, and later rows in chunks. Raises `JobFailed` if the transaction is no longer
+        open.
+        """
         if self._rows.keep(row) or self._connection is None:
             connection = self._open()
             with self._ending_by_error(connection):
                 self._send(connection)
 
     def prepare(self) -> None:
-        """Run PREPARE TRANSACTION; from then on the transaction needs neither this process nor its connection.
+        """Pre-commit with PREPARE TRANSACTION, after which any process can commit the transaction.
 
-        The rows' copy in `staged` is committed first; PREPARE, which waits for the disk, makes the copy durable too.
-        Raises `JobFailed` after an abort.
+        Before that the remaining rows are sent. Raises `JobFailed` if the transaction was aborted.
         """
         connection = self._open()
         with self._ending_by_error(connection):
@@ -66,10 +67,7 @@ class OpenTransaction:
         return self._connection
 
     def _send(self, connection: Connection) -> None:
-        """Send the buffered rows, and copy them to the table `staged` outside of the transaction.
-
-        So the copy exists before the transaction is prepared, and even if the transaction is rolled back.
-        """
+        """Send the buffered rows, and commit a copy of them in the table `staged`, where `hidden` can read them."""
         if self._rows:
             arrays = self._rows.take()
             with self._pool.using() as other, meanwhile(other, Step(names.NOTE, arrays)):
@@ -77,7 +75,6 @@ class OpenTransaction:
 
     @contextmanager
     def _ending_by_error(self, connection: Connection) -> Iterator[None]:
-        """Close the connection after an error in the `with` block, so that the server rolls the transaction back."""
         try:
             with explained(connection, self._pool.place):
                 yield
@@ -92,7 +89,6 @@ class OpenTransaction:
             raise
 
     def _was_aborted(self) -> bool:
-        """Return whether an abort has closed the connection. False also if the server does not answer."""
         try:
             with self._pool.using() as other:
                 query = "SELECT FROM opened WHERE handle = %s AND number = %s"
@@ -115,9 +111,9 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 
 
 class Rows:
-    """The buffered rows of the open transaction `name`.
+    """The buffer for the rows of the open transaction `name`.
 
-    The first row is due at once, so that the transaction is really open in the server; later rows in chunks.
+    The first row should be sent at once, so that the server really has a transaction, and later rows in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -126,7 +122,7 @@ class Rows:
         self._size = 1
 
     def keep(self, row: Observation) -> bool:
-        """Buffer one row and return whether the buffer should be sent now."""
+        """Add a row to the buffer, and return whether the buffer should be sent now."""
         self._kept.append(row)
         return len(self._kept) >= self._size
 
@@ -134,20 +130,21 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Return name and buffered rows as parameters of the statements `INSERT` and `NOTE`, and empty the buffer."""
+        """Empty the buffer, and return the transaction's name and the rows as parameters of `INSERT` and `NOTE`."""
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
     def steps(self) -> list[Step]:
-        """Return the statement that sends the buffered rows, in a list that is empty without rows; empty the buffer."""
+        """Empty the buffer, and return a list with the statement that sends its rows; an empty list without rows."""
         return [Step(names.INSERT, self.take())] if self else []
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Commit a row in `opened` that names this connection as the transaction's writer; then begin the transaction.
+    """Begin a two-phase transaction on this connection, after committing a row in the table `opened` that names its
+    writer.
 
-    Returns the row's number, or None if the handle was used before, or if the server cannot prepare transactions.
-    Raises `JobFailed` if a later driver has taken over the query.
+    Returns that row's number, or None if the handle was used before or the server cannot prepare transactions.
+    Raises `JobFailed` if a later driver of the query has called `fence`.
     """
     parameters = {"name": str(handle), "gid": names.gid_of(schema, handle)}
     try:
@@ -161,10 +158,11 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Commit a row in `opened` that names this connection as the writer; then begin a transaction with the marker.
+    """Begin a transaction with the batch's marker, after committing a row in the table `opened` that names its
+    writer.
 
-    Returns the row's number, which is new each time even if `name` is used again. Raises `JobFailed` if the marker
-    already exists, or if a later driver has taken over the query.
+    Returns that row's number, which is new in each call. Raises `JobFailed` if the batch is already committed, or if
+    a later driver of the query has called `fence`.
     """
     marker = Step("INSERT INTO markers VALUES (%s, %s)", [handle.query, handle.batch])
     try:
@@ -179,13 +177,12 @@ def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
 
 
 def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> list[Step]:
-    """Return the statements that record the writer in a transaction of its own, and then begin the next one."""
     noting = Step(note, {**parameters, "query": handle.query, "incarnation": handle.incarnation})
     return [Step("BEGIN"), noting, Step("COMMIT"), *BEGIN]
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back after a transaction could not be recorded; raise `JobFailed` if a later driver is the reason."""
+    """Roll back a transaction that could not begin. Raises `JobFailed` if a later driver of the query is the reason."""
     # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
     # is right in both cases.
     connection.execute("ROLLBACK")
@@ -226,10 +223,10 @@ Like `_DECIDE` it fails if its row in `opened` is gone, which means that a later
 
 
 def finish(connection: Connection, schema: str, handle: Handle) -> bool:
-    """Commit a prepared transaction, and number it in `visible`, which gives its place in the order of visibility.
+    """Commit a prepared transaction, and insert it with the next number into the table `visible`.
 
-    Returns False if there is no such prepared transaction. Takes the advisory lock under which a store's transactions
-    become visible and keeps it, so the caller must call `let_go` afterwards.
+    That number is its position in the order in which transactions became visible, so an advisory lock is held, and
+    the caller must call `let_go` afterwards. Returns False if no prepared transaction has this handle.
     """
     gid = names.gid_of(schema, handle)
     lock = Step("SELECT pg_advisory_lock(%s)", [names.lock_of(schema)])
@@ -238,7 +235,7 @@ def finish(connection: Connection, schema: str, handle: Handle) -> bool:
 
 
 def let_go(connection: Connection, schema: str, handle: Handle) -> None:
-    """Release the lock that `finish` has taken, and delete a committed transaction's rows from `staged`."""
+    """Release the advisory lock of `finish`, and delete the copies of a committed transaction's rows in `staged`."""
     if not connection.closed:
         connection.execute(_LET_GO, [str(handle), names.lock_of(schema)])
 
@@ -262,9 +259,9 @@ Queries the function pg_prepared_xact() and not its view: planning the view's jo
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb` is the first word); return False without such a transaction.
+    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist.
 
-    Waits for up to `ABORT_SECONDS` while another process finishes the same transaction.
+    If another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
     """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
@@ -282,7 +279,7 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
-    """Abort a transaction: run ROLLBACK PREPARED, or if it is still open, close its writer's connection.
+    """Abort a transaction: roll it back if it is prepared, or close its writer's connection if it is still open.
 
     Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
     """
@@ -301,9 +298,9 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Delete an open transaction's row in `opened` and close its writer's connection.
+    """Delete an open transaction's row in `opened`, and close its writer's connection.
 
-    Returns False, and does neither, if the writer is about to prepare.
+    If the writer is just preparing the transaction, change nothing and return False.
     """
     try:
         with connection.transaction():
@@ -323,9 +320,9 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process of a writer's connection and wait up to 5 s for that; `writer` is its pid and start time.
+    """End the server process of a writer's connection, and wait up to 5 s for that.
 
-    The start time keeps a later process with the same pid alive.
+    `writer` is (pid, start time); the start time protects a later process that has the same pid.
     """
     connection.execute(_TERMINATE, list(writer))
 
@@ -337,13 +334,16 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete the transaction's row in `opened`, if it has this number; return whether a row was deleted."""
+    """Delete the row of the transaction `name` in `opened`; return whether there was one.
+
+    If `number` is given, only a row with this number is deleted.
+    """
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0
 
 
 def unfinished(connection: Connection, schema: str) -> Iterator[Handle]:
-    """Yield every open or prepared transaction of the store."""
+    """Yield the handles of all open and prepared transactions of the store with this schema, some of them twice."""
     # The view lists the transactions of all databases of the server, but a connection can finish only its own.
     query = "SELECT gid FROM pg_prepared_xacts WHERE database = current_database() AND starts_with(gid, %s)"
     gids = [str(gid) for (gid,) in connection.execute(query, [names.prefix_of(schema)])]

@@ -101,25 +101,31 @@ MARK = "labkit: "
 
 
 def schema_of(location: Path) -> str:
-    """Return the schema of the store at a location: a bare name itself; for any other path `labkit_` and a hash."""
+    """Return the name of the PostgreSQL schema for a store's location.
+
+    A bare name is the schema itself; for any other path it is `labkit_` and a hash of the path.
+    """
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
     return f"labkit_{hashlib.sha256(str(location.absolute()).encode()).hexdigest()[:16]}"
 
 
 def lock_of(schema: str) -> int:
-    """Return the key of the advisory lock under which a store's transactions become visible, one at a time."""
+    """Return the key of the advisory lock that a process holds while it makes rows of the store visible."""
     # Advisory locks have 64-bit keys; two schemas with the same key only wait for each other.
     return int.from_bytes(hashlib.sha256(schema.encode()).digest()[:8], signed=True)
 
 
 def prefix_of(schema: str) -> str:
-    """Return the prefix of the gids of a store, because gids must be unique in the whole server."""
+    """Return the prefix of the names of a store's prepared transactions, which must be unique in the whole server."""
     return f"labkit:{schema}:"
 
 
 def gid_of(schema: str, handle: Handle) -> str:
-    """Return the name (gid) of a prepared transaction. Raises `InvalidInput` if it is longer than `GID_BYTES`."""
+    """Return the name (gid) under which PostgreSQL keeps a prepared transaction.
+
+    Raises `InvalidInput` if it is longer than `GID_BYTES`.
+    """
     gid = f"{prefix_of(schema)}{handle}"
     # A shortened name could equal that of another transaction, which would then be committed or aborted by mistake.
     if len(gid.encode()) > GID_BYTES:
@@ -131,7 +137,9 @@ def gid_of(schema: str, handle: Handle) -> str:
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """Yield the handle in each gid that belongs to the store with this schema; skip all other gids."""
+    """Yield the handles of those prepared transactions, given by their gids, that belong to the store with this
+    schema.
+    """
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):
@@ -142,14 +150,14 @@ def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
 
 
 def creation(schema: str, location: Path) -> sql.Composed:
-    """Return the statements that create a store's schema inside a transaction."""
+    """Return the SQL statements that create a store's schema and tables. They must run in one transaction."""
     statements = "CREATE SCHEMA {}; COMMENT ON SCHEMA {} IS {}; SET LOCAL search_path = {};" + TABLES
     name = sql.Identifier(schema)
     return sql.SQL(statements).format(name, name, sql.Literal(f"{MARK}{location.absolute()}"), name)
 
 
 def key_to_text(key: str) -> str:
-    r"""Encode a key as text without the character 0, which PostgreSQL cannot store: \0 for it, \\ for a backslash."""
+    r"""Encode a key for PostgreSQL, whose text cannot contain the character 0: as \0, and a backslash as \\."""
     return key.replace("\\", "\\\\").replace("\0", "\\0") if "\\" in key or "\0" in key else key
 
 
@@ -161,7 +169,7 @@ def key_from_text(text: str) -> str:
 
 
 def to_arrays(rows: Sequence[Observation]) -> list[str]:
-    """Return the columns offset, key, value, batch and attempt of the rows, each as a PostgreSQL array literal."""
+    """Return the rows by column (offset, key, value, batch, attempt), each column as a PostgreSQL array literal."""
     keys = ",".join([f'"{key_to_text(row.key).translate(_QUOTES)}"' for row in rows])
     offset, value, batch, attempt = [",".join([str(row[column]) for row in rows]) for column in _NUMBERS]
     return [f"{{{column}}}" for column in (offset, keys, value, batch, attempt)]

@@ -17,7 +17,7 @@ _PREPARE = re.compile(r"\s*PREPARE\s+TRANSACTION\s+('(?:[^']|'')+')", re.IGNOREC
 
 
 class Answer(NamedTuple):
-    """The server's answer to one statement: its message or error message, the names of columns, and rows."""
+    """PostgreSQL's answer to one statement: its message or error message, the column names, and the rows."""
 
     message: str
     names: Sequence[str] = ()
@@ -27,7 +27,10 @@ class Answer(NamedTuple):
 
 
 class SqlConnection:
-    """One connection that sends a learner's statements to the server unchanged; `schema` is created for it."""
+    """One connection to PostgreSQL for the SQL statements that a learner types in a notebook.
+
+    They run in the schema `schema`, which is created if it is missing.
+    """
 
     def __init__(self, address: str, schema: str) -> None:
         self._place = redacted(address)
@@ -39,9 +42,9 @@ class SqlConnection:
         self._connection.execute(setting.format(sql.Identifier(schema), sql.SQL(str(LOCK_SECONDS))))
 
     def execute(self, statement: str) -> Answer:
-        """Send one statement and return the answer, also if it is an error.
+        """Run one SQL statement and return the server's answer; an SQL error is an answer as well.
 
-        Raises `ServiceUnavailable` if `close` was called before.
+        Raises `ServiceUnavailable` if the connection was closed with `close`.
         """
         if self._connection.closed and not self._connection.broken:
             raise ServiceUnavailable(f"This connection to PostgreSQL at {self._place} is closed; open another session.")
@@ -58,5 +61,5 @@ class SqlConnection:
         return Answer(cursor.statusmessage or "", names, cursor.fetchall() if names else ())
 
     def close(self) -> None:
-        """Close the connection; the server rolls back its open transaction, as if this process had died."""
+        """Close the connection. The server rolls back an open transaction, as it does after a crash of the client."""
         self._connection.close()

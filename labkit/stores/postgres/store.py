@@ -46,7 +46,11 @@ DISABLED = (
 
 
 class PostgresStore:
-    """A store that is Appendable, Keyed, Atomic, Transactional and Fencing. The first write creates its schema."""
+    """A PostgreSQL schema as a store. The first write creates it.
+
+    It supports appending, upserts by key, batches with a marker, two-phase commit and fencing (`Appendable`,
+    `Keyed`, `Atomic`, `Transactional`, `Fencing`).
+    """
 
     def __init__(self, location: Path) -> None:
         self.location = location
@@ -55,12 +59,16 @@ class PostgresStore:
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row that became visible, and every value of a key, in the order of visibility."""
+        """Yield every row and every value of a key that became visible, in that order."""
         for offset, key, value, batch, attempt in self._read(names.HISTORY):
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the history with times by the server's clock, each read right before the commit."""
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times by the server's
+        clock.
+
+        The time of a commit is read right before it.
+        """
         if not self._notes_moments():
             tell(Shown())
             yield from self.history()
@@ -75,7 +83,7 @@ class PostgresStore:
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the rows of prepared transactions, each with the time at which its writer sent it."""
+        """Yield the rows of prepared transactions, each with the time at which its writer sent the row."""
         prefix = names.prefix_of(self.schema)
         for *row, at in self._read(names.WAITING, prefix) if self._notes_moments() else ():
             offset, key, value, batch, attempt = row
@@ -86,34 +94,34 @@ class PostgresStore:
         return any(True for _ in self._read(names.HAS_MOMENTS, self.schema))
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of open and prepared transactions that their writers have sent."""
+        """Yield the rows of open and prepared transactions. Rows that a writer has not sent yet are missing."""
         for offset, key, value, batch, attempt in self._read(names.HIDDEN):
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
     def close(self) -> None:
-        """Close every connection; the server rolls back every open transaction that is not prepared."""
+        """Close all connections. The server rolls back transactions that are open; prepared ones stay."""
         pool, self._connected = self._connected, None
         if pool is not None:
             pool.close()
 
     def append(self, *rows: Observation) -> None:
-        """Add the rows in one transaction, which waits for the disk."""
+        """Append the rows in one transaction, which also survives a power cut."""
         self._publish(names.APPEND, rows)
 
     def upsert(self, *rows: Observation) -> None:
-        """Set the totals of the rows' keys in one transaction; the change log keeps every value."""
+        """Replace the rows of these keys in one transaction; a change log records every value for `history`."""
         self._publish(names.UPSERT, rows)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the marker of this query and batch has been committed."""
+        """Return whether the batch's marker is committed, and so the batch's rows as well."""
         return any(self._read("SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open a transaction with a batch's marker, and yield a function that writes one row into it.
+        """Open one transaction for a batch's rows and its marker, and yield a function that writes one row into it.
 
-        If the writer dies inside the `with` block, the server rolls back. Raises `JobFailed` if the marker already
-        exists, or if a later driver has fenced this one.
+        The end of the `with` block commits. If the writer dies in it, the server rolls back. Raises `JobFailed` if
+        the batch is already committed, or if a later driver has fenced this one.
         """
         name = names.ATOMIC + str(handle)
         with self._writing() as connection:
@@ -136,7 +144,7 @@ class PostgresStore:
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction. Raises `JobFailed` if the handle was used before, or if a later driver has fenced it."""
+        """Open a two-phase transaction. Raises `JobFailed` if the handle was used before or its driver was fenced."""
         pool = self._ready()
         connection = pool.take()
         try:
@@ -151,7 +159,10 @@ class PostgresStore:
         return prepared.OpenTransaction(pool, self.schema, handle, connection, number)
 
     def commit(self, handle: Handle) -> None:
-        """Run COMMIT PREPARED. Raises `JobFailed` if the transaction is neither prepared nor committed."""
+        """Commit a prepared transaction with COMMIT PREPARED; do nothing if it is already committed.
+
+        Raises `JobFailed` if the transaction is neither prepared nor committed.
+        """
         refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
             raise refusal
@@ -166,13 +177,13 @@ class PostgresStore:
                 prepared.let_go(connection, self.schema, handle)
 
     def abort(self, handle: Handle) -> None:
-        """Run ROLLBACK PREPARED, or if the transaction is still open, close its writer's connection."""
+        """Abort a transaction with ROLLBACK PREPARED, or if it is still open, by closing its writer's connection."""
         if self._is_there():
             with self._pool.using() as connection:
                 prepared.drop(connection, self.schema, handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return every open or prepared transaction of this query, sorted by the numbers in their names."""
+        """Return the handles of all open and prepared transactions of the query, in ascending order."""
         if not self._is_there():
             return []
         with self._pool.using() as connection:
@@ -182,10 +193,11 @@ class PostgresStore:
             return sorted({each for each in prepared.unfinished(connection, self.schema) if each.query == query})
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Refuse earlier drivers of the query from now on, and end their open single-writer transactions.
+        """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
+        begins.
 
-        Their two-phase transactions, open or prepared, are left to recovery. Raises `JobFailed` if a later driver has
-        replaced this one.
+        Such a driver's open transactions with a marker are ended; its two-phase transactions are left to recovery.
+        Raises `JobFailed` if a driver with a greater number has called this before.
         """
         with self._writing() as connection:
             with transaction(connection):
@@ -199,7 +211,10 @@ class PostgresStore:
                     prepared.forget_opened(connection, str(name))
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` unless the server answers, lets this user create a schema, and supports the capability."""
+        """Check that the server answers, that this user may create a schema, and that the capability is supported.
+
+        Raises a `LabError` otherwise.
+        """
         with self._pool.using() as connection:
             _exists(connection, self.schema)
             if capability == "Transactional":
@@ -210,7 +225,7 @@ class PostgresStore:
                 raise InvalidInput(f"PostgreSQL at {self._place}: the user {user} may not write there; {RIGHTS}.")
 
     def destroy(self) -> None:
-        """Roll back every transaction of the store, whoever began it, and drop its schema."""
+        """Roll back all transactions of the store, of any process, and drop its schema."""
         if not self._is_there():
             return
         with self._pool.using() as connection:
@@ -231,7 +246,7 @@ class PostgresStore:
         return self._pool.place
 
     def _read(self, statement: str, *parameters: str | int) -> Iterator[Row]:
-        """Yield the rows of a query on a connection of its own, which sees committed data only."""
+        """Run a query on a connection of its own, which sees only committed data, and yield its rows."""
         if self._is_there():
             with self._pool.using() as connection:
                 yield from connection.execute(statement, parameters)
@@ -243,7 +258,9 @@ class PostgresStore:
         return self._has_schema
 
     def _ready(self) -> Pool:
-        """Create the schema if it is missing, and return the pool of connections. Several writers may do so at once."""
+        """Create the schema if it is missing, and return the pool of connections. Several processes may do so at
+        once.
+        """
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
@@ -259,13 +276,14 @@ class PostgresStore:
             yield connection
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
-        """Insert and commit rows under the store's advisory lock, so that numbers rise in the order of visibility."""
+        """Insert and commit rows under the store's advisory lock, so that their numbers are in the order of
+        visibility.
+        """
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._writing() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
 
     def _seal(self, connection: Connection, rows: Rows, parameters: dict[str, str | int]) -> None:
-        """Send the remaining rows of a transaction with a marker, and commit it under the store's advisory lock."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         at_once(connection, *rows.steps(), lock, Step(prepared.SEAL, parameters), Step("COMMIT"))
 
@@ -275,9 +293,9 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drop the stores whose run's directory no longer exists, and return the names of their schemas.
+    """Drop the stores of runs whose folder no longer exists, and return the names of the dropped schemas.
 
-    Call it only for a server that the lab has started itself.
+    Call it only for a PostgreSQL server that labkit has started.
     """
     # The pool needs the name of a schema that exists, and pg_catalog exists on every server.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
@@ -296,7 +314,6 @@ def sweep() -> list[str]:
 
 
 def _exists(connection: Connection, schema: str) -> bool:
-    """Return whether the schema exists. Raises `InvalidInput` if it exists and the lab did not create it."""
     comment = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"
     row = connection.execute(comment, [schema]).fetchone()
     if row is not None and not str(row[0]).startswith(names.MARK):
@@ -309,7 +326,6 @@ def _seconds(moment: Any) -> float | None:
 
 
 def _is_atomic_of(name: str, query: str, before: int) -> bool:
-    """Return whether a name in `opened` is a transaction with a marker of this query, by a driver before `before`."""
     if not name.startswith(names.ATOMIC):
         return False
     handle = Handle.parse(name.removeprefix(names.ATOMIC))
