@@ -19,9 +19,10 @@ from labkit.host.processes.sessions import session_members
 
 @dataclass(frozen=True)
 class Identity:
-    """The name of a checkpoint's query, and the settings that no later driver of the query may change.
+    """The settings of a checkpoint's query that must be the same in every driver of the query.
 
-    Every new checkpoint gets a new `query` name, because its batch ids start at 0 again.
+    `query` is the name under which the store knows the query. A new checkpoint needs a new name, because its batch
+    numbers begin at 0 again.
     """
 
     query: str
@@ -33,43 +34,46 @@ class Identity:
 
 
 class Checkpoint:
-    """The files in one checkpoint directory of Spark; the subdirectory `log` holds the sink's own records, as votes."""
+    """The checkpoint directory of one Spark query. Its subdirectory `labkit` contains the records of the lab's sink."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.log = folder / "labkit"
 
     def offset_log(self) -> list[int]:
-        """Return, in order, the numbers of the batches whose file `offsets/N` exists: they are planned."""
+        """Return, in order, the numbers of the batches that Spark has planned: those with a file `offsets/N`."""
         return _numbers(self.folder / "offsets")
 
     def commit_log(self) -> list[int]:
-        """Return, in order, the numbers of the batches whose file `commits/N` exists: they are finished."""
+        """Return, in order, the numbers of the batches that Spark has finished: those with a file `commits/N`."""
         return _numbers(self.folder / "commits")
 
     def decided(self) -> int | None:
-        """Return the number of the last finished batch; None if no batch is finished."""
+        """Return the number of the last batch that Spark has finished; None if there is none."""
         return max(self.commit_log(), default=None)
 
     def incarnation(self) -> int:
-        """Return the number of drivers that have run the query so far."""
+        """Return how many drivers have run the query so far."""
         path = self.log / "query.json"
         return _read_identity(path)[1] if path.exists() else 0
 
     def check(self) -> None:
-        """Raise `InvalidInput` if a file of `offsets` or `commits` is damaged; call it before a recovery."""
+        """Raise `InvalidInput` if a file in `offsets` or `commits` is damaged."""
         for name, batches in (("offsets", self.offset_log()), ("commits", self.commit_log())):
             for batch in batches:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the planned batches with their ranges of offsets. Raises `JobFailed` for offsets of another source."""
+        """Return the batches that Spark has planned, each with its range of offsets.
+
+        Raises `JobFailed` if the offsets are not those of the lab's own source.
+        """
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
         return [PlannedBatch(batch, start, end) for start, (batch, end) in zip(starts, ends, strict=False)]
 
     def files(self) -> list[str]:
-        """Return the relative paths of all files that affect recovery, to show them to the user."""
+        """Return the paths, relative to the checkpoint, of all files that determine what a recovery does."""
         kept = ("offsets", "commits", "labkit/handles", "labkit/wal")
         return [
             f"{name}/{path.name}"
@@ -81,7 +85,7 @@ class Checkpoint:
         ]
 
     def state_files(self) -> list[str]:
-        """Return the relative paths of the state store's files: deltas and snapshots, or RocksDB's zip files."""
+        """Return the paths, relative to the checkpoint, of the state store's files (deltas, snapshots, zip files)."""
         state = self.folder / "state"
         paths = (path for path in sorted(state.rglob("*")) if path.is_file() and not path.name.startswith("."))
         return [str(path.relative_to(self.folder)) for path in paths]
@@ -97,7 +101,6 @@ class Checkpoint:
 
 
 def _check_entry(path: Path) -> None:
-    """Raise `InvalidInput` unless the file has the format of Spark's logs: a line `v1`, then lines of JSON."""
     try:
         version, *lines = path.read_text(encoding="utf-8").splitlines()
         for line in lines:
@@ -117,9 +120,10 @@ def _numbers(folder: Path) -> list[int]:
 
 
 class DriverLock:
-    """A file lock that the one driver of a checkpoint holds until it dies or calls `release`.
+    """The lock on a checkpoint, which keeps two drivers from running its query at the same time.
 
-    Creating the object takes the lock. Raises `InvalidInput` if another driver or its processes still run.
+    Creating the object takes the lock; it ends with `release` or with the process. Raises `InvalidInput` if another
+    driver holds it, or if processes of a dead driver still run.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -144,16 +148,13 @@ class DriverLock:
         self._is_held = True
 
     def release(self) -> None:
-        """Release the lock, so that another driver may run the query.
-
-        A second call does nothing, because the file descriptor may belong to another file by then.
-        """
+        """Release the lock. A second call does nothing."""
         if self._is_held:
             self._is_held = False
             os.close(self._descriptor)
 
     def _refuse_leftovers(self) -> None:
-        """Raise `InvalidInput` while worker processes of a dead driver live, because they may still write."""
+        """Raise `InvalidInput` if worker processes of a dead driver are still alive, because they may still write."""
         session = self._read().get("session")
         living = [] if session in (None, os.getsid(0)) else session_members(int(session))
         if living:
@@ -179,9 +180,9 @@ class DriverLock:
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
-    """Register one more driver of the query, and return the query's identity and the driver's number (incarnation).
+    """Register this driver in the checkpoint; return the query's settings and the driver's number (from 1).
 
-    Call it while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint belongs to another query.
+    Call it while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint was created with other settings.
     """
     path = checkpoint.log / "query.json"
     if not path.exists():
@@ -198,7 +199,7 @@ def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
 
 
 def new_query() -> str:
-    """Return a query name that no other checkpoint uses."""
+    """Return a new random name for a query."""
     return "q" + uuid.uuid4().hex[:12]
 
 

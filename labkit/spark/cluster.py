@@ -33,10 +33,10 @@ _ON_ONE_HOST = frozenset({"sqlite"})
 def executors(
     master: str, java: Java, python_path: str, more: Sequence[str] = (), environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return Spark's configuration for executors: Python path, environment, memory and JVM options; empty for a local
-    master.
+    """Return the Spark properties that set up the executors of a cluster; none for a local master.
 
-    `more` are additional JVM options. The result may contain a server's password, so never put it on a command line.
+    `more` are additional JVM options. The properties may contain a server's password, so never put them on a command
+    line.
     """
     if is_local(master):
         return {}
@@ -48,7 +48,7 @@ def executors(
 
 
 def to_properties(configuration: Mapping[str, str]) -> str:
-    """Return the configuration as the text of a file for SparkSubmit's --properties-file (java.util.Properties)."""
+    """Return Spark properties as the text of a Java properties file, for SparkSubmit's option --properties-file."""
     return "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items())
 
 
@@ -64,10 +64,10 @@ def _unicode(sign: str) -> str:
 
 
 def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -> None:
-    """Wait until `needed` tasks (at least one) can run at once, then check that all their hosts can use the stores.
+    """Wait until the cluster can run `needed` tasks at the same time, then check that its hosts can use the stores.
 
-    Raises `ServiceUnavailable` if the cluster has too few slots, and `InvalidInput` for a store that works on one host
-    only.
+    Raises `ServiceUnavailable` if it has too few task slots, and `InvalidInput` for several hosts and a store that
+    works on one host only.
     """
     # In this order, because only registered executors have known hosts.
     await_slots(spark, max(needed, 1))
@@ -76,7 +76,10 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 
 
 def await_slots(spark: "SparkSession", needed: int) -> None:
-    """Wait until `needed` tasks can run at once. Raises `ServiceUnavailable` if the cluster has too few slots."""
+    """Wait until the cluster can run `needed` tasks at the same time.
+
+    Raises `ServiceUnavailable` if it has too few task slots after `SLOT_SECONDS`.
+    """
     context = spark.sparkContext
     end = time.monotonic() + SLOT_SECONDS
     while (count := slots(spark)) < needed:
@@ -86,7 +89,7 @@ def await_slots(spark: "SparkSession", needed: int) -> None:
 
 
 def slots(spark: "SparkSession") -> int:
-    """Return how many tasks the registered executors can run at once."""
+    """Return how many tasks the registered executors can run at the same time."""
     if len(_inner(spark).statusTracker().getExecutorInfos()) < 2:  # the driver is always among them
         return 0
     # On a standalone cluster this is the number of cores of all registered executors.
@@ -94,7 +97,7 @@ def slots(spark: "SparkSession") -> int:
 
 
 def hosts(spark: "SparkSession") -> set[str]:
-    """Return the hosts of the driver and of every registered executor."""
+    """Return the host names of the driver and of all registered executors."""
     keys = _inner(spark).getExecutorMemoryStatus().keys().iterator()
     names = set()
     while keys.hasNext():
@@ -103,12 +106,12 @@ def hosts(spark: "SparkSession") -> set[str]:
 
 
 def _inner(spark: "SparkSession") -> Any:
-    """Return the JVM's own SparkContext, because PySpark's has no methods about executors."""
+    """Return Spark's Scala SparkContext, because PySpark's has no methods about executors."""
     return spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public name
 
 
 def check_store(store: str, places: set[str]) -> None:
-    """Raise `InvalidInput` if the store works on one host only, but `places` names several hosts."""
+    """Raise `InvalidInput` if `places` are several hosts, but the store works on one host only."""
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "
@@ -117,9 +120,9 @@ def check_store(store: str, places: set[str]) -> None:
 
 
 def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
-    """Raise `InvalidInput` if spark.speculation is on and the sink cannot bear it (`bears`).
+    """Raise `InvalidInput` if spark.speculation is on but the sink does not support it (`bears` is False).
 
-    `setting` returns the value of a Spark property, or its second argument if the property is not set.
+    `setting(name, default)` returns the value of a Spark property.
     """
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
         return

@@ -15,17 +15,20 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The ids of the process that reached the failpoint and of its session, recorded before it waited to be killed."""
+    """The process that reached the failpoint: its process id and its session id.
+
+    The process wrote them to a file before it waited to be killed.
+    """
 
     pid: int
     session: int
 
 
 def check_death(where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False) -> Proof:
-    """Return the proof that the driver was killed at its failpoint `where`. Raises `JobFailed` if any part is missing.
+    """Check that the driver was killed by SIGKILL at the failpoint `where`, and return the proof.
 
-    `in_executor` means that the failpoint was in an executor of a cluster. An executor has its own session, so it is
-    not among the killed: it ends by itself, and the proof records whether it has.
+    `in_executor` means that the failpoint was reached in an executor. It has its own session, so it was not killed
+    with the driver but ends by itself. Raises `JobFailed` if any part of the proof is missing.
     """
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
@@ -45,7 +48,7 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
 
 
 def _check_executors(where: object, proof: Proof) -> None:
-    """Raise `JobFailed` if an executor on this host has outlived the kill, because it may still write."""
+    """Raise `JobFailed` if an executor on this host has survived the kill of the driver, because it may still write."""
     left = [] if proof.executors is None else proof.executors.left
     if left:
         raise JobFailed(
@@ -55,7 +58,10 @@ def _check_executors(where: object, proof: Proof) -> None:
 
 
 def check_dead(ending: Ending) -> None:
-    """Raise `JobFailed` unless the driver was killed and its session is empty, so that another driver may take over."""
+    """Raise `JobFailed` unless the driver was killed by SIGKILL and no process of its session is left.
+
+    Only then may a standby driver continue its queries.
+    """
     proof = ending.proof
     # The session is checked again now, because the proof describes the moment of the kill.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
@@ -63,24 +69,24 @@ def check_dead(ending: Ending) -> None:
 
 
 class BatchLogs(NamedTuple):
-    """The numbers of the batches whose `offsets/N` and `commits/N` existed at a certain time."""
+    """The batches that Spark had planned (`offsets/N`) and finished (`commits/N`) at one moment, by number."""
 
     offsets: tuple[int, ...]
     commits: tuple[int, ...]
 
     @classmethod
     def read(cls, checkpoint: Checkpoint) -> "BatchLogs":
-        """Return the batches whose `offsets/N` and `commits/N` exist now."""
+        """Read which batches are planned and finished in the checkpoint now."""
         return cls(tuple(checkpoint.offset_log()), tuple(checkpoint.commit_log()))
 
 
 def check_logs(
     where: object, batch: int, expected: EngineLogs, checkpoint: Checkpoint, *, killed_at: float | None = None
 ) -> None:
-    """Raise `JobFailed` unless this batch's `offsets/N` and `commits/N` exist or are absent as `expected`.
+    """Raise `JobFailed` unless the batch's `offsets/N` and `commits/N` are present or missing as `expected`.
 
-    `where` names the failpoint in the message. `killed_at`, in seconds since 1970, is set if only an executor was
-    killed: the driver continued, so a file that is younger than the kill did not exist at the failpoint.
+    `where` names the failpoint in the message. If only an executor was killed, the driver has continued since; then
+    pass the time of the kill (`killed_at`, seconds since 1970), and younger files count as missing.
     """
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
@@ -99,7 +105,11 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
-    """Raise `JobFailed` unless Spark's logs are still as they were (`before`) when the recovering driver started."""
+    """Raise `JobFailed` if a driver changed `offsets` or `commits` of the checkpoint before it was killed in
+    recovery.
+
+    `before` is what the driver found at its start.
+    """
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(

@@ -44,14 +44,14 @@ _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The guard's message that it has started; `jvm` is the process id of the JVM that it will end."""
+    """The message of the guard process that it has started; `jvm` is the process id of the JVM that it will end."""
 
     jvm: int
 
 
 @dataclass(frozen=True)
 class _Engine:
-    """The JVM of this process and the folder with its temporary files."""
+    """The JVM that this process has started, and the directory with its temporary files."""
 
     process: "subprocess.Popen[bytes]"
     scratch: Path
@@ -104,7 +104,6 @@ def _engine() -> _Engine:
 
 @contextmanager
 def _environment_kept() -> Iterator[None]:
-    """Restore the environment variables after a `with` block."""
     before = dict(os.environ)
     try:
         yield
@@ -114,7 +113,7 @@ def _environment_kept() -> Iterator[None]:
 
 
 def main(folder: str, jvm: str) -> None:
-    """Run the guard: wait until the process that started it has ended, then end the JVM and delete its directory."""
+    """Guard a notebook's JVM: wait until the notebook's kernel has ended, then end the JVM and delete its directory."""
 
     def end() -> None:
         empty_session(int(jvm), _END_SECONDS)

@@ -23,17 +23,17 @@ SCHEMA = "offset long, key string, value long"
 
 
 class RunningCount(StatefulProcessor):
-    """A stateful operator that counts each word, and emits (offset, word, count so far) for every record.
+    """Spark's stateful processor for the word count: it emits (offset, word, count so far) for every record.
 
-    It sorts a batch by offset first, because the order of its rows may vary, but a replay must give the same counts.
+    It sorts each batch by offset, because Spark may pass the rows in another order when it repeats the batch.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Get access to the current word's count in the state store."""
+        """Open the state variable with the count of a word."""
         self._count = handle.getValueState("count", "count long")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        """Yield the running count for each of this word's rows in this batch, and store the last count."""
+        """Yield one row with the count so far for each record of a word in this batch, and store the last count."""
         state = self._count.get()
         count = 0 if state is None else state[0]
         for row in sorted(rows, key=lambda row: row.offset):
@@ -42,7 +42,7 @@ class RunningCount(StatefulProcessor):
         self._count.update((count,))
 
     def close(self) -> None:
-        """Do nothing, because the processor holds nothing open."""
+        """Do nothing, because there is nothing to close."""
 
 
 _STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -51,31 +51,30 @@ PROVIDERS = {State.ROCKSDB: f"{_STATE}.RocksDBStateStoreProvider", State.HDFS: f
 
 
 def keep_state(spark: "SparkSession", state: State) -> None:
-    """Set the state store provider for every query that this session starts from now on."""
+    """Choose the state store provider of all queries that this session starts from now on."""
     spark.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[state])
 
 
 def shuffle_into(spark: "SparkSession", tasks: int) -> None:
-    """Set the number of shuffle tasks for every query that this session starts from now on."""
+    """Set the number of shuffle tasks of all queries that this session starts from now on."""
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
 
 
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
-    """Repartition the rows, so that this number of tasks writes them.
+    """Repartition the rows by key, so that `tasks` tasks write them.
 
-    The number of state partitions cannot change: Spark takes it from the checkpoint (OffsetSeqMetadata), not from the
-    session.
+    This works also after a restart, when Spark takes the number of state partitions from the checkpoint.
     """
     return rows.repartition(tasks, "key")
 
 
 def running(lines: "DataFrame") -> "DataFrame":
-    """Return one row (offset, word, running count) for every record; `lines` has the columns offset and word."""
+    """Compute the running word count: a row (offset, word, count so far) for every record (offset, word)."""
     return lines.groupBy("word").transformWithState(RunningCount(), SCHEMA, "append", "none")
 
 
 def running_on_topic(records: "DataFrame") -> "DataFrame":
-    """Return rows as `running` does, for the records of a Kafka topic, each a JSON object with offset and word."""
+    """Compute the running word count for records of a Kafka topic, whose values are JSON with offset and word."""
     record = f.from_json(f.col("value").cast("string"), "offset long, word string").alias("record")
     return running(records.select(record).select("record.*"))
 
@@ -85,17 +84,21 @@ WORD = r"[\p{L}\p{N}']+"
 
 
 def totals(lines: "DataFrame") -> "DataFrame":
-    """Return, for every batch, one row (last line number, word in lower case, total so far) for each word in it."""
+    """Compute the total of each word with Spark's aggregation: rows (last line number, word in lower case, total so
+    far).
+
+    `lines` has the columns offset (line number) and line. Every batch emits the words that occur in it.
+    """
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
     counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
     return counted.agg(f.max("offset").alias("offset"), f.count("*").alias("value")).select("offset", "key", "value")
 
 
 def each(lines: "DataFrame") -> "DataFrame":
-    """Return one row (offset, word, 1) for every line, which is a JSON object with offset and word.
+    """Return a row (offset, word, 1) for every line of a socket source; a line is JSON with offset and word.
 
-    The rows are in at most `PARTITIONS` tasks, because an armed failpoint needs all tasks at once, and Spark makes one
-    task per thread from a socket.
+    At most `PARTITIONS` tasks compute them: Spark would otherwise use one task per thread, and for a crash in a task
+    all tasks of a batch must run at once.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")
@@ -103,16 +106,16 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return one row (offset, item, price) for every order; the task that handles the order also sends a mail.
+    """Return a row (offset, item, price) for every order, and send a mail for each as a side effect.
 
-    `outside` is the directory with prices and mails (`labkit.spark.outside`).
+    `outside` is the directory with the price list and the mails (`labkit.spark.outside`).
     """
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)
 
 
 def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[RecordBatch]":
-    """Handle the orders of one task of the shop: look up each price, send each mail, and yield the rows."""
+    """Process the orders of one task of the job `shop`: look up each price, send each mail, and yield the rows."""
     import pyarrow as pa
 
     for batch in orders:
@@ -129,7 +132,7 @@ def serve(outside: Outside, orders: "Iterator[RecordBatch]") -> "Iterator[Record
 
 @dataclass(frozen=True)
 class Plan:
-    """The definition of one job: the source of its input, its computation, and its output mode in Spark."""
+    """The definition of a job as a Spark query: its source, its computation, and its output mode."""
 
     source: type[DataSource] | None
     """The lab's own source class; None if the job reads with a source of Spark."""
@@ -139,7 +142,7 @@ class Plan:
 
 
 def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Turn a function of the input into one that also takes the directory with prices and mails, and ignores it."""
+    """Adapt a computation that needs no price list to the arguments (input, directory with prices and mails)."""
     return lambda lines, _outside: compute(lines)
 
 

@@ -83,7 +83,7 @@ _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 
 @dataclass(frozen=True)
 class Profile:
-    """A named setup of a driver's JVM: its options, and Spark's configuration in addition to that of every run."""
+    """A set of JVM options and Spark properties for a driver, for one purpose such as a fast start."""
 
     options: tuple[str, ...]
     configuration: dict[str, str]
@@ -95,11 +95,13 @@ class Profile:
     """Whether Spark gets the jars of its Kafka source, which PySpark does not contain."""
 
     def extended(self, options: Sequence[str]) -> "Profile":
-        """Return this profile with additional JVM options."""
+        """Return a copy with additional JVM options."""
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return this profile without a zygote: Spark starts a new interpreter and its own daemon for every query."""
+        """Return a copy in which Spark starts a new Python interpreter for each Python process instead of forking a
+        zygote.
+        """
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
@@ -145,7 +147,7 @@ reads two small files as two partitions, and accepts a checkpoint whose first ba
 
 
 def use_archive(java: Java) -> list[str]:
-    """Return the options with which a JVM uses the class-data archive; empty if there is none."""
+    """Return the options with which a JVM loads the class-data archive and so starts faster; empty if there is none."""
     archive = find_archive(java)
     return [] if archive is None else [f"-XX:SharedArchiveFile={archive}", *USED]
 
@@ -160,11 +162,12 @@ def start_jvm(
     python: Mapping[str, str] = NO_ZYGOTE,
     apart: bool = False,
 ) -> "subprocess.Popen[bytes]":
-    """Start a JVM to which `connect` can connect; it ends by itself when its standard input closes.
+    """Start a JVM with Spark for `connect`, and return its process. It ends by itself when its standard input
+    closes.
 
-    `scratch` is its directory for temporary files, and `log` receives its output. `python` holds environment variables
-    that name another Python for Spark than this one. `apart` gives the JVM its own process session, so that an
-    interrupt from a terminal or a kernel does not reach it.
+    `scratch` is its directory for temporary files, and `log` receives its output. `python` are environment variables
+    that tell Spark which Python to start. With `apart` the JVM gets its own process session, so that Ctrl-C in a
+    terminal does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Otherwise Spark looks up the host's name, which may resolve to an address that nothing can reach.
@@ -178,9 +181,10 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Wait for a JVM of `start_jvm` and return its Spark session, with the same arguments as given there.
+    """Wait until Spark runs in a JVM that `start_jvm` started, and return its session.
 
-    Raises `ServiceUnavailable` if the JVM ends, or has not started Spark after `START_PATIENCE` seconds.
+    Pass the same `scratch`, `java` and `python` as there. Raises `ServiceUnavailable` if the JVM ends, or after
+    `START_PATIENCE` seconds.
     """
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
@@ -191,9 +195,9 @@ def connect(
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Return the part of Spark's configuration that every driver gets, whatever its profile.
+    """Return the Spark properties that every driver of the lab gets.
 
-    `partitions` is the number of shuffle partitions; `scratch` the directory for temporary files.
+    `partitions` is the number of shuffle partitions, and `scratch` the directory for temporary files.
     """
     return {
         **_EVERY_RUN,
@@ -206,9 +210,10 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    """Write the configuration files into `scratch` and return the command line that starts the JVM.
+    """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM.
 
-    JVMs that share a class-data archive need the same class path, so it contains no directory of a run.
+    Its class path contains no directory of a run, because JVMs that share a class-data archive need the same class
+    path.
     """
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
@@ -231,9 +236,9 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
 
 
 def worker_settings(scratch: Path) -> dict[str, str]:
-    """Return environment variables with an empty SPARK_HOME, so that Python workers import the installed pyspark.
+    """Return environment variables with which Spark's Python processes import the installed, compiled PySpark.
 
-    With the real SPARK_HOME they would import pyspark uncompiled from a zip file.
+    SPARK_HOME is an empty directory, because otherwise they would import PySpark from a zip file.
     """
     return {
         "SPARK_HOME": str(scratch / "home"),
@@ -258,7 +263,8 @@ def _environment(scratch: Path) -> dict[str, str]:
 def own_interpreter(scratch: Path) -> dict[str, str]:
     """Return environment variables with which Spark's Python processes import nothing from the working directory.
 
-    Spark accepts the path of a program but no options for it, so a script in `scratch` adds Python's option.
+    Python needs an option for this, but Spark accepts only the path of a program, so a script is written to
+    `scratch`.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     program = scratch / "python"
@@ -268,12 +274,12 @@ def own_interpreter(scratch: Path) -> dict[str, str]:
 
 
 def python_path() -> str:
-    """Return a PYTHONPATH for Spark's Python processes: the lab, and this process's PYTHONPATH."""
+    """Return the PYTHONPATH for Spark's Python processes: the directory of the lab and the present PYTHONPATH."""
     return os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
 
 
 def _await_connection(path: Path, process: "subprocess.Popen[bytes]", java: Java) -> tuple[int, str]:
-    """Return the gateway's port and secret, once Spark has written them to `path` (PythonGatewayServer)."""
+    """Wait until the JVM has written its Py4J port and secret to the file `path`, and return both."""
     end = time.monotonic() + START_PATIENCE
     while not path.exists():
         if process.poll() is not None:

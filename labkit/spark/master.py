@@ -15,7 +15,7 @@ _THREADS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?")
 
 
 def check_scheduler(master: str) -> None:
-    """Raise `InvalidInput` unless this master is local threads such as `local[4]`, or a cluster."""
+    """Raise `InvalidInput` unless the master URL is local threads, such as `local[4]`, or a cluster."""
     if not _THREADS.fullmatch(master) and not _MASTER.fullmatch(master):
         raise InvalidInput(
             f"--master {master[:80]}: write local[4] for threads of this machine, or spark://HOST:PORT for a cluster."
@@ -23,7 +23,7 @@ def check_scheduler(master: str) -> None:
 
 
 class Victim(StrEnum):
-    """Which processes are killed at a failpoint: those of the driver, or one executor."""
+    """The value of the option `--victim`: which processes are killed at a failpoint."""
 
     DRIVER = "driver"
     """Every process of the driver's session; another driver continues from the checkpoint."""
@@ -32,12 +32,12 @@ class Victim(StrEnum):
 
 
 def is_local(master: str) -> bool:
-    """Return whether tasks run in threads of the driver. With `local-cluster[...]` they run in separate processes."""
+    """Return whether the master runs tasks in threads of the driver; `local-cluster[...]` starts processes instead."""
     return master == "local" or master.startswith("local[")
 
 
 def is_loopback(master: str) -> bool:
-    """Return whether every process of the job runs on this host: each address of the master is 127.0.0.1."""
+    """Return whether all processes of a job with this master URL run on this host."""
     if not master.startswith("spark://"):
         return True
     hosts = {urlsplit(f"spark://{place}").hostname for place in master.removeprefix("spark://").split(",")}
@@ -45,15 +45,16 @@ def is_loopback(master: str) -> bool:
 
 
 def retries(master: str) -> bool:
-    """Return whether Spark retries a failed task: on a cluster, or with `local[THREADS,FAILURES]`."""
+    """Return whether Spark retries failed tasks with this master: on a cluster, or with `local[THREADS,FAILURES]`."""
     return not is_local(master) or "," in master
 
 
 def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
-    """Raise `InvalidInput` for a master that is no cluster, or a `local-cluster` with too few slots for the crashes.
+    """Raise `InvalidInput` if the master is no cluster, or a `local-cluster` that is too small for the planned
+    crashes.
 
-    `slots` is how many tasks must run at once if a crash is inside a task. The size of another cluster is known only
-    when its executors have registered.
+    For a crash inside a task, `slots` tasks must run at the same time. The size of any other cluster is unknown
+    before its executors have registered.
     """
     cluster = _MASTER.fullmatch(master)
     if cluster is None:
@@ -68,7 +69,9 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of an error message for a master with `there` slots where `needed` are required, with a remedy."""
+    """Return the end of an error message: the cluster runs `there` tasks at once, `needed` are required, and a
+    remedy.
+    """
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
         "at once if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"
@@ -76,9 +79,9 @@ def too_few(there: int, needed: int) -> str:
 
 
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
-    """Raise `InvalidInput` if the victim is an executor and the crashes cannot kill one.
+    """Raise `InvalidInput` if an executor is to be killed, but the other options do not allow this.
 
-    That needs a cluster (`master`), exactly one crash with a failpoint inside a task, and a job and sink that write in
+    It needs a cluster (`master`), exactly one crash, at a failpoint inside a task, and a job and sink that write in
     tasks (`in_tasks`).
     """
     if victim is Victim.DRIVER:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def shipped(name: str) -> Path:
-    """Return the path of a file of `data/`, in an installed package or in a checkout."""
+    """Return the path of a file that labkit ships in its folder `data`."""
     inside = Path(__file__).parents[1] / "data" / name
     return inside if inside.exists() else Path(__file__).parents[2] / "data" / name
 
@@ -33,7 +33,7 @@ MOST_PARTITIONS = 16
 
 
 class Job(StrEnum):
-    """The computation of the streaming query."""
+    """The value of the option `--job`: which computation the streaming query does."""
 
     RUNNING = "running"
     """A stateful word count that emits one row (offset, word, running count) for every input record."""
@@ -48,7 +48,7 @@ class Job(StrEnum):
 
 
 class State(StrEnum):
-    """The state store provider that keeps the counts of the word count."""
+    """The value of the option `--state`: the state store provider of the query."""
 
     ROCKSDB = "rocksdb"
     """RocksDBStateStoreProvider: a database per task, with its changes or snapshots in the checkpoint."""
@@ -57,7 +57,7 @@ class State(StrEnum):
 
 
 class CheckpointFate(StrEnum):
-    """The treatment of the checkpoint between a crash and the next driver."""
+    """The value of the option `--checkpoint`: whether the checkpoint is kept or deleted after a crash."""
 
     KEPT = "kept"
     """It stays, as it must for exactly-once."""
@@ -66,7 +66,9 @@ class CheckpointFate(StrEnum):
 
 
 class Fault(StrEnum):
-    """An additional event between a crash and the next driver, such as a restart of the server."""
+    """The value of the option `--between`: a fault after the crash and before the restart, such as an aborted
+    transaction.
+    """
 
     NOTHING = "nothing"
     KILL_SERVER = "kill-server"
@@ -98,13 +100,15 @@ NOT_REPLAYABLE = (
 
 
 def default_input(job: Job) -> Path:
-    """Return the input file that a job reads if the user names none."""
+    """Return the path of the input file that a job reads by default."""
     own = {Job.TOTALS: JABBERWOCKY, Job.SOCKET: SIX_WORDS, Job.SHOP: THREE_ORDERS}
     return own.get(job, HELLO_WORLD_HELLO)
 
 
 def default_state(job: Job) -> State:
-    """Return the state store provider of a job if the user names none: RocksDB if transformWithState needs it."""
+    """Return the default state store provider of a job: RocksDB for transformWithState, which needs it, otherwise
+    HDFS.
+    """
     return State.ROCKSDB if job in STATEFUL else State.HDFS
 
 

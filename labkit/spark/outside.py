@@ -15,7 +15,7 @@ from labkit.host import durable
 
 
 class Mail(NamedTuple):
-    """One mail that the shop sent: the offset of its order, the item, and the price."""
+    """One mail of the job `shop` to a customer: the offset of the order, its item, and the price."""
 
     offset: int
     item: str
@@ -24,41 +24,41 @@ class Mail(NamedTuple):
 
 @dataclass(frozen=True)
 class Outside:
-    """The directory of one run with the prices that its job looks up and the mails that it has sent.
+    """The directory that stands for the job `shop`'s outside world: the price list it reads, and the mails it sends.
 
-    It is not part of the checkpoint, so a restart of the job does not reset it.
+    It is outside of the checkpoint, so that a restart of the job does not undo anything in it.
     """
 
     folder: Path
 
     @property
     def prices(self) -> Path:
-        """Return the path of the list of prices: one JSON object from items to whole numbers."""
+        """Return the path of the price list, a JSON object from item to price (an integer)."""
         return self.folder / "prices.json"
 
     @property
     def mails(self) -> Path:
-        """Return the path of the file with one JSON object per line for every mail sent."""
+        """Return the path of the file with the mails, one JSON object per line."""
         return self.folder / "mails.jsonl"
 
     def open(self, items: Iterable[str]) -> None:
-        """Create the directory and write the first prices of these items (`first_prices`) into it."""
+        """Create the directory with the original prices of these items (`first_prices`)."""
         self.folder.mkdir()
         self._write(first_prices(items))
 
     def edit(self) -> dict[str, int]:
-        """Raise every price by 1 and return the new prices, by item."""
+        """Raise every price by 1, and return the new price list as item to price."""
         dearer = {item: price + 1 for item, price in self.read().items()}
         self._write(dearer)
         return dearer
 
     def read(self) -> dict[str, int]:
-        """Return the current prices, by item."""
+        """Return the current price list as item to price."""
         prices: dict[str, int] = json.loads(self.prices.read_text(encoding="utf-8"))
         return prices
 
     def send(self, mail: Mail) -> None:
-        """Send one mail, that is, append it to the file of mails; nothing removes it again."""
+        """Send one mail by appending it to the file of mails."""
         line = json.dumps(mail._asdict(), ensure_ascii=False) + "\n"
         # One single write at the end of the file, because several tasks send at the same time.
         file = os.open(self.mails, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -68,7 +68,7 @@ class Outside:
             os.close(file)
 
     def sent(self) -> list[Mail]:
-        """Return all mails, sorted by the orders' offsets, because concurrent tasks send in any order."""
+        """Return all mails that were sent, sorted by the offset of the order."""
         if not self.mails.exists():
             return []
         lines = self.mails.read_text(encoding="utf-8").splitlines()
@@ -79,5 +79,5 @@ class Outside:
 
 
 def first_prices(items: Iterable[str]) -> dict[str, int]:
-    """Return the prices before any edit, by item: 10, 20, 30 and so on, in the order in which items first occur."""
+    """Return the original price list: 10 for the first distinct item, 20 for the second, and so on."""
     return {item: 10 * number for number, item in enumerate(dict.fromkeys(items), start=1)}

@@ -8,17 +8,18 @@ if TYPE_CHECKING:
 
 
 def register(spark: "SparkSession", source: "type[DataSource]") -> None:
-    """Register a data source with the session; call this again before every query.
+    """Register a data source with the session. Call this again before every query that uses it.
 
-    Spark gives the registered format to every query that names it, with one unsynchronised HashMap of environment
-    variables in it, and fills that map when a query first runs. Two queries that do so at once can damage it, and then
-    every task of the session fails with an OptionalDataException. A separate registration gives each query its own map.
+    If two queries that start at the same time share one registration, they also share a HashMap in Spark that is not
+    thread-safe; if it is damaged, every task fails with an OptionalDataException.
     """
     spark.dataSource.register(source)
 
 
 def reason(error: BaseException) -> str:
-    """Return one line of a query's error: the message of a `LabError` that it contains, or else its first line."""
+    """Return one line about a query's error: the message of the `LabError` in it, or else the first line of its
+    text.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("labkit.core.errors.")]
     return own[-1].partition(": ")[2] if own else (lines[0] if lines else type(error).__name__)

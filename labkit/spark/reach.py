@@ -30,7 +30,7 @@ _SHORTEST, _LONGEST = 0.002, 0.05
 
 
 class Reaction(StrEnum):
-    """The reaction of a process at its armed failpoint, after it has written the file that proves that it got there."""
+    """What a process does at its failpoint, after it has written the evidence that it reached the failpoint."""
 
     WAIT_FOR_THE_DRIVERS_DEATH = "driver"
     """It waits forever, until the whole driver is killed."""
@@ -42,14 +42,18 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True)
 class Armed:
-    """The failpoint and batch at which a driver is to be killed (`crash`), and the file to write there (`evidence`)."""
+    """A planned crash in one driver: the failpoint and batch (`crash`), and the file to write there as `evidence`."""
 
     crash: Crash
     evidence: Path
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """If this is the armed failpoint and batch, write the evidence, then wait or stop as `then` says."""
+        """At the planned failpoint and batch, write the evidence file and then wait to be killed, or stop, as `then`
+        says.
+
+        At any other failpoint or batch, return at once.
+        """
         if point is not self.crash.point or batch != self.crash.batch:
             return
         first = self._leave_evidence(point, batch)
@@ -61,7 +65,7 @@ class Armed:
             park()
 
     def _leave_evidence(self, point: FailPoint, batch: int) -> bool:
-        """Write the evidence file unless it exists already; return whether it was written."""
+        """Write the evidence file, unless another task has done so; return whether this call wrote it."""
         # Another task or a second attempt may reach the same point; the first evidence counts.
         if self.evidence.exists():
             return False
@@ -72,12 +76,16 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """Return the path of the file that records how a task ended that stopped itself and was woken."""
+        """Return the path of the file that records what a task did after it was stopped (SIGSTOP) and continued
+        (SIGCONT).
+        """
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Return a context manager for one task: if the task stopped itself and was woken, record how it ended."""
+        """Run a task in this context: if it is stopped at the failpoint and later continued, record how it then
+        ends.
+        """
         try:
             yield
         except Exception as error:
@@ -88,27 +96,28 @@ class Armed:
             self._note("ended")
 
     def _was_continued(self) -> bool:
-        """Return whether this process stopped at the failpoint and was woken."""
         return self.afterwards.exists() and json.loads(self.afterwards.read_text(encoding="utf-8"))[0] == os.getpid()
 
     def _note(self, words: str) -> None:
         durable.replace(self.afterwards, json.dumps([os.getpid(), words]))
 
     def to_json(self) -> dict[str, object]:
-        """Return this object as a dictionary for JSON, to send it to another process."""
+        """Return the planned crash as a JSON object, to send it to another process."""
         plain = {"point": self.crash.point.value, "batch": self.crash.batch, "evidence": str(self.evidence)}
         return {**plain, "then": self.then.value}
 
     @classmethod
     def from_json(cls, data: dict[str, Any] | None) -> "Armed | None":
-        """Return the object that `to_json` encoded; None stays None."""
+        """Return the planned crash that `to_json` encoded; None for None."""
         if data is None:
             return None
         return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]), Reaction(data["then"]))
 
 
 def executor() -> int | None:
-    """Return the process id of the nearest JVM among this process's ancestors (a task's executor), or None."""
+    """Return the process id of the JVM that started this Python worker, which is its executor; None if there is
+    none.
+    """
     import psutil  # here, since a browser loads this module, and has no psutil
 
     above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
@@ -116,11 +125,12 @@ def executor() -> int | None:
 
 
 class Turn:
-    """One task's turn to write: the tasks of a batch write one after the other, in the order of their partitions.
+    """Makes the tasks of a batch write one after the other, in the order of their partitions; one object for each
+    task.
 
-    An armed failpoint in a task needs that order, so that it is certain what the other tasks have written. All tasks
-    must run at once: each announces whether it has rows, by files in a shared directory, and only then can one know
-    that it is the last with rows. `batch_dies` means that the crash ends all tasks of the batch.
+    This makes a crash inside a task repeatable: it is certain what the other tasks had written before. The tasks
+    must run at the same time, and communicate by files next to `evidence`. `batch_dies` means that the crash kills
+    all tasks of the batch.
     """
 
     def __init__(self, evidence: Path, partition: int, partitions: int, *, batch_dies: bool = True) -> None:
@@ -131,18 +141,18 @@ class Turn:
         self._behind = range(partition + 1, partitions)
 
     def take(self, rows: Iterator[Observation]) -> Iterator[Observation]:
-        """Wait until every earlier task of the batch has finished, then return the rows."""
+        """Wait until all tasks with a lower partition number have finished, then return the rows to write."""
         first = next(rows, None)
         self._say("empty" if first is None else "rows")
         self._wait(lambda: all(self._has_reported(other, "done") for other in self._before), "the earlier tasks")
         return iter(()) if first is None else itertools.chain([first], rows)
 
     def done(self) -> None:
-        """Announce that this task has finished, so that the next one may write."""
+        """Announce that this task has finished writing, so that the next task can start."""
         self._say("done")
 
     def is_last(self) -> bool:
-        """Wait until each later task has announced whether it has rows; return whether none has."""
+        """Wait until all later tasks have announced whether they have rows, and return whether none of them has any."""
         spoken = ("empty", "rows")
         self._wait(
             lambda: all(any(self._has_reported(other, word) for word in spoken) for other in self._behind),
@@ -151,9 +161,10 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for the condition; if another task reaches the failpoint first, wait until this process is killed.
+        """Wait for the condition, or, if another task reaches the failpoint first, forever, until this process is
+        killed.
 
-        If only an executor is killed, keep waiting for the condition, because the killed task runs again.
+        If the crash kills only one executor, wait for the condition alone, because the killed task runs again.
         """
         wait_until(lambda: condition() or (self._batch_dies and self._evidence.exists()), what)
         # Another task has reached the failpoint: anything that this task wrote now would come after the crash.
@@ -170,7 +181,7 @@ class Turn:
 
 
 class FreeTurn(Turn):
-    """The turn of a task whose batch has no armed failpoint, so its tasks write in any order."""
+    """Lets a task write at once, because no crash is planned in its batch that needs an order of the tasks."""
 
     def __init__(self) -> None:
         super().__init__(Path("free"), 0, 0)
@@ -183,7 +194,7 @@ class FreeTurn(Turn):
         """Do nothing, because no other task waits."""
 
     def is_last(self) -> bool:
-        """Return False. It is never called without an armed failpoint."""
+        """Return False. Without a planned crash nobody calls this."""
         return False
 
 
@@ -195,14 +206,20 @@ In a log, readers see records in order, so they see half a commit only if that h
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the `Turn` of one task: a `FreeTurn` unless a failpoint of `IN_ORDER` is armed in this batch."""
+    """Return the object by which this task waits until it may write.
+
+    It is a `FreeTurn`, which never waits, unless a crash that needs the tasks in order is planned in this batch.
+    """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
     return Turn(armed.evidence, partition, partitions, batch_dies=armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """Return the function that one task calls at its failpoints; at `MID_WRITE` only the last task with rows reacts."""
+    """Return the function that one task calls at its failpoints.
+
+    At `MID_WRITE`, only the last task that has rows stops to be killed.
+    """
 
     def reach(point: FailPoint, batch: int) -> None:
         if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
@@ -215,7 +232,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Poll until the condition holds. Raises `JobFailed`, which names `what` was missing, after `patience` seconds."""
+    """Poll until the condition holds. After `patience` seconds, raise `JobFailed` with `what` was missing."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

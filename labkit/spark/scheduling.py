@@ -20,7 +20,9 @@ LONGEST_MESSAGE = 2000
 
 
 class Task(NamedTuple):
-    """A command to run as a Spark task; its words may contain `{attempt}`, which stands for Spark's attempt number."""
+    """A shell-free command (a list of words) to run as one Spark task; `{attempt}` in it becomes the task's attempt
+    number.
+    """
 
     words: tuple[str, ...]
     fine: tuple[int, ...] = (0,)
@@ -28,11 +30,11 @@ class Task(NamedTuple):
 
 
 def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
-    """Run every command as a task of a Spark job on `master`, and return their exit codes, in the order of `tasks`.
+    """Run each command as one task of a Spark job on `master`, and return the exit codes in the order of `tasks`.
 
-    The driver's temporary files are in `scratch`. Raises `JobFailed` if a command failed as often as Spark tries a task
-    (spark.task.maxFailures; once with threads of the driver), and `ServiceUnavailable` if there is no Java or the
-    cluster has no free slot.
+    `scratch` is for the driver's temporary files. Raises `JobFailed` if a command has failed as often as Spark tries
+    a task (spark.task.maxFailures; once with local threads), and `ServiceUnavailable` without Java or without a free
+    slot on the cluster.
     """
     from py4j.protocol import Py4JJavaError
 
@@ -61,7 +63,7 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Run a command and return its exit code; if this process dies, the command is killed.
+    """Run a command and return its exit code. If this process is killed, the command is killed as well.
 
     Raises `RuntimeError` for an exit code that is not in `fine`.
     """
@@ -81,7 +83,7 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
 
 
 def _reason(text: str) -> str:
-    """Return one sentence with the message of `_run`'s error, which Spark's long error text contains."""
+    """Extract the message of `_run`'s error from Spark's error text, and return it as one sentence."""
     errors = [line.strip() for line in text.splitlines() if "RuntimeError: " in line]
     last = errors[0].partition("RuntimeError: ")[2] if errors else text.splitlines()[0]
     return f"A task of the Spark job failed: {last}"

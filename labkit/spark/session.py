@@ -34,11 +34,11 @@ def start_session(
     *,
     archive: bool = True,
 ) -> "SparkSession":
-    """Start a session whose JVM keeps all temporary files in `scratch` and its log in `log`.
+    """Start a Spark session in a new JVM, with its temporary files in `scratch` and its output in `log`.
 
-    `partitions` is the number of shuffle partitions. `profile` is a `Profile`, its name in `PROFILES`, or `stock` for
-    PySpark's own launcher and settings. `archive` allows the class-data archive, if there is one and LABKIT_FAST
-    permits it. Raises `ServiceUnavailable` if there is no usable Java, or if the JVM does not start Spark.
+    `partitions` is the number of shuffle partitions. `profile` is a `Profile`, its name in `PROFILES`, or `stock`
+    for PySpark's own launcher and settings. `archive` allows the use of the class-data archive for a faster start.
+    Raises `ServiceUnavailable` if there is no usable Java, or if the JVM does not start Spark.
     """
     if profile == "stock":
         return _stock_session(find_java(), master, scratch, partitions)
@@ -49,9 +49,9 @@ def start_session(
 def session_for_a_block(
     master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
-    """Start a session like `start_session` for a `with` block, then end its JVM and restore the environment variables.
+    """Start a Spark session for a `with` block; after it, end the JVM and restore the environment variables.
 
-    An interrupt from a terminal does not reach the JVM. Raises `ServiceUnavailable` as `start_session` does.
+    The arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
     """
     before = dict(os.environ)
     try:
@@ -67,7 +67,7 @@ def session_for_a_block(
 
 @contextmanager
 def failures_in_one_sentence(what: str) -> Iterator[None]:
-    """Turn errors of the JVM in a `with` block into `JobFailed` with one sentence, which begins with `what`."""
+    """Turn an error of the JVM in a `with` block into a `JobFailed` with one sentence, which begins with `what`."""
     from py4j.protocol import Py4JError
 
     try:
@@ -78,7 +78,7 @@ def failures_in_one_sentence(what: str) -> Iterator[None]:
 
 
 def _end(process: "subprocess.Popen[bytes]", spark: "SparkSession") -> None:
-    """Stop a session, end its JVM, and make PySpark forget both, so that another session can start."""
+    """Stop a session, end its JVM, and reset PySpark, so that another session can start."""
     context = type(spark.sparkContext)
     with suppress(Exception):  # a dead JVM cannot be asked to stop
         spark.stop()
@@ -105,7 +105,6 @@ def _started(
     archive: bool = True,
     apart: bool = False,
 ) -> "tuple[subprocess.Popen[bytes], SparkSession]":
-    """Start a JVM, and return its process and the Spark session in it."""
     allowed, java = fast_start(), find_java()
     # Executors are started from SPARK_HOME, so there must be jars in it.
     if not is_local(master):
@@ -126,11 +125,7 @@ def _started(
 
 
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
-    """Start a session in the usual way, with PySpark's own launcher and settings, for comparison.
-
-    Only this is set: the workers' interpreter, where they find the lab, the number of shuffle partitions, and `scratch`
-    for temporary files.
-    """
+    """Start a session with PySpark's own launcher and settings, to compare it with the lab's."""
     os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}
     from pyspark.sql import SparkSession

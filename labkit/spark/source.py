@@ -26,27 +26,34 @@ STRIDE = 1_000
 
 
 class LogSource(DataSource):
-    """The format `labkit_log`: `spark.readStream.format("labkit_log").option("path", FILE)`; columns offset, word."""
+    """Spark's Python Data Source `labkit_log`, which reads a file of JSON lines as a replayable log.
+
+    Use: `spark.readStream.format("labkit_log").option("path", FILE)`. Columns: offset (the line number), word.
+    """
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
+        """Return the name for `readStream.format`."""
         return "labkit_log"
 
     def schema(self) -> str:
-        """Return the columns as Spark's DDL; there is one row for every line."""
+        """Return the columns of the rows as Spark DDL."""
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """Return the reader, with this source's options: path, records_per_batch, and those of a crash run."""
+        """Return the reader for one query.
+
+        Its options are `path` and `records_per_batch`, and for a planned crash `armed` and `commits`.
+        """
         return LogReader(dict(self.options))
 
 
 @dataclass
 class Span(InputPartition):
-    """The lines [start, end) of the file, which one task reads.
+    """The lines `start` to `end` - 1 of the file, which one task reads.
 
-    Reading begins at the byte `position`, which is the start of line `STRIDE * (start // STRIDE)`.
+    The task seeks to the byte `position`, where line `STRIDE * (start // STRIDE)` begins, and skips the lines before
+    `start`.
     """
 
     start: int
@@ -55,7 +62,7 @@ class Span(InputPartition):
 
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A reader that plans a batch as a range of lines, and reads those lines."""
+    """Spark's reader of the format `labkit_log`: an offset is a line number, and a batch is a range of lines."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._path = Path(options["path"])
@@ -68,18 +75,22 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bytes = 0
 
     def initialOffset(self) -> dict[str, int]:
-        """Return the offset of the first line, in Spark's form: a dictionary."""
+        """Return the offset at which a new query begins, in Spark's form: line 0."""
         return {"offset": 0}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Do nothing, because the log of a run does not grow."""
+        """Do nothing, because the file does not grow during a run."""
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the limit of records per batch that the reader's options set."""
+        """Return the largest number of records in a batch, from the option `records_per_batch`."""
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Return the end of the next batch. Spark calls this when `commits/N` of the previous batch is durable."""
+        """Return the offset at which the next batch ends.
+
+        Spark calls this after it has written `commits/N` of the previous batch, so a crash that is planned there
+        happens here.
+        """
         self._pass_commit_log()
         self._index()
         end = self._lines
@@ -88,7 +99,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"offset": max(end, start["offset"])}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Return the batch as one range of lines, or as several if each has enough lines for a task."""
+        """Split a batch into ranges of lines, one for each task; small batches are one range."""
         first, last = start["offset"], end["offset"]
         self._index()
         # Rounded up, so that a batch never has more ranges than `tasks` allows.
@@ -133,24 +144,32 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class TextSource(DataSource):
-    """The format `labkit_text`: `spark.readStream.format("labkit_text").option("path", FILE)`; columns offset, line."""
+    """Spark's Python Data Source `labkit_text`, which reads a text file as a replayable log.
+
+    Use: `spark.readStream.format("labkit_text").option("path", FILE)`. Columns: offset (the line number), line.
+    """
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
+        """Return the name for `readStream.format`."""
         return "labkit_text"
 
     def schema(self) -> str:
-        """Return the columns as Spark's DDL; there is one row for every line."""
+        """Return the columns of the rows as Spark DDL."""
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":
-        """Return the reader, with the options of `LogSource` and `tasks`: how many tasks may share a batch."""
+        """Return the reader for one query.
+
+        Its options are those of `LogSource`, and `tasks`, the largest number of tasks that read one batch.
+        """
         return TextReader(dict(self.options))
 
 
 class TextReader(LogReader):
-    """A reader that passes a thousand lines at a time to Spark, because single rows would take most of the time."""
+    """Spark's reader of the format `labkit_text`. It returns Arrow batches, which Spark accepts much faster than
+    rows.
+    """
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
         """Yield the lines of one range as Arrow batches with the columns offset and line."""

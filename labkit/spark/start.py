@@ -47,14 +47,14 @@ COLUMNS = ["offset", "key", "value"]
 
 @dataclass
 class OpenCheckpoint:
-    """A checkpoint that this process has locked; call `recover` before the query starts."""
+    """A checkpoint that this process has locked in order to run its query. Call `recover` before the query starts."""
 
     checkpoint: Checkpoint
     options: SinkOptions
     lock: DriverLock
 
     def recover(self) -> list[str]:
-        """Commit or abort the unfinished transactions of earlier drivers, and return one sentence per step."""
+        """Commit or abort the unfinished transactions of earlier drivers; return a sentence for each of them."""
         coordinator = self.options.coordinator()
         try:
             return list(coordinator.recover(self.checkpoint.decided()))
@@ -74,11 +74,11 @@ def open_checkpoint(
     armed: Armed | None = None,
     query: str | None = None,
 ) -> OpenCheckpoint:
-    """Lock the checkpoint for this process and register a new driver. Call `recover` on the result next.
+    """Lock a checkpoint directory for this process and register the process as the query's new driver.
 
-    `query` is the name under which the store keeps the query's transactions and markers; with None, a new checkpoint
-    gets a new name. `location` is the store's path, `armed` the failpoint at which this driver is to be killed. Raises
-    `InvalidInput` if the checkpoint is in use or belongs to another query.
+    `location` is the store's path, `armed` a crash that is planned in this driver. `query` is the query's name in
+    the store; None gives a new checkpoint a new name. Raises `InvalidInput` if the checkpoint is in use or belongs
+    to another query.
     """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
@@ -96,7 +96,11 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running query. When Spark has written `commits/N`, it tells the query's coordinator, which may then commit."""
+    """A running streaming query with one of the lab's sinks.
+
+    After Spark has written `commits/N`, the sink's transactions of batch N are committed in a thread of this object,
+    if the sink has not committed them before.
+    """
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
         self.query = query
@@ -108,14 +112,17 @@ class LabQuery:
         self._delivering.start()
 
     def notify(self, batch: int) -> None:
-        """Queue Spark's notification that it has finished a batch, and return at once. A lost one does no harm."""
+        """Tell the query that Spark has finished a batch, so that its transactions can be committed; return at once.
+
+        If a call is missing, the next one also commits this batch.
+        """
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """Commit all decided batches after the query's end, then release the checkpoint's lock.
+        """After the query's end, commit all finished batches and release the checkpoint's lock.
 
-        Without this call the last batch might stay uncommitted. The lock is released even if the commit fails, because
-        the next start of the query recovers.
+        Without this call the last batch might stay uncommitted until the next start. The lock is released even if
+        the commit fails.
         """
         try:
             decided = self._opened.checkpoint.decided()
@@ -126,9 +133,9 @@ class LabQuery:
             self._free()
 
     def await_end(self) -> None:
-        """Wait for the query's end, and then call `finish`. Raises `JobFailed` with the query's error.
+        """Wait until the query has ended, commit its last batch, and release the checkpoint's lock.
 
-        A failed query can be started again at once, even in this process, because its lock is released.
+        Raises `JobFailed` with the query's error; the lock is released in this case as well.
         """
         try:
             self.query.awaitTermination()
@@ -140,7 +147,7 @@ class LabQuery:
         self.finish()
 
     def _free(self) -> None:
-        """Wait until no commit of this query runs, then release the lock, so that no two drivers commit one batch."""
+        """Wait until no commit of this query is running, then release the checkpoint's lock."""
         self._notified.put(None)
         self._delivering.join()
         self._opened.lock.release()
@@ -155,7 +162,7 @@ class LabQuery:
                 print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
 
     def _drop_losers(self, batch: int) -> None:
-        """Abort transactions of task attempts without a vote, which may have ended only after the last commit."""
+        """Abort the transactions of superseded task attempts, which may have ended only after the last commit."""
         if self._opened.options.retries:
             sink = self._opened.options.coordinator().sink
             with closing(sink.store):
@@ -173,29 +180,29 @@ class LabQuery:
 
 
 class Notifier(StreamingQueryListener):
-    """A listener of a session that notifies each watched query when Spark has finished one of its batches."""
+    """A Spark listener that calls `LabQuery.notify` whenever Spark has finished a batch of one of the lab's queries."""
 
     def __init__(self) -> None:
         self._queries: dict[str, LabQuery] = {}
 
     def watch(self, query: LabQuery) -> None:
-        """Call `query.notify` from now on whenever Spark has finished a batch of this query."""
+        """Call `query.notify` from now on when Spark has finished a batch of this query."""
         self._queries[str(query.query.runId)] = query
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Do nothing, because no batch has ended."""
+        """Do nothing, because no batch is finished."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Notify the query, if it is watched, that a batch is finished."""
+        """Notify the batch's query, if it is one of the lab's, that the batch is finished."""
         query = self._queries.get(str(event.progress.runId))
         if query is not None:
             query.notify(event.progress.batchId)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Do nothing, because no batch has ended."""
+        """Do nothing, because no batch is finished."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Stop notifying the query, because it has ended."""
+        """Forget the query, because it has ended."""
         self._queries.pop(str(event.runId), None)
 
 
@@ -204,7 +211,7 @@ _notifiers: dict[int, Notifier] = {}
 
 
 def notifier(spark: "SparkSession") -> Notifier:
-    """Return the only notifier of a session; the first call creates and registers it."""
+    """Return the listener of this Spark session; the first call creates and registers it."""
     if id(spark) not in _notifiers:
         _notifiers[id(spark)] = Notifier()
         spark.streams.addListener(_notifiers[id(spark)])
@@ -214,10 +221,11 @@ def notifier(spark: "SparkSession") -> Notifier:
 def launch(
     frame: "DataFrame", opened: OpenCheckpoint, output_mode: str = "append", *, every: int | None = None
 ) -> LabQuery:
-    """Start the query of a recovered checkpoint; it ends when it has processed all data that is available now.
+    """Start a streaming query that writes `frame` with the checkpoint's sink; call `opened.recover` before.
 
-    With `every`, it runs until it is stopped, and looks for new data every so many seconds (0: all the time). Append
-    mode uses the Data Source; every other mode uses foreachBatch, because a Python Data Source supports only append.
+    The query ends when it has processed all available data; with `every` it runs until it is stopped, and looks for
+    new data every so many seconds (0: without a pause). Append mode uses the Data Source API, and any other mode
+    foreachBatch, because a Python Data Source supports append mode only.
     """
     listener = notifier(frame.sparkSession)
     writer = frame.writeStream.outputMode(output_mode).option("checkpointLocation", str(opened.checkpoint.folder))
@@ -234,7 +242,7 @@ def launch(
 
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
-    """Return the checkpoint with the option `retries`, which tells whether Spark may run a task more than once.
+    """Set the option `retries` of the sink, which says whether Spark may run a task more than once in this session.
 
     Raises `InvalidInput` if spark.speculation is on and the sink does not support it.
     """
@@ -253,12 +261,14 @@ def start(
     order: str | None = None,
     output_mode: str = "append",
 ) -> LabQuery:
-    """Commit or abort what an earlier driver of this checkpoint left unfinished, then start the query.
+    """Start a streaming query that writes `frame` with a sink strategy of the lab, after recovering from earlier
+    drivers.
 
-    `frame` is a streaming DataFrame with the columns offset (long, the identity of the input record), key (string) and
-    value (long). `order` is `engine` or `decision` for a sink that supports both; None is the sink's default. Raises
-    `InvalidInput` for a checkpoint that is in use or belongs to another query, and for a sink, order or store that does
-    not exist or does not fit the others.
+    Recovery commits or aborts what an earlier driver of this checkpoint left unfinished. `frame` has the columns
+    offset (long, the identity of the input record), key (string) and value (long). `order` says when to commit:
+    `engine` or `decision`, for a sink that supports both; None is the sink's default. Raises `InvalidInput` for a
+    checkpoint that is in use or belongs to another query, and for a sink, order or store that does not exist or does
+    not fit the others.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(
@@ -282,7 +292,6 @@ def start(
 
 
 def _member(kind: type[Word], name: str, value: str) -> Word:
-    """Return the member of `kind` with this value of the argument `name`. Raises `InvalidInput` if there is none."""
     values = [each.value for each in kind]
     if value not in values:
         raise InvalidInput(f"start({name}={value!r}): unknown; {nearest(str(value), values)}")

@@ -15,7 +15,10 @@ NAME = "times.jsonl"
 
 
 class Stopwatch:
-    """The seconds that one batch spends in each phase; `log` is the lab's directory in the checkpoint."""
+    """Measures how many seconds one batch spends in each phase, such as write and commit.
+
+    `log` is the lab's directory in the checkpoint, with the file for the results.
+    """
 
     def __init__(self, log: Path, batch: int) -> None:
         self._path, self._batch = log / NAME, batch
@@ -23,31 +26,31 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the duration of a `with` block to this phase."""
+        """Add the duration of a `with` block to the seconds of the phase `name`."""
         begun = time.perf_counter()
         yield
         self.seconds[name] += time.perf_counter() - begun
 
     def move(self, seconds: float, *, out_of: str, to: str) -> None:
-        """Move seconds that were measured in the phase `out_of` to the phase `to`."""
+        """Subtract seconds from the phase `out_of` and add them to the phase `to`."""
         self.seconds[out_of] -= seconds
         self.seconds[to] += seconds
 
     def keep(self) -> None:
-        """Append the times of this batch to the file if `ask` has created it."""
+        """Append the times of this batch to the file of results, if `ask` has created that file."""
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")
 
 
 def ask(log: Path) -> None:
-    """Create the file in which sinks of this checkpoint store the times of their batches from now on."""
+    """Create the file of results; from then on the sinks of this checkpoint append the times of their batches to it."""
     log.mkdir(parents=True, exist_ok=True)
     (log / NAME).touch()
 
 
 def read(log: Path) -> dict[int, dict[str, float]]:
-    """Return for each batch the seconds by phase; several lines of a batch are added up."""
+    """Read the file of results: for each batch number the seconds of each phase, as {batch: {phase: seconds}}."""
     batches: dict[int, defaultdict[str, float]] = {}
     for line in (log / NAME).read_text(encoding="utf-8").splitlines():
         seconds = json.loads(line)

@@ -32,7 +32,7 @@ OPTION = "labkit_query"
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """The options with which a process opens the sink of one query."""
+    """All settings of one query's sink, with which each Python process of the query (a task or the commit) opens it."""
 
     strategy: Strategy
     order: Order
@@ -47,10 +47,9 @@ class SinkOptions:
     """Whether Spark may run a task more than once in one driver, so that its attempts must be distinguished."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
-        """Open the store and return the query's coordinator in this process.
+        """Open the store, and return the object that pre-commits, commits and recovers batches for the query.
 
-        `reach` is called at each failpoint instead of `armed.reach`: a task passes its own, because only one task of a
-        batch may be killed.
+        This process calls `reach` at each failpoint; by default that is `armed.reach`.
         """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
@@ -65,14 +64,15 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager for one task, which records how a task ends that has stopped itself at a failpoint.
+        """Return a context manager for the code of one task.
 
+        If the task stopped itself at a failpoint (SIGSTOP) and was continued, it records how the task then ended.
         Without an armed failpoint it does nothing.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 
     def to_text(self) -> str:
-        """Return the options as JSON."""
+        """Encode the options as JSON, to pass them to Spark as one option of the sink."""
         plain: dict[str, object] = {"strategy": self.strategy.value, "order": self.order.value, "store": self.store}
         plain |= {"location": str(self.location), "query": self.query, "log": str(self.log)}
         armed = self.armed and self.armed.to_json()
@@ -81,7 +81,7 @@ class SinkOptions:
 
     @classmethod
     def from_text(cls, text: str) -> "SinkOptions":
-        """Return the options that `to_text` encoded."""
+        """Decode options that `to_text` encoded."""
         data: dict[str, Any] = json.loads(text)
         return cls(
             strategy=Strategy(data["strategy"]),
@@ -98,15 +98,19 @@ class SinkOptions:
 
 
 class LabkitSink(DataSource):
-    """The format `labkit`, for streaming writes in append mode."""
+    """Spark's Python Data Source `labkit`: it writes a streaming query in append mode with a sink strategy of the
+    lab.
+    """
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
+        """Return the name for `writeStream.format`."""
         return "labkit"
 
     def streamWriter(self, schema: object, overwrite: bool) -> "StrategyWriter":
-        """Return the writer of one query. Raises `InvalidInput` if `labkit.spark.start` did not start the query."""
+        """Return the writer for one query. Raises `InvalidInput` if the query was not started by
+        `labkit.spark.start`.
+        """
         text = self.options.get(OPTION)
         if text is None:
             raise InvalidInput(
@@ -118,19 +122,25 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """The message in which Spark carries a task's vote to the driver; `vote` is None if it has nothing to commit."""
+    """The commit message of a task, which Spark passes from `write` to `commit`.
+
+    `vote` identifies what the task has pre-committed; it is None if the task has written nothing that needs a
+    commit.
+    """
 
     vote: Vote | None
 
 
 class StrategyWriter(DataSourceStreamWriter):
-    """Spark's writer for one query: it passes Spark's calls to the sink strategy."""
+    """The writer of Spark's Data Source API for one query; it lets a sink strategy of the lab do the work."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def write(self, iterator: Iterator[Row]) -> VoteMessage:
-        """Write and pre-commit the rows of one task (columns offset, key, value), and return its vote."""
+        """Write and pre-commit the rows of one task (columns offset, key, value), and return the task's commit
+        message.
+        """
         options, context = self._options, TaskContext.get()
         assert context is not None
         batch = int(
@@ -154,7 +164,7 @@ class StrategyWriter(DataSourceStreamWriter):
         return VoteMessage(vote)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Commit the batch. Spark calls this after every task has returned its vote."""
+        """Commit the batch. Spark calls this in the driver after all tasks have returned their messages."""
         coordinator = self._options.coordinator()
         votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
         with closing(coordinator.sink.store):
@@ -165,7 +175,8 @@ class StrategyWriter(DataSourceStreamWriter):
                 coordinator.sink.drop_losers(batchId, votes)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Do nothing, because Spark also calls this after a commit that failed half-way, while tasks may still write.
+        """Do nothing, because Spark may call this after a commit that was only partly done, and while tasks still
+        write.
 
         Recovery at the next start of the query commits or aborts the batch's transactions.
         """

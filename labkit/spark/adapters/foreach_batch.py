@@ -27,13 +27,13 @@ PARTICIPANTS = 2
 
 
 class ForeachBatchAdapter:
-    """The function for `foreachBatch`: Spark calls it in the driver for every micro-batch, and again after a crash."""
+    """The function to pass to `foreachBatch`: it writes each micro-batch with a sink strategy of the lab."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
-        """Write, pre-commit and commit one batch; `frame` has the columns offset, key, value."""
+        """Write, pre-commit and commit the rows of one micro-batch; `frame` has the columns offset, key, value."""
         coordinator, watch = (self._options.coordinator(), Stopwatch(self._options.log, batch))
         try:
             pass_offset_log(coordinator.reach, batch)
@@ -64,9 +64,10 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the list `parts[number]`, and return its vote; None if there is nothing to commit.
+        """Write and pre-commit the rows `parts[number]`, and return what is needed to commit them; None if nothing
+        is.
 
-        Only in the last list does the failpoint in the middle of a write count.
+        The failpoint in the middle of a write takes effect only in the last part.
         """
         written: list[float] = []
 
@@ -85,6 +86,8 @@ class ForeachBatchAdapter:
 
 
 def deal(rows: Sequence[Observation]) -> list[Sequence[Observation]]:
-    """Split the rows, in order, into at most `PARTICIPANTS` non-empty lists of nearly equal length."""
+    """Split the rows, in order, into at most `PARTICIPANTS` non-empty lists of nearly equal length, one per
+    transaction.
+    """
     ends = [len(rows) * part // PARTICIPANTS for part in range(PARTICIPANTS + 1)]
     return [rows[begin:end] for begin, end in pairwise(ends) if begin < end]

@@ -36,16 +36,18 @@ REMEDY = "everything works without an archive, only some seconds slower"
 
 
 class ArchiveTask(msgspec.Struct, frozen=True):
-    """The instructions for the driver that makes an archive."""
+    """The instructions for the driver process that writes a class-data archive (a file that makes JVMs start
+    faster).
+    """
 
     anew: bool
     """Whether the driver replaces an existing archive."""
 
 
 def make_archive(*, anew: bool = False) -> Path:
-    """Return the path of the archive for this Java and this PySpark; make it if there is none, or if `anew`.
+    """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster.
 
-    Raises `ServiceUnavailable` if the archive cannot be made.
+    It is written if it is missing, or if `anew`. Raises `ServiceUnavailable` if that fails.
     """
     java = java_for_spark()
     archive = find_archive(java)
@@ -77,7 +79,6 @@ def _last_words(log: Path) -> str:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock in a `with` block, so that only one process at a time makes an archive there."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder / "archive.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -91,7 +92,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def write_archive(scratch: Path, *, anew: bool) -> None:
-    """Make the archive in this process, the driver for it, unless another process has done so in the meantime."""
+    """Write the class-data archive, unless another process has just done so. Called in the driver started for this."""
     java = java_for_spark()
     path = archive_path(java)
     if path is None:
@@ -130,7 +131,7 @@ def _record(java: Java, scratch: Path, unfinished: Path) -> None:
 
 
 def _check(java: Java, unfinished: Path) -> None:
-    """Raise `ServiceUnavailable` if a JVM that must use the new archive does not start."""
+    """Raise `ServiceUnavailable` if a JVM does not start with the new archive."""
     strictly = ["-Xshare:on", f"-XX:SharedArchiveFile={unfinished}", "-XX:+VerifySharedSpaces"]
     command = [str(java.path), *strictly, *java.flags, "-cp", str(spark_jars() / "*"), "-version"]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
@@ -142,7 +143,7 @@ def _check(java: Java, unfinished: Path) -> None:
 
 
 def run(launch: Launch) -> None:
-    """Make the archive as `launch.task` says, then wait for the supervisor to kill this driver."""
+    """Write the class-data archive as `launch.task` says, then wait for the supervisor to kill this driver."""
     from labkit.host.processes.supervised import report
 
     task = wire.decode(launch.task, ArchiveTask)
@@ -154,7 +155,7 @@ def run(launch: Launch) -> None:
 
 
 def main() -> None:
-    """Run the command `python -m labkit.spark.fast.archive LAUNCH`, which only a supervisor starts."""
+    """Run the command `python -m labkit.spark.fast.archive LAUNCH`, with which a supervisor starts this driver."""
     from labkit.host.processes.supervised import serve
 
     serve(run)

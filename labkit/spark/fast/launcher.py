@@ -12,7 +12,10 @@ import sys
 
 
 def main() -> None:
-    """Pass environment and streams to the zygote and wait for its child; if no zygote answers, become plain Python."""
+    """Let the zygote (a process with slow imports done) fork a child for the Python module that Spark requests.
+
+    Returns when the child ends. If no zygote answers, or for other modules, this process becomes a normal Python.
+    """
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():
         folder = os.getcwd()  # noqa: PTH109 - pathlib takes time to import

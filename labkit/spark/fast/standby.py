@@ -25,9 +25,10 @@ from labkit.spark.crash_proof import check_dead
 
 
 class Standby:
-    """One waiting standby driver, as a context manager: entering starts the driver, leaving ends it, used or not.
+    """A driver that was started before a crash and waits to continue the queries of the crashed driver.
 
-    `patience` is how many seconds its supervisor waits for the driver's next event.
+    Entering the `with` block starts the driver, and leaving it ends the driver. Its supervisor gives up if it
+    reports no event for `patience` seconds.
     """
 
     def __init__(self, launch: Launch, patience: float) -> None:
@@ -45,7 +46,7 @@ class Standby:
         self.driver.__exit__(kind, error, trace)
 
     def await_ready(self) -> None:
-        """Wait until the standby has run its small query. Raises `JobFailed` if the driver fails or ends instead."""
+        """Wait until the driver is ready to take over queries. Raises `JobFailed` if it fails or ends before."""
         for event in self.events:
             if isinstance(event, Ready):
                 return
@@ -54,21 +55,21 @@ class Standby:
         raise JobFailed(f"the standby driver ended before it was ready; see its log {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the standby run the queries in `order`, which no other driver has run, and return the driver's events."""
+        """Let the driver run queries that no driver has run before, and return its events."""
         self.driver.order(order)
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the standby continue the queries of the driver whose end is `dead`, and return the standby's events.
+        """Let the driver continue the queries of a dead driver, and return its events.
 
-        Raises `JobFailed` unless that driver was killed and no process of it is left.
+        Raises `JobFailed` unless `dead` proves that the old driver was killed and none of its processes is left.
         """
         check_dead(dead)
         return self.hand(order)
 
 
 def check_memory(standbys: int) -> None:
-    """Raise `ServiceUnavailable` if one driver and this number of standbys do not fit into the free memory."""
+    """Raise `ServiceUnavailable` if the free memory is too small for one driver and `standbys` standby drivers."""
     available, needed = (psutil.virtual_memory().available, (1 + standbys) * MEMORY_NEEDED)
     if available < needed:
         raise ServiceUnavailable(

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def warm_up(spark: "SparkSession", job: Job, scratch: Path) -> None:
-    """Run one small query of this job, with its files in `scratch`, to its end.
+    """Run one small query of this job to its end, so that the JVM has loaded its classes before the first real
+    query.
 
-    For a job that reads with Spark's own source, or writes files outside of Spark, run the job `running` instead.
+    The query's files are in `scratch`. For the jobs `shop`, `kafka` and `socket` it is a query of the job `running`.
     """
     from labkit.spark.jobs import JOBS, keep_state
     from labkit.spark.queries import register

@@ -42,10 +42,10 @@ SOCKET = "LABKIT_ZYGOTE"
 
 
 def interpreter(scratch: Path) -> dict[str, str]:
-    """Start a zygote, and return the environment variables with which Spark's JVM starts Python processes through it.
+    """Start a zygote: a Python process with slow imports done, which forks itself for each Python process of Spark.
 
-    Returns no variables and starts nothing if the path `scratch` is too long for a socket; then queries start more
-    slowly.
+    Returns the environment variables with which a JVM uses it. They are empty, and nothing is started, if the path
+    `scratch` is too long for a socket.
     """
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:
@@ -79,7 +79,7 @@ def _quoted(path: str | Path) -> str:
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork a child for every connection of a launcher, until standard input closes."""
+    """Fork a child for every connection to the listener, until standard input closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for a child's exit code
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -97,7 +97,9 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """Run the module that the launcher requests, in the forked child, with the launcher's environment and streams."""
+    """In the forked child, run the requested Python module with the environment and streams that the request
+    contains.
+    """
     # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)
@@ -125,7 +127,7 @@ def _become(connection: socket.socket) -> None:
 
 
 def _seed_anew() -> None:
-    """Reseed NumPy's random generator in a fork, which would repeat the parent's numbers; Python reseeds its own."""
+    """Seed NumPy's random generator anew in a forked child, which would otherwise repeat the parent's numbers."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()
