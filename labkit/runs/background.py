@@ -52,9 +52,7 @@ _EXTENT = {Extent.NOT: Mark.SKIPPED, Extent.PART: Mark.PART, Extent.WHOLE: Mark.
 
 
 class Stages:
-    """The state of each stage of a run with one crash. The caller passes it the run's events, from which it is
-    updated.
-    """
+    """The state of each stage of a run with one crash, updated from the run's events, which the caller passes."""
 
     def __init__(self, run: Run) -> None:
         assert len(run.scenario.crashes) == 1
@@ -78,7 +76,6 @@ class Stages:
 
     def look(self) -> bool:
         """Mark the stage `planned` as done if Spark has written the batch's file `offsets/N` into the checkpoint.
-
         Returns whether this call changed the stage's state.
         """
         if self.marks[Stage.PLANNED] is Mark.DONE or self._crash.batch not in self._checkpoint.offset_log():
@@ -118,10 +115,8 @@ _ONE = threading.Lock()
 
 
 class BackgroundRun:
-    """A run with one crash in a background thread, so that a notebook stays usable meanwhile.
-
-    It calls `changed` whenever its stages, status or outcome may have changed, and at least every `SIGN_OF_LIFE`
-    seconds.
+    """A run with one crash in a background thread, so that a notebook stays usable meanwhile. It calls `changed`
+    whenever its stages, status or outcome may have changed, and at least every `SIGN_OF_LIFE` seconds.
     """
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
@@ -150,9 +145,7 @@ class BackgroundRun:
 
     def cancel(self) -> None:
         """Request that the run stops. Its drivers are then killed and its folder is deleted, and `wait` raises
-        `Cancelled`.
-
-        Does nothing if the run has already ended.
+        `Cancelled`. Does nothing if the run has already ended.
         """
         self._cancel.set()
 

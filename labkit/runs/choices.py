@@ -36,9 +36,7 @@ PARTS = tuple(parts())
 @dataclass(frozen=True)
 class Choice:
     """The values of all fields of the crash panel, a notebook's form for one crash: sink, store, failpoint and
-    others.
-
-    Create it with `choose`, which checks that the values fit each other.
+    others. Create it with `choose`, which checks that the values fit each other.
     """
 
     words: Mapping[str, str]
@@ -51,9 +49,7 @@ class Choice:
 
     def change(self, part: str, word: str) -> "Choice":
         """Return a copy with the value `word` in the field `part`; fields whose values do not fit it get values that
-        do.
-
-        Raises `InvalidInput` for an unknown field or value.
+        do. Raises `InvalidInput` for an unknown field or value.
         """
         _check("part", part, list(self.words))
         if part in self.names:
@@ -61,9 +57,8 @@ class Choice:
         return _fitting({**self.words, part: word.strip()})
 
     def scenario(self) -> Scenario:
-        """Return the scenario (the options of a run) with a crash at the chosen failpoint in batch 0.
-
-        Raises `InvalidInput` if the scenario is impossible.
+        """Return the scenario (the options of a run) with a crash at the chosen failpoint in batch 0. Raises
+        `InvalidInput` if the scenario is impossible.
         """
         return plan(**{option.keyword: word for option, word in self._typed()})
 

@@ -65,9 +65,6 @@ def conclude(run: Run) -> Outcome:
 
 
 def _end(run: Run) -> dict[str, Any]:
-    """Return the final state of the checkpoint for the evidence file: numbers in its logs, file names, Kafka's
-    offsets.
-    """
     checkpoint = Checkpoint(run.folder.checkpoint)
     end: dict[str, Any] = {"offset_log": checkpoint.offset_log(), "commit_log": checkpoint.commit_log()}
     end["files"] = checkpoint.files()
@@ -75,9 +72,8 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
-    """Judge the store's history, write it to the run's history file, and return the record of all results.
-
-    `files` are the checkpoint's files at the end of the run.
+    """Judge the store's history, write it to the run's history file, and return the record of all results. `files`
+    are the checkpoint's files at the end of the run.
     """
     scenario, count = run.scenario, run.scenario.count
     outcomes = count.outcomes()
@@ -120,9 +116,8 @@ def _judged(run: Run, store: Store, files: Sequence[str]) -> RunRecord:
 
 
 def release(run: Run, store: Store) -> None:
-    """Delete the run's rows and its input topic from PostgreSQL or Kafka, unless `run.keep_store` is set.
-
-    The history file in the run's folder remains.
+    """Delete the run's rows and its input topic from PostgreSQL or Kafka, unless `run.keep_store` is set. The
+    history file in the run's folder remains.
     """
     if run.keep_store:
         return

@@ -119,9 +119,8 @@ def _waiting(tell: Tell, heartbeat: Callable[[], None] | None) -> Callable[[int]
 
 
 def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
-    """Return the number of drivers to run at the same time.
-
-    On a cluster it is 1, because the first driver would take all cores, and a second driver would wait for them.
+    """Return the number of drivers to run at the same time. On a cluster it is 1, because the first driver would
+    take all cores, and a second driver would wait for them.
     """
     if setup.active == 1 or any(run.scenario.master is not None for run in runs):
         return 1
@@ -164,9 +163,7 @@ def _run_all(
 
 def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
     """Yield the runs whose queries the next driver executes: first those with a crash to recover from, then new
-    ones.
-
-    All have the same cluster and Spark settings, and at most `most` of them stop at a failpoint.
+    ones. All have the same cluster and Spark settings, and at most `most` of them stop at a failpoint.
     """
     parked, kind = 0, _kind(ready[0])
     alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
@@ -183,9 +180,8 @@ def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
 
 
 def _runs_alone(run: Run) -> bool:
-    """Return whether a run needs a driver of its own, because a task on a cluster will stop at its failpoint.
-
-    Such a task keeps its core while it waits to be killed, and every other task of its batch needs a core as well.
+    """Return whether a run needs a driver of its own, because a task on a cluster will stop at its failpoint. Such a
+    task keeps its core while it waits to be killed, and every other task of its batch needs a core as well.
     """
     return run.scenario.master is not None and run.next_crash is not None and run.next_crash.point.in_task
 
@@ -209,9 +205,8 @@ PROFILE = {Job.RUNNING: "small", Job.SOCKET: "small", Job.TOTALS: "bulk", Job.KA
 
 
 def _master(load: Sequence[Run]) -> str:
-    """Return the Spark master URL for a driver that executes these runs.
-
-    A local master has a thread for every task that may have to wait at a failpoint at the same time.
+    """Return the Spark master URL for a driver that executes these runs. A local master has a thread for every task
+    that may have to wait at a failpoint at the same time.
     """
     if load[0].scenario.master is not None:
         return load[0].scenario.master
@@ -251,9 +246,7 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Execute these runs in one driver. Returns when the driver has ended and the proof of its crash has been
-        checked.
-        """
+        """Execute these runs in one driver; return after its end, when the proof of its crash has been checked."""
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"

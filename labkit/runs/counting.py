@@ -23,9 +23,8 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """Base class of the expected output of a job, computed from the input file without Spark.
-
-    The offsets of its rows are the identities by which the judge compares them with the rows in the store.
+    """Base class of the expected output of a job, computed from the input file without Spark. The offsets of its
+    rows are the identities by which the judge compares them with the rows in the store.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,9 +39,8 @@ class Count(ABC):
         """Yield every row that the job should write, in order of offset."""
 
     def outcomes(self) -> Mapping[int, Container[int]]:
-        """Return for each offset all values that are correct, for a job that looks values up in a mutable table.
-
-        It is empty for all other jobs, because each of their rows has one correct value.
+        """Return for each offset all values that are correct, for a job that looks values up in a mutable table. It
+        is empty for all other jobs, because each of their rows has one correct value.
         """
         return {}
 
@@ -56,9 +54,7 @@ class Count(ABC):
 
 
 class RunningCounts(Count):
-    """The expected output of the job `running`: for every record its offset, its word, and the count of the word so
-    far.
-    """
+    """The expected output of the job `running`: for every record its offset, word, and the word's count so far."""
 
     def check(self) -> int:
         return sum(1 for _ in read_log(self.path))
@@ -79,9 +75,8 @@ class Ones(RunningCounts):
 
 
 class Prices(RunningCounts):
-    """The expected output of the job `shop`, whose input is orders: for every order the price of its item.
-
-    `edits` is how often the price list was changed during the run; each change raises every price by 1.
+    """The expected output of the job `shop`, whose input is orders: for every order the price of its item. `edits`
+    is how often the price list was changed during the run; each change raises every price by 1.
     """
 
     def __init__(self, path: Path, edits: int) -> None:
@@ -97,9 +92,7 @@ class Prices(RunningCounts):
 
     def outcomes(self) -> Mapping[int, Container[int]]:
         """Return for each order, by offset, the correct values: the item's original price, and its price after each
-        edit.
-
-        All of them are correct, because a run without a crash may look the price up before or after an edit.
+        edit. All of them are correct, because a run without a crash may look the price up before or after an edit.
         """
         if not self._edits:
             return {}
@@ -135,9 +128,8 @@ class Totals(Count):
             yield Record(number, word, total)
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows from a store with line numbers replaced by the running numbers of the expected rows.
-
-        A row that matches no expected row gets a number above all of these.
+        """Yield the rows from a store with line numbers replaced by the running numbers of the expected rows. A row
+        that matches no expected row gets a number above all of these.
         """
         number_of = {(line, word): number for number, (line, word, _, _) in enumerate(self._rows)}
         for row in rows:

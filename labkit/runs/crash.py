@@ -87,7 +87,6 @@ def finish(
 
 def run_all(runs: Sequence[Run], scratch: Path, tell: Tell = silent) -> list[Outcome | LabError]:
     """Execute prepared runs with all their crashes, judge them, and return for each its outcome or its error.
-
     `scratch` is a folder for temporary files.
     """
     conduct(runs, scratch, tell)

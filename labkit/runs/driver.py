@@ -52,9 +52,7 @@ Stop = Parked | Ended
 
 class Background:
     """A thread that executes one step of a query, such as its recovery, because a step may wait forever at a
-    failpoint.
-
-    The main loop polls `done`, and then reads `error`.
+    failpoint. The main loop polls `done`, and then reads `error`.
     """
 
     def __init__(self, step: Callable[[], object]) -> None:
@@ -89,9 +87,7 @@ class Work(NamedTuple):
 
 
 class ScenarioQuery:
-    """The query of one run in this driver: it first recovers, then runs until it stops at its failpoint, ends or
-    fails.
-    """
+    """The query of one run in this driver: it recovers, then runs until it stops at its failpoint, ends or fails."""
 
     def __init__(self, spark: "SparkSession", work: Work) -> None:
         self._task, self._scenario, self._armed = work
@@ -109,10 +105,8 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Start the query's next phase if the present one is over.
-
-        Returns the event to report if the query has stopped (at its failpoint or at its end), otherwise None. Raises
-        the query's error.
+        """Start the query's next phase if the present one is over. Returns the event to report if the query has
+        stopped (at its failpoint or at its end), otherwise None. Raises the query's error.
         """
         if self._group is not None:
             self._group.follow()
@@ -192,9 +186,7 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """Stop the query when it has read every line that its socket sent, because a socket source never ends by
-        itself.
-        """
+        """Stop the query after it has read every line of its socket, because a socket source never ends by itself."""
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
             self._query.query.stop()
@@ -232,9 +224,7 @@ class ScenarioQuery:
 
 
 def run(launch: Launch) -> None:
-    """Execute all queries in `launch.task`, report how each of them stopped, and wait to be killed by the
-    supervisor.
-    """
+    """Execute all queries in `launch.task`, report how each stopped, and wait to be killed by the supervisor."""
     from labkit.spark.cluster import await_executors
     from labkit.spark.session import start_session
     from labkit.spark.start import notifier
@@ -257,7 +247,6 @@ def run(launch: Launch) -> None:
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
     """Return (the number of task slots that these queries need at once, the names of the stores that they write to).
-
     A task that waits at a failpoint keeps its slot. All queries without such a failpoint share one slot.
     """
     in_task = [
@@ -272,7 +261,6 @@ def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
 
 def stand_by(spark: "SparkSession", job: Job, scratch: Path) -> list[Work]:
     """Act as a standby driver: run trial queries to warm up, then wait until the supervisor assigns real queries.
-
     Returns those queries; the supervisor sends them when the driver that ran them before has been killed.
     """
     from labkit.spark.fast.warm import warm_up

@@ -21,9 +21,7 @@ class Socket(Struct, frozen=True):
 
 
 class QueryTask(Struct, frozen=True):
-    """A supervisor's order to a driver process to execute one query, from its start or after the crash of another
-    driver.
-    """
+    """A supervisor's order to a driver process to execute one query, from its start or after another driver's crash."""
 
     name: str
     folder: str

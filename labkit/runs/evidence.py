@@ -66,9 +66,7 @@ class DriverEvents:
             run.drivers += 1
 
     def note(self, event: AnyEvent) -> None:
-        """Note an event in the run that it is about, or in all runs if it concerns the driver itself; then pass it
-        to `tell`.
-        """
+        """Note an event in the run that it is about, or in all runs of the driver; then pass the event to `tell`."""
         if isinstance(event, QueryEvent):
             if event.query in self._runs:
                 self._note_of_query(self._runs[event.query], event)
@@ -166,9 +164,8 @@ def _ended_early(run: Run) -> LabError:
 
 
 def note_committed(run: Run) -> None:
-    """Note in the run's `seconds` how long the last crash delayed the output.
-
-    That is the time from the SIGKILL until Spark next wrote a file `commits/N`.
+    """Note in the run's `seconds` how long the last crash delayed the output. That is the time from the SIGKILL
+    until Spark next wrote a file `commits/N`.
     """
     killed = run.crashes[-1].get("killed_at") if run.crashes else None
     if killed is None:
@@ -222,9 +219,8 @@ def note_waiting(run: Run, store: Store) -> None:
 
 
 def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
-    """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`.
-
-    The driver survives and repeats the task. Raises `JobFailed` if the proof is missing or wrong.
+    """Check the proof that an executor was killed at its failpoint, and add the crash to `run.crashes`. The driver
+    survives and repeats the task. Raises `JobFailed` if the proof is missing or wrong.
     """
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):

@@ -31,9 +31,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """The predicted verdict of one crash, and the reason in one sentence. The lists contain offsets of input
-    records.
-    """
+    """The predicted verdict of one crash, with the reason in one sentence. The lists contain offsets of records."""
 
     guarantee: str
     lost: list[int]
@@ -69,9 +67,8 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every possible crash: each combination of store, sink, order of commits and failpoint.
-
-    `stores` gives for each store the sinks that can write to it.
+    """Return every possible crash: each combination of store, sink, order of commits and failpoint. `stores` gives
+    for each store the sinks that can write to it.
     """
     return [
         Cell(store, strategy, order, point)

@@ -33,7 +33,6 @@ _PATIENCE = 60.0
 
 def check_between(scenario: Scenario) -> None:
     """Raise `ServiceUnavailable` if the scenario's fault kills or restarts a server, but labkit has started none.
-
     labkit never kills a server that somebody else started.
     """
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
@@ -45,9 +44,7 @@ def check_between(scenario: Scenario) -> None:
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:
     """For the fault `expire`, make the server abort the run's transactions that stay open for `EXPIRES_AFTER`
-    seconds.
-
-    Does nothing for other faults. Call it before the first driver starts.
+    seconds. Does nothing for other faults. Call it before the first driver starts.
     """
     if scenario.between is Fault.EXPIRE:
         with closing(open_store(scenario.store, location)) as store:
@@ -88,9 +85,7 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
 
 def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
     """Wait until the server has aborted all open transactions of the run, and return the names of these
-    transactions.
-
-    Raises `JobFailed` after `_PATIENCE` seconds.
+    transactions. Raises `JobFailed` after `_PATIENCE` seconds.
     """
     with closing(open_store(scenario.store, location)) as store:
         assert isinstance(store, Expiring)

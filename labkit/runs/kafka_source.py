@@ -43,9 +43,7 @@ def opened(folder: RunFolder) -> "Iterator[InputTopic]":
 
 def check_source(scenario: Scenario) -> None:
     """For a scenario that reads Kafka, check that the broker answers and that the jars of Spark's connector are
-    there.
-
-    Raises `ServiceUnavailable`, which names the missing service or file.
+    there. Raises `ServiceUnavailable`, which names the missing service or file.
     """
     if scenario.job is Job.KAFKA:
         from labkit.host.addresses import kafka
@@ -113,9 +111,8 @@ def progress(folder: RunFolder) -> dict[str, Any]:
 
 
 def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
-    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`.
-
-    Its last line is {"topic": {"partition": offset}}.
+    """Return for each partition the offset at which this batch ends, from the checkpoint's file `offsets/N`. Its
+    last line is {"topic": {"partition": offset}}.
     """
     lines = (checkpoint.folder / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     # Each run has one topic, so there is one entry.
@@ -124,9 +121,8 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
-    """Return the options for Spark's Kafka source, with at most `records` records in a batch.
-
-    `maxOffsetsPerTrigger` limits offsets, which is a limit in records unless a transaction ends inside the batch.
+    """Return the options for Spark's Kafka source, with at most `records` records in a batch. `maxOffsetsPerTrigger`
+    limits offsets, which is a limit in records unless a transaction ends inside the batch.
     """
     with opened(folder) as topic:
         return {
@@ -139,9 +135,8 @@ def source_options(folder: RunFolder, records: int) -> dict[str, str]:
 
 
 class GroupCommits:
-    """Commits the end of each finished batch to the run's consumer group, so that monitors can show the job's lag.
-
-    A failed commit is only printed to standard error, because the job itself never reads these offsets.
+    """Commits the end of each finished batch to the run's consumer group, so that monitors can show the job's lag. A
+    failed commit is only printed to standard error, because the job itself never reads these offsets.
     """
 
     def __init__(self, folder: RunFolder) -> None:

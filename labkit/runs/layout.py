@@ -21,30 +21,22 @@ class RunFolder:
         return self.path / "checkpoint"
 
     def put_aside(self, crash: int) -> Path:
-        """The folder to which the checkpoint is moved after crash number `crash` if the scenario deletes the
-        checkpoint.
-        """
+        """The folder to which the checkpoint is moved after crash number `crash` if the scenario deletes it."""
         return self.path / f"checkpoint-{crash}"
 
     @property
     def final(self) -> Path:
-        """The JSON file with the last value of each key. It exists only if there are too many keys for the verdict
-        file.
-        """
+        """The JSON file with the last value of each key, written only if there are too many for the verdict file."""
         return self.path / "final.json"
 
     @property
     def evidence(self) -> Path:
-        """The JSON file with the evidence of every crash, such as the killed processes and the checkpoint's files
-        then.
-        """
+        """The JSON file with the evidence of every crash, such as killed processes and the checkpoint's files."""
         return self.path / "evidence.json"
 
     @property
     def history(self) -> Path:
-        """The file with a JSON line for every row that readers could have seen, and for every moment at which one
-        looked.
-        """
+        """The JSON Lines file with the rows that readers could have seen, and the moments at which one looked."""
         return self.path / "history.jsonl"
 
     @property
@@ -68,17 +60,14 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`.
-
-        For `postgres` and `kafka`, whose rows are in a server, the path serves only as the store's name.
+        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`. For `postgres`
+        and `kafka`, whose rows are in a server, the path serves only as the store's name.
         """
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 
     @property
     def source(self) -> Path:
-        """The folder with labkit's notes about the run's input topic in Kafka: the topic's name and each word's
-        partition.
-        """
+        """The folder with labkit's notes about the run's input topic in Kafka, such as the topic's name."""
         return self.path / "source"
 
     @property
@@ -87,9 +76,7 @@ class RunFolder:
         return self.path / "outside"
 
     def reached(self, driver: int) -> Path:
-        """The file that a process of driver number `driver` writes when it reaches its failpoint, before it is
-        killed.
-        """
+        """The file that a process of driver number `driver` writes at its failpoint, before it is killed."""
         return self.path / f"reached-{driver}.json"
 
     def driver_log(self, driver: int) -> Path:

@@ -30,7 +30,6 @@ MOST_WAITING = 10_000
 @dataclass(frozen=True)
 class Frame:
     """The times of kills, batches and starts in a run, from which bounds follow for when each row became visible.
-
     These bounds serve for a store that does not record that time itself.
     """
 
@@ -47,7 +46,6 @@ class Frame:
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
         """Return when a row was complete and visible: as the store recorded it (`shown`), or otherwise as bounds.
-
         `place` is the row's position in the history, from 0.
         """
         at = shown.at or self._between(place, row)
@@ -96,9 +94,7 @@ def timed(
 
 def frame(run: Run, ended: float) -> Frame:
     """Collect the times of kills, batches and starts from the files of a run that ended at `ended` (seconds since
-    1970).
-
-    Kills of an executor are left out, because no reader looked after them.
+    1970). Kills of an executor are left out, because no reader looked after them.
     """
     config, checkpoint = run.folder.config, Checkpoint(run.folder.checkpoint)
     begun = config.stat().st_ctime if config.exists() else None
@@ -120,9 +116,8 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Return by offset when each row that is now pre-committed but hidden was pre-committed.
-
-    Returns None if the store does not record such times, or for more than `MOST_WAITING` rows.
+    """Return by offset when each row that is now pre-committed but hidden was pre-committed. Returns None if the
+    store does not record such times, or for more than `MOST_WAITING` rows.
     """
     if not isinstance(store, Clocked):
         return None
@@ -161,7 +156,6 @@ def exposed(
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
     """Write the times at which the rows were complete and visible to a file, in order of the rows, as JSON lines.
-
     Consecutive rows with equal times share one line, whose field `row` is the position of the first of them, from 0.
     """
     lines, before = [], None

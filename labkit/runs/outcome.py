@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one run with crashes: the verdict and all evidence. A notebook shows it as a card, `print` as
-    text.
-    """
+    """The result of one run with crashes: verdict and evidence. A notebook shows it as a card, `print` as text."""
 
     record: RunRecord
 
@@ -65,25 +63,20 @@ class Outcome:
 
     @property
     def crashes(self) -> Sequence[Mapping[str, Any]]:
-        """The evidence of each crash by field name: failpoint, batch, signal, the checkpoint's files at the kill,
-        and others.
-        """
+        """The evidence of each crash, by field name, such as failpoint, batch, signal and the checkpoint's files."""
         return self.record.crashes
 
     @property
     def simulated(self) -> "Player":
-        """The same crash in the simulator: a player that steps through it and opens at the failpoint.
-
-        Raises `InvalidInput` if the simulator does not model the run's options.
+        """The same crash in the simulator: a player that steps through it and opens at the failpoint. Raises
+        `InvalidInput` if the simulator does not model the run's options.
         """
         from labkit.runs.pages.simulated import at_failpoint
 
         return at_failpoint(self.record.scenario)
 
     def checkpoint_file(self, name: str) -> str:
-        """Return the text of a file in the run's checkpoint, such as `offsets/0`. Raises `InvalidInput` if it is
-        missing.
-        """
+        """Return the text of a file in the checkpoint, such as `offsets/0`. Raises `InvalidInput` if it is missing."""
         path = self.record.folder.checkpoint / name
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")

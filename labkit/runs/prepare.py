@@ -40,9 +40,7 @@ def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
     """Prepare several runs, given as folder to scenario: check everything as `prepare` does, then create the
-    folders.
-
-    Raises the errors of `prepare`; if a check fails, no folder has been created.
+    folders. Raises the errors of `prepare`; if a check fails, no folder has been created.
     """
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
@@ -57,7 +55,6 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 def check_services(run: Run) -> None:
     """Check that the servers with the run's store and input answer and can do what the run needs; change nothing.
-
     Raises a `LabError`, such as `ServiceUnavailable`.
     """
     check_between(run.scenario)

@@ -40,9 +40,8 @@ Tell = Callable[[AnyEvent], None]
 
 @takes("lab.words(event)")
 def words(event: AnyEvent, query: str | None = None) -> str:
-    """Return a short phrase for an event of a run, such as `append: reached its failpoint`.
-
-    `query` replaces the name of the query (here `append`) in the phrase.
+    """Return a short phrase for an event of a run, such as `append: reached its failpoint`. `query` replaces the
+    name of the query (here `append`) in the phrase.
     """
     if isinstance(event, QueryEvent):
         return f"{query or event.query}: {_of_query(event)}"

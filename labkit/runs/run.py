@@ -29,9 +29,8 @@ _STAMP = re.compile(r"^\d{8}T\d{6}-")
 
 @dataclass(eq=False)
 class Run:
-    """One run in progress: a Spark query with planned crashes, and their evidence so far.
-
-    `conclude` (module `labkit.runs.conclude`) turns it into a `RunRecord` with a verdict.
+    """One run in progress: a Spark query with planned crashes, and their evidence so far. `conclude` (module
+    `labkit.runs.conclude`) turns it into a `RunRecord` with a verdict.
     """
 
     scenario: Scenario
@@ -110,26 +109,22 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Split the input for the socket source: return for each driver its lines, each as a JSON text.
-
-        A driver that will be killed gets one batch, and the last driver gets the rest.
+        """Split the input for the socket source: return for each driver its lines, each as a JSON text. A driver
+        that will be killed gets one batch, and the last driver gets the rest.
         """
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """If the scenario deletes the checkpoint, rename the checkpoint's folder after a crash, unless this is
-        already done.
-        """
+        """After a crash, rename the checkpoint's folder if the scenario deletes the checkpoint and it still exists."""
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)
 
     def keep_evidence(self, end: Mapping[str, Any] | None = None) -> None:
-        """Write all evidence so far to the run's folder, so that another process can resume the run.
-
-        `end` describes the final state of the checkpoint, after the last driver has ended.
+        """Write all evidence so far to the run's folder, so that another process can resume the run. `end` describes
+        the final state of the checkpoint, after the last driver has ended.
         """
         content: dict[str, Any] = {
             "crashes": self.crashes,
@@ -142,10 +137,7 @@ class Run:
         durable.replace(self.folder.evidence, json.dumps(content if end is None else {**content, "end": end}, indent=2))
 
     def read_evidence(self) -> None:
-        """Load the evidence from the run's folder if an earlier process has written any.
-
-        Raises `InvalidInput` if the file is damaged.
-        """
+        """Load earlier evidence from the run's folder, if any. Raises `InvalidInput` if the file is damaged."""
         path = self.folder.evidence
         if not path.exists():
             return

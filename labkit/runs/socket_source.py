@@ -54,9 +54,7 @@ class Plans:
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether a batch has just been planned, so that a query that starts now gets its lines before the
-        next one.
-        """
+        """Return whether a batch has just been planned, so that a query started now has its lines before the next."""
         return self._passed() < 0.2
 
     def is_between(self) -> bool:

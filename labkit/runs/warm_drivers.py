@@ -71,9 +71,8 @@ class WarmDriver:
 
     @property
     def is_usable(self) -> bool:
-        """Whether the driver is alive and was started with the environment variables that this process has now.
-
-        With other variables it might, for example, write to another server.
+        """Whether the driver is alive and was started with the environment variables that this process has now. With
+        other variables it might, for example, write to another server.
         """
         return self.error is None and self.standby.driver.is_alive and self.environment == dict(os.environ)
 
@@ -105,9 +104,8 @@ class _Unneeded(Exception):
 
 
 class WarmDrivers:
-    """The Spark drivers that this process keeps started in advance, so that crashes in a notebook begin at once.
-
-    A background thread starts them one after the other, and ends them when they are idle or memory is short.
+    """The Spark drivers that this process keeps started in advance, so that crashes in a notebook begin at once. A
+    background thread starts them one after the other, and ends them when they are idle or memory is short.
     """
 
     def __init__(self, kept: int = KEPT, idle: float = IDLE_SECONDS) -> None:
@@ -149,10 +147,8 @@ class WarmDrivers:
         return len(self._drivers) == self._kept and all(each.is_warm.is_set() for each in self._drivers)
 
     def take(self, run: Run) -> WarmDriver | None:
-        """Remove a driver that can execute this run from the pool, and return it; None if there is none.
-
-        The caller must end it. The method waits for a driver that is still starting, because a new one would take
-        longer.
+        """Remove a driver that can execute this run from the pool, and return it; None if there is none. The caller
+        must end it. The method waits for a driver that is still starting, because a new one would take longer.
         """
         if run.scenario.job not in _JOBS or run.scenario.master is not None:
             return None
@@ -226,9 +222,8 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return the pool of drivers that this notebook keeps started in advance.
-
-    Returns None outside of a notebook in front of a user, without Java, or if LABKIT_FAST turns the pool off.
+    """Return the pool of drivers that this notebook keeps started in advance. Returns None outside of a notebook in
+    front of a user, without Java, or if LABKIT_FAST turns the pool off.
     """
     try:
         if not is_watched() or not fast_start().warm:

@@ -32,9 +32,8 @@ dead.
 
 @dataclass
 class Watch:
-    """The changing line in a notebook that shows the progress of one run with its crashes, or of several runs.
-
-    For several runs it shows only how many have ended.
+    """The changing line in a notebook that shows the progress of one run with its crashes, or of several runs. For
+    several runs it shows only how many have ended.
     """
 
     line: Line
@@ -71,9 +70,8 @@ class Watch:
         self._killed += isinstance(event, Killed)
 
     def beat(self) -> None:
-        """Update the line if the stage or the number of seconds has changed.
-
-        Call it several times a second, in the thread that executes the notebook's cell.
+        """Update the line if the stage or the number of seconds has changed. Call it several times a second, in the
+        thread that executes the notebook's cell.
         """
         now = (self.stage, int(self.clock() - self._began))
         if now != self._shown:
@@ -88,9 +86,8 @@ class Watch:
 
 
 def _stage(event: AnyEvent, *, again: bool) -> tuple[int, str] | None:
-    """Return (number of completed steps, phrase to show) after an event; None if the event changes neither.
-
-    `again` means that a driver of this run has already been killed.
+    """Return (number of completed steps, phrase to show) after an event; None if the event changes neither. `again`
+    means that a driver of this run has already been killed.
     """
     stage: tuple[int, str] | None = None
     match event:

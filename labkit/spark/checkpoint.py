@@ -64,9 +64,8 @@ class Checkpoint:
                 _check_entry(self.folder / name / str(batch))
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the batches that Spark has planned, each with its range of offsets.
-
-        Raises `JobFailed` if the offsets are not those of the lab's own source.
+        """Return the batches that Spark has planned, each with its range of offsets. Raises `JobFailed` if the
+        offsets are not those of the lab's own source.
         """
         ends = [(batch, self._end(batch)) for batch in self.offset_log()]
         starts = [0, *(end for _, end in ends)]
@@ -180,9 +179,8 @@ class DriverLock:
 
 
 def enter(checkpoint: Checkpoint, wanted: Identity) -> tuple[Identity, int]:
-    """Register this driver in the checkpoint; return the query's settings and the driver's number (from 1).
-
-    Call it while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint was created with other settings.
+    """Register this driver in the checkpoint; return the query's settings and the driver's number (from 1). Call it
+    while holding the `DriverLock`. Raises `InvalidInput` if the checkpoint was created with other settings.
     """
     path = checkpoint.log / "query.json"
     if not path.exists():

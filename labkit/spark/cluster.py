@@ -33,10 +33,8 @@ _ON_ONE_HOST = frozenset({"sqlite"})
 def executors(
     master: str, java: Java, python_path: str, more: Sequence[str] = (), environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the Spark properties that set up the executors of a cluster; none for a local master.
-
-    `more` are additional JVM options. The properties may contain a server's password, so never put them on a command
-    line.
+    """Return the Spark properties that set up the executors of a cluster; none for a local master. `more` are
+    additional JVM options. The properties may contain a server's password, so never put them on a command line.
     """
     if is_local(master):
         return {}
@@ -76,9 +74,8 @@ def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -
 
 
 def await_slots(spark: "SparkSession", needed: int) -> None:
-    """Wait until the cluster can run `needed` tasks at the same time.
-
-    Raises `ServiceUnavailable` if it has too few task slots after `SLOT_SECONDS`.
+    """Wait until the cluster can run `needed` tasks at the same time. Raises `ServiceUnavailable` if it has too few
+    task slots after `SLOT_SECONDS`.
     """
     context = spark.sparkContext
     end = time.monotonic() + SLOT_SECONDS
@@ -121,7 +118,6 @@ def check_store(store: str, places: set[str]) -> None:
 
 def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
     """Raise `InvalidInput` if spark.speculation is on but the sink does not support it (`bears` is False).
-
     `setting(name, default)` returns the value of a Spark property.
     """
     if bears or (setting("spark.speculation", "false") or "false").lower() != "true":

@@ -15,10 +15,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The process that reached the failpoint: its process id and its session id.
-
-    The process wrote them to a file before it waited to be killed.
-    """
+    """The process that reached the failpoint; it wrote both ids to a file before it waited to be killed."""
 
     pid: int
     session: int
@@ -58,9 +55,8 @@ def _check_executors(where: object, proof: Proof) -> None:
 
 
 def check_dead(ending: Ending) -> None:
-    """Raise `JobFailed` unless the driver was killed by SIGKILL and no process of its session is left.
-
-    Only then may a standby driver continue its queries.
+    """Raise `JobFailed` unless the driver was killed by SIGKILL and no process of its session is left. Only then may
+    a standby driver continue its queries.
     """
     proof = ending.proof
     # The session is checked again now, because the proof describes the moment of the kill.
@@ -106,9 +102,7 @@ def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | 
 
 def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) -> None:
     """Raise `JobFailed` if a driver changed `offsets` or `commits` of the checkpoint before it was killed in
-    recovery.
-
-    `before` is what the driver found at its start.
+    recovery. `before` is what the driver found at its start.
     """
     now = BatchLogs.read(checkpoint)
     if now != before:

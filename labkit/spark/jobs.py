@@ -23,9 +23,8 @@ SCHEMA = "offset long, key string, value long"
 
 
 class RunningCount(StatefulProcessor):
-    """Spark's stateful processor for the word count: it emits (offset, word, count so far) for every record.
-
-    It sorts each batch by offset, because Spark may pass the rows in another order when it repeats the batch.
+    """Spark's stateful processor for the word count: it emits (offset, word, count so far) for every record. It
+    sorts each batch by offset, because Spark may pass the rows in another order when it repeats the batch.
     """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -61,9 +60,8 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 
 
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
-    """Repartition the rows by key, so that `tasks` tasks write them.
-
-    This works also after a restart, when Spark takes the number of state partitions from the checkpoint.
+    """Repartition the rows by key, so that `tasks` tasks write them. This works also after a restart, when Spark
+    takes the number of state partitions from the checkpoint.
     """
     return rows.repartition(tasks, "key")
 
@@ -85,9 +83,7 @@ WORD = r"[\p{L}\p{N}']+"
 
 def totals(lines: "DataFrame") -> "DataFrame":
     """Compute the total of each word with Spark's aggregation: rows (last line number, word in lower case, total so
-    far).
-
-    `lines` has the columns offset (line number) and line. Every batch emits the words that occur in it.
+    far). `lines` has the columns offset (line number) and line. Every batch emits the words that occur in it.
     """
     word = f.explode(f.regexp_extract_all("line", f.lit(WORD), f.lit(0)))
     counted = lines.select("offset", word.alias("word")).groupBy(f.lower("word").alias("key"))
@@ -106,9 +102,8 @@ def each(lines: "DataFrame") -> "DataFrame":
 
 
 def shop(orders: "DataFrame", outside: Path) -> "DataFrame":
-    """Return a row (offset, item, price) for every order, and send a mail for each as a side effect.
-
-    `outside` is the directory with the price list and the mails (`labkit.spark.outside`).
+    """Return a row (offset, item, price) for every order, and send a mail for each as a side effect. `outside` is
+    the directory with the price list and the mails (`labkit.spark.outside`).
     """
     served = partial(serve, Outside(outside))
     return orders.repartition(PARTITIONS, "word").mapInArrow(served, SCHEMA)

@@ -99,9 +99,7 @@ class Profile:
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return a copy in which Spark starts a new Python interpreter for each Python process instead of forking a
-        zygote.
-        """
+        """Return a copy in which Spark starts a new Python interpreter each time, instead of forking a zygote."""
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
@@ -181,10 +179,8 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Wait until Spark runs in a JVM that `start_jvm` started, and return its session.
-
-    Pass the same `scratch`, `java` and `python` as there. Raises `ServiceUnavailable` if the JVM ends, or after
-    `START_PATIENCE` seconds.
+    """Wait until Spark runs in a JVM that `start_jvm` started, and return its session. Pass the same `scratch`,
+    `java` and `python` as there. Raises `ServiceUnavailable` if the JVM ends, or after `START_PATIENCE` seconds.
     """
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts
@@ -195,9 +191,8 @@ def connect(
 
 
 def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
-    """Return the Spark properties that every driver of the lab gets.
-
-    `partitions` is the number of shuffle partitions, and `scratch` the directory for temporary files.
+    """Return the Spark properties that every driver of the lab gets. `partitions` is the number of shuffle
+    partitions, and `scratch` the directory for temporary files.
     """
     return {
         **_EVERY_RUN,
@@ -210,10 +205,8 @@ def every_run(master: str, scratch: Path, partitions: int) -> dict[str, str]:
 
 
 def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[str, str]) -> list[str]:
-    """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM.
-
-    Its class path contains no directory of a run, because JVMs that share a class-data archive need the same class
-    path.
+    """Write the JVM's configuration files to `scratch`, and return the command that starts the JVM. Its class path
+    contains no directory of a run, because JVMs that share a class-data archive need the same class path.
     """
     (scratch / "home").mkdir(parents=True, exist_ok=True)
     logging = scratch / "log4j2.properties"
@@ -237,7 +230,6 @@ def _command(java: Java, scratch: Path, profile: Profile, configuration: dict[st
 
 def worker_settings(scratch: Path) -> dict[str, str]:
     """Return environment variables with which Spark's Python processes import the installed, compiled PySpark.
-
     SPARK_HOME is an empty directory, because otherwise they would import PySpark from a zip file.
     """
     return {

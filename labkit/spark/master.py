@@ -69,9 +69,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
 
 
 def too_few(there: int, needed: int) -> str:
-    """Return the end of an error message: the cluster runs `there` tasks at once, `needed` are required, and a
-    remedy.
-    """
+    """Return the end of an error message: `there` tasks can run at once, `needed` are required, and a remedy."""
     return (
         f"it can run {there} task(s) at once and {needed} are needed, because all tasks of a batch must run "
         "at once if the failpoint is in a task; add executors or cores, or name a failpoint outside of tasks"

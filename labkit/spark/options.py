@@ -66,9 +66,7 @@ class CheckpointFate(StrEnum):
 
 
 class Fault(StrEnum):
-    """The value of the option `--between`: a fault after the crash and before the restart, such as an aborted
-    transaction.
-    """
+    """The value of the option `--between`: a fault between crash and restart, such as a restart of the server."""
 
     NOTHING = "nothing"
     KILL_SERVER = "kill-server"
@@ -106,9 +104,7 @@ def default_input(job: Job) -> Path:
 
 
 def default_state(job: Job) -> State:
-    """Return the default state store provider of a job: RocksDB for transformWithState, which needs it, otherwise
-    HDFS.
-    """
+    """Return a job's default state store provider: RocksDB if it uses transformWithState, otherwise HDFS."""
     return State.ROCKSDB if job in STATEFUL else State.HDFS
 
 

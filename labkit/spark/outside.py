@@ -25,7 +25,6 @@ class Mail(NamedTuple):
 @dataclass(frozen=True)
 class Outside:
     """The directory that stands for the job `shop`'s outside world: the price list it reads, and the mails it sends.
-
     It is outside of the checkpoint, so that a restart of the job does not undo anything in it.
     """
 

@@ -50,9 +50,7 @@ class Armed:
 
     def reach(self, point: FailPoint, batch: int) -> None:
         """At the planned failpoint and batch, write the evidence file and then wait to be killed, or stop, as `then`
-        says.
-
-        At any other failpoint or batch, return at once.
+        says. At any other failpoint or batch, return at once.
         """
         if point is not self.crash.point or batch != self.crash.batch:
             return
@@ -76,16 +74,12 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """Return the path of the file that records what a task did after it was stopped (SIGSTOP) and continued
-        (SIGCONT).
-        """
+        """Return the path of the file that records what a task did after SIGSTOP at the failpoint and SIGCONT."""
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Run a task in this context: if it is stopped at the failpoint and later continued, record how it then
-        ends.
-        """
+        """Run a task in this context: if it is stopped at the failpoint and later continued, record how it ends."""
         try:
             yield
         except Exception as error:
@@ -115,9 +109,7 @@ class Armed:
 
 
 def executor() -> int | None:
-    """Return the process id of the JVM that started this Python worker, which is its executor; None if there is
-    none.
-    """
+    """Return the process id of the JVM that started this Python worker (its executor), or None."""
     import psutil  # here, since a browser loads this module, and has no psutil
 
     above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
@@ -206,9 +198,8 @@ In a log, readers see records in order, so they see half a commit only if that h
 
 
 def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int) -> Turn:
-    """Return the object by which this task waits until it may write.
-
-    It is a `FreeTurn`, which never waits, unless a crash that needs the tasks in order is planned in this batch.
+    """Return the object by which this task waits until it may write. It is a `FreeTurn`, which never waits, unless a
+    crash that needs the tasks in order is planned in this batch.
     """
     if armed is None or armed.crash.point not in IN_ORDER or armed.crash.batch != batch:
         return FreeTurn()
@@ -216,10 +207,7 @@ def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """Return the function that one task calls at its failpoints.
-
-    At `MID_WRITE`, only the last task that has rows stops to be killed.
-    """
+    """Return the function that a task calls at its failpoints; at `MID_WRITE` only the last task with rows stops."""
 
     def reach(point: FailPoint, batch: int) -> None:
         if armed is None or point is not armed.crash.point or batch != armed.crash.batch:

@@ -20,9 +20,7 @@ LONGEST_MESSAGE = 2000
 
 
 class Task(NamedTuple):
-    """A shell-free command (a list of words) to run as one Spark task; `{attempt}` in it becomes the task's attempt
-    number.
-    """
+    """A command to run as one Spark task, as a list of words; `{attempt}` becomes the task's attempt number."""
 
     words: tuple[str, ...]
     fine: tuple[int, ...] = (0,)
@@ -63,9 +61,8 @@ def _each(tasks: Iterable[Task]) -> Iterable[int]:
 
 
 def _run(words: list[str], fine: tuple[int, ...]) -> int:
-    """Run a command and return its exit code. If this process is killed, the command is killed as well.
-
-    Raises `RuntimeError` for an exit code that is not in `fine`.
+    """Run a command and return its exit code. If this process is killed, the command is killed as well. Raises
+    `RuntimeError` for an exit code that is not in `fine`.
     """
     done = subprocess.run(
         words,

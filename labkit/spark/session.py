@@ -49,9 +49,8 @@ def start_session(
 def session_for_a_block(
     master: str, scratch: Path, partitions: int, log: IO[bytes], profile: str | Profile
 ) -> Iterator["SparkSession"]:
-    """Start a Spark session for a `with` block; after it, end the JVM and restore the environment variables.
-
-    The arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
+    """Start a Spark session for a `with` block; after it, end the JVM and restore the environment variables. The
+    arguments and errors are those of `start_session`. Ctrl-C in a terminal does not reach the JVM.
     """
     before = dict(os.environ)
     try:

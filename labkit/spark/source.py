@@ -26,9 +26,8 @@ STRIDE = 1_000
 
 
 class LogSource(DataSource):
-    """Spark's Python Data Source `labkit_log`, which reads a file of JSON lines as a replayable log.
-
-    Use: `spark.readStream.format("labkit_log").option("path", FILE)`. Columns: offset (the line number), word.
+    """Spark's Python Data Source `labkit_log`, which reads a file of JSON lines as a replayable log. Use:
+    `spark.readStream.format("labkit_log").option("path", FILE)`. Columns: offset (the line number), word.
     """
 
     @classmethod
@@ -41,19 +40,14 @@ class LogSource(DataSource):
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """Return the reader for one query.
-
-        Its options are `path` and `records_per_batch`, and for a planned crash `armed` and `commits`.
-        """
+        """Return the reader for one query; its options are `path`, `records_per_batch`, `armed` and `commits`."""
         return LogReader(dict(self.options))
 
 
 @dataclass
 class Span(InputPartition):
-    """The lines `start` to `end` - 1 of the file, which one task reads.
-
-    The task seeks to the byte `position`, where line `STRIDE * (start // STRIDE)` begins, and skips the lines before
-    `start`.
+    """The lines `start` to `end` - 1 of the file, which one task reads. The task seeks to the byte `position`, where
+    line `STRIDE * (start // STRIDE)` begins, and skips the lines before `start`.
     """
 
     start: int
@@ -86,10 +80,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._records)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """Return the offset at which the next batch ends.
-
-        Spark calls this after it has written `commits/N` of the previous batch, so a crash that is planned there
-        happens here.
+        """Return the offset at which the next batch ends. Spark calls this after it has written `commits/N` of the
+        previous batch, so a crash that is planned there happens here.
         """
         self._pass_commit_log()
         self._index()
@@ -144,9 +136,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class TextSource(DataSource):
-    """Spark's Python Data Source `labkit_text`, which reads a text file as a replayable log.
-
-    Use: `spark.readStream.format("labkit_text").option("path", FILE)`. Columns: offset (the line number), line.
+    """Spark's Python Data Source `labkit_text`, which reads a text file as a replayable log. Use:
+    `spark.readStream.format("labkit_text").option("path", FILE)`. Columns: offset (the line number), line.
     """
 
     @classmethod
@@ -159,17 +150,12 @@ class TextSource(DataSource):
         return "offset long, line string"
 
     def streamReader(self, schema: object) -> "TextReader":
-        """Return the reader for one query.
-
-        Its options are those of `LogSource`, and `tasks`, the largest number of tasks that read one batch.
-        """
+        """Return the reader for one query; `tasks` is an option in addition to those of `LogSource`."""
         return TextReader(dict(self.options))
 
 
 class TextReader(LogReader):
-    """Spark's reader of the format `labkit_text`. It returns Arrow batches, which Spark accepts much faster than
-    rows.
-    """
+    """Spark's reader of the format `labkit_text`. It yields Arrow batches, which Spark reads faster than rows."""
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
         """Yield the lines of one range as Arrow batches with the columns offset and line."""

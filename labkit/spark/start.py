@@ -96,10 +96,8 @@ def open_checkpoint(
 
 
 class LabQuery:
-    """A running streaming query with one of the lab's sinks.
-
-    After Spark has written `commits/N`, the sink's transactions of batch N are committed in a thread of this object,
-    if the sink has not committed them before.
+    """A running streaming query with one of the lab's sinks. After Spark has written `commits/N`, the sink's
+    transactions of batch N are committed in a thread of this object, if the sink has not committed them before.
     """
 
     def __init__(self, opened: OpenCheckpoint, query: "StreamingQuery") -> None:
@@ -113,16 +111,13 @@ class LabQuery:
 
     def notify(self, batch: int) -> None:
         """Tell the query that Spark has finished a batch, so that its transactions can be committed; return at once.
-
         If a call is missing, the next one also commits this batch.
         """
         self._notified.put(batch)
 
     def finish(self) -> None:
-        """After the query's end, commit all finished batches and release the checkpoint's lock.
-
-        Without this call the last batch might stay uncommitted until the next start. The lock is released even if
-        the commit fails.
+        """After the query's end, commit all finished batches and release the checkpoint's lock. Without this call
+        the last batch might stay uncommitted until the next start. The lock is released even if the commit fails.
         """
         try:
             decided = self._opened.checkpoint.decided()
@@ -133,9 +128,8 @@ class LabQuery:
             self._free()
 
     def await_end(self) -> None:
-        """Wait until the query has ended, commit its last batch, and release the checkpoint's lock.
-
-        Raises `JobFailed` with the query's error; the lock is released in this case as well.
+        """Wait until the query has ended, commit its last batch, and release the checkpoint's lock. Raises
+        `JobFailed` with the query's error; the lock is released in this case as well.
         """
         try:
             self.query.awaitTermination()
@@ -243,7 +237,6 @@ def launch(
 
 def _for_attempts(opened: OpenCheckpoint, spark: "SparkSession") -> OpenCheckpoint:
     """Set the option `retries` of the sink, which says whether Spark may run a task more than once in this session.
-
     Raises `InvalidInput` if spark.speculation is on and the sink does not support it.
     """
     context, strategy = spark.sparkContext, opened.options.strategy

@@ -68,18 +68,14 @@ CAPABILITIES: dict[str, str] = {protocol.__name__: lack for protocol, lack in _L
 
 def open_store(kind: str, location: Path) -> Store:
     """Open the store of the kind `files`, `sqlite`, `postgres` or `kafka` at this location; the first write creates
-    it.
-
-    Raises `InvalidInput` for any other kind.
+    it. Raises `InvalidInput` for any other kind.
     """
     return _class(kind)(location)
 
 
 def capabilities(kind: str) -> frozenset[str]:
     """Return the names of the protocols in `labkit.stores.contract` that this kind of store implements, such as
-    "Atomic".
-
-    Opens no store. Raises `InvalidInput` for an unknown kind.
+    "Atomic". Opens no store. Raises `InvalidInput` for an unknown kind.
     """
     offered: Any = _class(kind)
     return frozenset(protocol.__name__ for protocol in _LACKS if issubclass(offered, protocol))

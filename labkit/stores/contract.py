@@ -64,9 +64,8 @@ class Store(Protocol):
 
 
 class Shown(NamedTuple):
-    """The times at which some rows were complete in the store and became visible to readers.
-
-    Times are in seconds since 1970, by the store's clock.
+    """The times at which some rows were complete in the store and became visible to readers. Times are in seconds
+    since 1970, by the store's clock.
     """
 
     at: Span | None = None
@@ -99,15 +98,11 @@ class Clocked(Protocol):
     """A store that records when its rows became visible or were pre-committed."""
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`; before each group of rows that have the same times, call `tell` with these
-        times.
-        """
+        """Yield the rows of `history`; before each group of rows with the same times, call `tell` with the times."""
 
     def waiting(self) -> Iterator[tuple[Observation, Span]]:
-        """Yield the pre-committed, still hidden rows, each with the time of its pre-commit.
-
-        A store that cannot tell which hidden rows are pre-committed yields all hidden rows with the times of their
-        writes.
+        """Yield the pre-committed, still hidden rows, each with the time of its pre-commit. A store that cannot tell
+        which hidden rows are pre-committed yields all hidden rows with the times of their writes.
         """
 
 
@@ -125,16 +120,14 @@ class Keyed(Protocol):
 
     def upsert(self, *rows: Observation) -> None:
         """Replace the row of each key, atomically if the store can. The rows of one call must have distinct keys.
-
         They then survive the death of this process.
         """
 
 
 @runtime_checkable
 class Atomic(Protocol):
-    """A store that can commit the rows of a batch and a marker atomically, in one transaction of one writer.
-
-    The marker (query, batch) records that the batch is committed, so that a replay of the batch can be skipped.
+    """A store that can commit the rows of a batch and a marker atomically, in one transaction of one writer. The
+    marker (query, batch) records that the batch is committed, so that a replay of the batch can be skipped.
     """
 
     def has_marker(self, query: str, batch: int) -> bool:
@@ -160,9 +153,7 @@ class Transaction(Protocol):
 
 @runtime_checkable
 class Transactional(Protocol):
-    """A store for two-phase commit: its pre-committed transactions survive their writer, and any process can commit
-    them.
-    """
+    """A store for two-phase commit: any process can commit a pre-committed transaction, even after its writer died."""
 
     def begin(self, handle: Handle) -> Transaction:
         """Open a transaction with this name, which must never have been used before."""
@@ -178,17 +169,14 @@ class Transactional(Protocol):
         """Abort an open or prepared transaction; do nothing if it is already aborted or committed."""
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order.
-
-        Open transactions are included because their writer may be dead, and nothing else would remove them.
+        """Return the handles of all open and prepared transactions of the query, in ascending order. Open
+        transactions are included because their writer may be dead, and nothing else would remove them.
         """
 
 
 @runtime_checkable
 class Fencing(Protocol):
-    """A store that rejects writes of a driver after another driver has replaced it, even if the old driver still
-    runs.
-    """
+    """A store that rejects the writes of a driver that was replaced by a later one, even if it still runs."""
 
     def fence(self, query: str, incarnation: int) -> None:
         """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
@@ -222,15 +210,11 @@ class Expiring(Protocol):
 
 @runtime_checkable
 class ServerBacked(Protocol):
-    """A store whose rows are in a server, such as PostgreSQL, so that deleting files on this machine does not delete
-    them.
-    """
+    """A store whose rows are in a server, such as PostgreSQL, and remain there when local files are deleted."""
 
     def check(self, capability: str) -> None:
         """Check that the server is usable and supports `capability`, the name of a protocol in this module; write
-        nothing.
-
-        Raises a `LabError` otherwise.
+        nothing. Raises a `LabError` otherwise.
         """
 
     def destroy(self) -> None:

@@ -87,9 +87,7 @@ class StagedFile:
 
     def prepare(self) -> None:
         """Pre-commit: write the rows to disk (fsync) and rename the file to `.prepared`, the name that `commit`
-        looks for.
-
-        Raises `JobFailed` if another process has aborted the transaction.
+        looks for. Raises `JobFailed` if another process has aborted the transaction.
         """
         self.seal()
         with durable.explained(self.path), durable.locked(self.path.parent):
@@ -109,7 +107,6 @@ class StagedFile:
 
     def rename(self, target: Path) -> None:
         """Rename the file to `target` and close it. The caller holds the lock on the folder and has called `seal`.
-
         Raises `JobFailed` if an abort has removed the file.
         """
         if not self._is_there():
@@ -119,17 +116,13 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Delete the file, unless it was renamed or another writer has replaced it. The caller holds the lock on the
-        folder.
-        """
+        """Delete the file, unless it was renamed or replaced by another writer. The caller holds the folder's lock."""
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
 
     def close(self) -> None:
-        """Close the file and ignore errors of the disk, because a transaction that is not pre-committed may lose its
-        rows.
-        """
+        """Close the file; ignore errors, because a transaction that is not pre-committed may lose its rows."""
         with suppress(OSError):
             self._file.close()
 
@@ -147,9 +140,8 @@ class StagedFile:
 
 
 class FilesStore:
-    """A folder as a store: JSON lines in a file for appended rows, and one file for each transaction.
-
-    It supports appending, batches with a marker, and two-phase commit (`Appendable`, `Atomic`, `Transactional`).
+    """A folder as a store: JSON lines in a file for appended rows, and one file for each transaction. It supports
+    appending, batches with a marker, and two-phase commit (`Appendable`, `Atomic`, `Transactional`).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -255,7 +247,6 @@ class FilesStore:
 
     def commit(self, handle: Handle) -> None:
         """Move the file of a prepared transaction to the folder `committed`; do nothing if it is already there.
-
         Raises `JobFailed` if the transaction is neither prepared nor committed.
         """
         prepared = self._path(handle, PREPARED)

@@ -86,9 +86,8 @@ Writing = Callable[[], AbstractContextManager[sqlite3.Connection]]
 
 
 class SimulatedTransaction:
-    """One transaction for two-phase commit, which SQLite does not have, so the store simulates it.
-
-    Its rows are in the table `rows` at once, but the view `visible` omits them until the transaction is committed.
+    """One transaction for two-phase commit, which SQLite does not have, so the store simulates it. Its rows are in
+    the table `rows` at once, but the view `visible` omits them until the transaction is committed.
     """
 
     def __init__(self, writing: Writing, handle: Handle, number: int) -> None:
@@ -98,9 +97,7 @@ class SimulatedTransaction:
         self._is_open = True
 
     def write(self, row: Observation) -> None:
-        """Write one row; rows are inserted in chunks of `CHUNK`. Raises `JobFailed` if the transaction is no longer
-        open.
-        """
+        """Buffer one row; insert the buffer at `CHUNK` rows. Raises `JobFailed` if the transaction is not open."""
         self._refuse_closed()
         self._buffer.append(row)
         if len(self._buffer) >= CHUNK:
@@ -109,9 +106,8 @@ class SimulatedTransaction:
             self._buffer.clear()
 
     def prepare(self) -> None:
-        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically.
-
-        Raises `JobFailed` if the transaction was aborted.
+        """Pre-commit: insert the remaining rows and record the transaction as prepared, atomically. Raises
+        `JobFailed` if the transaction was aborted.
         """
         self._refuse_closed()
         with self._writing() as connection:
@@ -151,9 +147,8 @@ class SQLiteStore:
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
-        """Yield the rows of `history`, and before each group of rows call `tell` with their times.
-
-        Each transaction records the time right before its commit.
+        """Yield the rows of `history`, and before each group of rows call `tell` with their times. Each transaction
+        records the time right before its commit.
         """
         moments = [*self._read(_MOMENTS)] if any(self._read(_HAS_MOMENTS)) else []
         waiting, last = iter(moments), -1
@@ -170,9 +165,7 @@ class SQLiteStore:
                 yield Observation(*row), Span.exactly(at)
 
     def visible(self) -> Iterator[Observation]:
-        """Yield the rows that a reader of the view `visible` sees: those outside of uncommitted simulated
-        transactions.
-        """
+        """Yield the rows in the view `visible`, which omits those of uncommitted simulated transactions."""
         return self._observations(_VISIBLE)
 
     def hidden(self) -> Iterator[Observation]:
@@ -230,9 +223,8 @@ class SQLiteStore:
         return SimulatedTransaction(self._writing, handle, number)
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction, so that readers see its rows; do nothing if it is already committed.
-
-        Raises `JobFailed` if the transaction is neither prepared nor committed.
+        """Commit a prepared transaction, so that readers see its rows; do nothing if it is already committed. Raises
+        `JobFailed` if the transaction is neither prepared nor committed.
         """
         refusal = JobFailed(f"{self.path}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
@@ -350,9 +342,7 @@ class SQLiteStore:
         durable.sync_folder(self.path.parent)
 
     def _refuse_stray_log(self) -> None:
-        """Raise `InvalidInput` if a deleted database has left its `-wal` file, which SQLite would replay into a new
-        one.
-        """
+        """Raise `InvalidInput` if a deleted database has left its `-wal` file, which SQLite would replay."""
         log = self.path.with_name(f"{self.path.name}-wal")
         if log.exists() and not self.path.exists():
             raise InvalidInput(

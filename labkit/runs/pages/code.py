@@ -57,9 +57,7 @@ class Code:
 
 
 def code(sink: str) -> Code:
-    """Return the source code with which the sink of this name writes and commits. Raises `InvalidInput` for an
-    unknown name.
-    """
+    """Return the source code with which a sink writes and commits. Raises `InvalidInput` if no sink has this name."""
     names = [each.value for each in Strategy]
     if name_in(sink, 'lab.code("append")') not in names:
         raise InvalidInput(f"there is no sink {sink[:40]!r}; {nearest(sink[:40], names)}")

@@ -7,7 +7,6 @@ from labkit.runs.scenario import plan
 
 def expected_of(record: RunRecord) -> tuple[Expected, bool] | None:
     """Return the predicted verdict for a run, and whether the run's verdict is the same; None without a prediction.
-
     Predictions are in `expected.toml`, for runs with one crash and no special options.
     """
     scenario = record.scenario

@@ -15,17 +15,15 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the requirement that a scenario plans a crash, for an option that has an effect only after one.
-
-    `when` is the clause of the error message that explains this.
+    """Return the requirement that a scenario plans a crash, for an option that has an effect only after one. `when`
+    is the clause of the error message that explains this.
     """
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the requirement that the job is stateful, that is, keeps its counts in a processor of the lab.
-
-    `may` completes the error message "only the jobs ... may".
+    """Return the requirement that the job is stateful, that is, keeps its counts in a processor of the lab. `may`
+    completes the error message "only the jobs ... may".
     """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
@@ -51,10 +49,8 @@ def check_capable(scenario: "Scenario") -> None:
 
 
 def check_crashes(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if a planned crash is impossible.
-
-    That is, its sink never passes the failpoint, or the first driver should be killed during recovery, but has
-    nothing to recover.
+    """Raise `InvalidInput` if a planned crash is impossible. That is, its sink never passes the failpoint, or the
+    first driver should be killed during recovery, but has nothing to recover.
     """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
@@ -74,9 +70,7 @@ def check_expiry(scenario: "Scenario") -> None:
 
 
 def check_placed(scenario: "Scenario") -> None:
-    """Check the scenario's Spark master. Raise `InvalidInput` for too few cores, or for a cluster with the job
-    `socket`.
-    """
+    """Raise `InvalidInput` for a Spark master with too few cores, or for a cluster with the job `socket`."""
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
@@ -92,9 +86,8 @@ def check_victim_there(scenario: "Scenario") -> None:
 
 
 def check_input(scenario: "Scenario") -> int:
-    """Read the whole input once and return its number of records.
-
-    Raises `InvalidInput` for a malformed line, and for a planned crash in a batch after the end of the input.
+    """Read the whole input once and return its number of records. Raises `InvalidInput` for a malformed line, and
+    for a planned crash in a batch after the end of the input.
     """
     records = scenario.count.check()
     if scenario.job is Job.SOCKET:

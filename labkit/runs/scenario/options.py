@@ -54,9 +54,8 @@ class Crashes(Kind[tuple[Crash, ...]]):
     metavar = "POINT[@BATCH]"
 
     def read(self, word: object) -> tuple[Crash, ...]:
-        """Parse crashes from one text or several texts `POINT` or `POINT@BATCH`.
-
-        Raises `Unfit` for a value of another type, and `InvalidInput` for a malformed text.
+        """Parse crashes from one text or several texts `POINT` or `POINT@BATCH`. Raises `Unfit` for a value of
+        another type, and `InvalidInput` for a malformed text.
         """
         words = [word] if isinstance(word, str) else word
         if not isinstance(words, Iterable):

@@ -259,9 +259,7 @@ class Scenario(Options):
 
     @property
     def note(self) -> str:
-        """A warning to show with the verdict if the job's source cannot repeat its input (a socket), otherwise
-        empty.
-        """
+        """A warning to show with the verdict if the job's source (a socket) cannot repeat its input; else empty."""
         return NOT_REPLAYABLE if self.job is Job.SOCKET else ""
 
     @property
@@ -284,7 +282,6 @@ class Scenario(Options):
 
 def plan(**words: object) -> Scenario:
     """Return a checked scenario, given options as a user types them: `plan(sink="wal", crashes=["sink.mid_write"])`.
-
     Raises the errors of `Scenario.plan`.
     """
     return Scenario.plan(words)

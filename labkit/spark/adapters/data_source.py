@@ -47,9 +47,8 @@ class SinkOptions:
     """Whether Spark may run a task more than once in one driver, so that its attempts must be distinguished."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
-        """Open the store, and return the object that pre-commits, commits and recovers batches for the query.
-
-        This process calls `reach` at each failpoint; by default that is `armed.reach`.
+        """Open the store, and return the object that pre-commits, commits and recovers batches for the query. This
+        process calls `reach` at each failpoint; by default that is `armed.reach`.
         """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
@@ -64,10 +63,8 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager for the code of one task.
-
-        If the task stopped itself at a failpoint (SIGSTOP) and was continued, it records how the task then ended.
-        Without an armed failpoint it does nothing.
+        """Return a context manager for the code of one task. If the task stopped itself at a failpoint (SIGSTOP) and
+        was continued, it records how the task then ended. Without an armed failpoint it does nothing.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 
@@ -98,9 +95,7 @@ class SinkOptions:
 
 
 class LabkitSink(DataSource):
-    """Spark's Python Data Source `labkit`: it writes a streaming query in append mode with a sink strategy of the
-    lab.
-    """
+    """Spark's Python Data Source `labkit`, which writes a streaming query in append mode with a sink of the lab."""
 
     @classmethod
     def name(cls) -> str:
@@ -108,9 +103,7 @@ class LabkitSink(DataSource):
         return "labkit"
 
     def streamWriter(self, schema: object, overwrite: bool) -> "StrategyWriter":
-        """Return the writer for one query. Raises `InvalidInput` if the query was not started by
-        `labkit.spark.start`.
-        """
+        """Return the writer for one query. Raises `InvalidInput` unless `labkit.spark.start` started the query."""
         text = self.options.get(OPTION)
         if text is None:
             raise InvalidInput(
@@ -122,10 +115,8 @@ class LabkitSink(DataSource):
 
 @dataclass
 class VoteMessage(WriterCommitMessage):
-    """The commit message of a task, which Spark passes from `write` to `commit`.
-
-    `vote` identifies what the task has pre-committed; it is None if the task has written nothing that needs a
-    commit.
+    """The commit message of a task, which Spark passes from `write` to `commit`. `vote` identifies what the task has
+    pre-committed; it is None if the task has written nothing that needs a commit.
     """
 
     vote: Vote | None
@@ -138,9 +129,7 @@ class StrategyWriter(DataSourceStreamWriter):
         self._options = options
 
     def write(self, iterator: Iterator[Row]) -> VoteMessage:
-        """Write and pre-commit the rows of one task (columns offset, key, value), and return the task's commit
-        message.
-        """
+        """Write and pre-commit the rows of one task (columns offset, key, value); return its commit message."""
         options, context = self._options, TaskContext.get()
         assert context is not None
         batch = int(
@@ -176,7 +165,5 @@ class StrategyWriter(DataSourceStreamWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Do nothing, because Spark may call this after a commit that was only partly done, and while tasks still
-        write.
-
-        Recovery at the next start of the query commits or aborts the batch's transactions.
+        write. Recovery at the next start of the query commits or aborts the batch's transactions.
         """

@@ -65,9 +65,7 @@ class ForeachBatchAdapter:
         watch: Stopwatch,
     ) -> Vote | None:
         """Write and pre-commit the rows `parts[number]`, and return what is needed to commit them; None if nothing
-        is.
-
-        The failpoint in the middle of a write takes effect only in the last part.
+        is. The failpoint in the middle of a write takes effect only in the last part.
         """
         written: list[float] = []
 
@@ -86,8 +84,6 @@ class ForeachBatchAdapter:
 
 
 def deal(rows: Sequence[Observation]) -> list[Sequence[Observation]]:
-    """Split the rows, in order, into at most `PARTICIPANTS` non-empty lists of nearly equal length, one per
-    transaction.
-    """
+    """Split the rows, in order, into at most `PARTICIPANTS` lists of nearly equal length, one per transaction."""
     ends = [len(rows) * part // PARTICIPANTS for part in range(PARTICIPANTS + 1)]
     return [rows[begin:end] for begin, end in pairwise(ends) if begin < end]

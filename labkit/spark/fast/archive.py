@@ -36,18 +36,15 @@ REMEDY = "everything works without an archive, only some seconds slower"
 
 
 class ArchiveTask(msgspec.Struct, frozen=True):
-    """The instructions for the driver process that writes a class-data archive (a file that makes JVMs start
-    faster).
-    """
+    """The instructions for the driver that writes a class-data archive (a file that makes JVMs start faster)."""
 
     anew: bool
     """Whether the driver replaces an existing archive."""
 
 
 def make_archive(*, anew: bool = False) -> Path:
-    """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster.
-
-    It is written if it is missing, or if `anew`. Raises `ServiceUnavailable` if that fails.
+    """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster. It is
+    written if it is missing, or if `anew`. Raises `ServiceUnavailable` if that fails.
     """
     java = java_for_spark()
     archive = find_archive(java)

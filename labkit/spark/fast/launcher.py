@@ -13,7 +13,6 @@ import sys
 
 def main() -> None:
     """Let the zygote (a process with slow imports done) fork a child for the Python module that Spark requests.
-
     Returns when the child ends. If no zygote answers, or for other modules, this process becomes a normal Python.
     """
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]

@@ -60,9 +60,8 @@ class Standby:
         return self.events
 
     def take_over(self, dead: Ending, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the driver continue the queries of a dead driver, and return its events.
-
-        Raises `JobFailed` unless `dead` proves that the old driver was killed and none of its processes is left.
+        """Let the driver continue the queries of a dead driver, and return its events. Raises `JobFailed` unless
+        `dead` proves that the old driver was killed and none of its processes is left.
         """
         check_dead(dead)
         return self.hand(order)

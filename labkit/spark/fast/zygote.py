@@ -97,9 +97,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def _become(connection: socket.socket) -> None:
-    """In the forked child, run the requested Python module with the environment and streams that the request
-    contains.
-    """
+    """In the forked child, run the requested Python module with the requested environment and streams."""
     # While SIGCHLD is ignored, a program cannot get the exit codes of its own children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _, streams, _, _ = socket.recv_fds(connection, 1, 3)

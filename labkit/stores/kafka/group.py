@@ -10,9 +10,8 @@ from labkit.stores.kafka.topic import Topic
 
 
 class Group:
-    """A Kafka consumer group without members, whose committed offset for a topic can be read and set.
-
-    Its name begins with the topic's name, so it is deleted together with the topic.
+    """A Kafka consumer group without members, whose committed offset for a topic can be read and set. Its name
+    begins with the topic's name, so it is deleted together with the topic.
     """
 
     def __init__(self, topic: Topic, name: str) -> None:

@@ -27,9 +27,7 @@ OPEN, PREPARED, COMMITTED, LOST, EPOCH = (".open", ".prepared", ".committed", ".
 
 class Vote(NamedTuple):
     """What any process needs to commit a pre-committed Kafka transaction: its producer's id and epoch, and its row
-    count.
-
-    With 0 rows Kafka has opened no transaction, so there is nothing to commit.
+    count. With 0 rows Kafka has opened no transaction, so there is nothing to commit.
     """
 
     producer: Producer
@@ -37,9 +35,7 @@ class Vote(NamedTuple):
 
 
 class Journal:
-    """The local files that record the state of each transaction of one Kafka store; Kafka itself does not record
-    pre-commits.
-    """
+    """Local files with the state of each transaction of a Kafka store, because Kafka records no pre-commits."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -57,9 +53,8 @@ class Journal:
         return durable.explained(self._folder)
 
     def fence(self, query: str, incarnation: int) -> None:
-        """Reject from now on every transaction that a driver of the query with a smaller number begins.
-
-        Raises `JobFailed` if a driver with a greater number has called this before.
+        """Reject from now on every transaction that a driver of the query with a smaller number begins. Raises
+        `JobFailed` if a driver with a greater number has called this before.
         """
         with self.changing():
             self.refuse_fenced(query, incarnation)
@@ -80,7 +75,6 @@ class Journal:
 
     def begin(self, handle: Handle) -> tuple[int, int]:
         """Record a new transaction as the file `NAME.open`, and return the identity of that file as `note` does.
-
         Raises `JobFailed` if the name was used before, or if a later driver of the query has called `fence`.
         """
         with self.changing():
@@ -99,7 +93,6 @@ class Journal:
 
     def note(self, handle: Handle) -> tuple[int, int] | None:
         """Return (inode, modification time in ns) of the transaction's file `NAME.open`, or None if it is missing.
-
         If they differ from what `begin` returned, another writer has created the file again after an abort.
         """
         try:

@@ -23,9 +23,8 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed, that is, whether its consumer group has an offset.
-
-    If a commit of the query is in progress, wait for it first.
+    """Return whether the batch is committed, that is, whether its consumer group has an offset. If a commit of the
+    query is in progress, wait for it first.
     """
     if (name := topic.find()) is None:
         return False

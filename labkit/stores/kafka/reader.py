@@ -49,9 +49,7 @@ class Owner(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One record of a store's topic: its Kafka offset (`position`), its row, and the transaction that wrote it, if
-    any.
-    """
+    """One record of a store's topic: its Kafka offset (`position`), its row, and its transaction, if any."""
 
     position: int
     row: Observation
@@ -68,9 +66,7 @@ class Reader:
         self._partition = TopicPartition(topic, PARTITION)
 
     def read(self, start: int = 0) -> Iterator[Entry]:
-        """Yield every record from offset `start` to the end at the time of the call; none if the topic does not
-        exist.
-        """
+        """Yield every record from offset `start` to the present end; none if the topic does not exist."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return
@@ -92,9 +88,7 @@ class Reader:
                     yield self._entry(record)
 
     def end(self) -> int:
-        """Return the offset at which this reader stops: the last stable offset at `read_committed`, else the log's
-        end.
-        """
+        """Return the offset at which reading stops: the last stable offset at read_committed, else the log's end."""
         with explained(self._address), self._consumer() as consumer:
             if not consumer.partitions_for_topic(self._topic):
                 return 0

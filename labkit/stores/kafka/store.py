@@ -38,10 +38,8 @@ class Outcome(StrEnum):
 
 
 class KafkaStore:
-    """A Kafka topic as a store: each row is one record. The first write creates the topic.
-
-    It supports appending, batches with a marker, two-phase commit and fencing (`Appendable`, `Atomic`,
-    `Transactional`, `Fencing`).
+    """A Kafka topic as a store: each row is one record. The first write creates the topic. It supports appending,
+    batches with a marker, two-phase commit and fencing (`Appendable`, `Atomic`, `Transactional`, `Fencing`).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -83,18 +81,15 @@ class KafkaStore:
                     yield entry.row, Span.exactly(entry.sent)
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet.
-
-        Their transactions are open, or committed after an open one; rows of aborted transactions are left out.
+        """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet. Their
+        transactions are open, or committed after an open one; rows of aborted transactions are left out.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
 
     def uncommitted(self) -> Iterator[Observation]:
         """Yield every row that a reader at read_uncommitted receives, including rows of open and aborted
-        transactions.
-
-        `visibility` of each row says whether its transaction is committed, open or aborted now.
+        transactions. `visibility` of each row says whether its transaction is committed, open or aborted now.
         """
         if self.topic.find() is not None:
             # A reader at read_uncommitted cannot know which rows will be aborted, so compare with the final log.
@@ -141,18 +136,14 @@ class KafkaStore:
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
-        """Open a transaction with its own producer and transactional id. Raises `JobFailed` if the handle was used
-        before.
-        """
+        """Open a transaction with its own producer and id. Raises `JobFailed` if the handle was used before."""
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction, and wait until readers can see its rows.
-
-        Raises `LostTransaction` if Kafka has aborted the transaction, and `JobFailed` if it was never prepared or if
-        Kafka no longer knows it.
+        """Commit a prepared transaction, and wait until readers can see its rows. Raises `LostTransaction` if Kafka
+        has aborted the transaction, and `JobFailed` if it was never prepared or if Kafka no longer knows it.
         """
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
@@ -168,9 +159,7 @@ class KafkaStore:
 
     def finish(self, handle: Handle) -> Outcome:
         """Commit a prepared transaction and return the result; unlike `commit`, raise no error if Kafka has aborted
-        it.
-
-        Raises `JobFailed` for a transaction that is not prepared.
+        it. Raises `JobFailed` for a transaction that is not prepared.
         """
         if not self.folder.is_dir():
             raise _not_prepared(self.folder, handle)
@@ -194,9 +183,7 @@ class KafkaStore:
             return outcome
 
     def abort(self, handle: Handle) -> None:
-        """Abort a transaction and fence its writer by initialising its transactional id; do nothing if it is
-        committed.
-        """
+        """Abort a transaction and fence its writer; do nothing if the transaction is committed."""
         if self.topic.find() is None:
             return
         with self.journal.changing():
@@ -216,9 +203,8 @@ class KafkaStore:
             self.journal.forget(handle)
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order.
-
-        They come from the local journal and from Kafka's list of transactions.
+        """Return the handles of all open and prepared transactions of the query, in ascending order. They come from
+        the local journal and from Kafka's list of transactions.
         """
         with self.journal.explained():
             handles = self.journal.unfinished()
@@ -237,9 +223,8 @@ class KafkaStore:
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout of all transactions that any process begins in this store from now on, in seconds.
-
-        Other processes must open the store after this call.
+        """Set the timeout of all transactions that any process begins in this store from now on, in seconds. Other
+        processes must open the store after this call.
         """
         self.topic.expire_after(seconds)
 
@@ -248,9 +233,7 @@ class KafkaStore:
         return [described.name for described in self.transactions()]
 
     def expired(self) -> list[str]:
-        """Return the transactional ids of this store whose transactions Kafka has aborted by itself, usually after a
-        timeout.
-        """
+        """Return the transactional ids of this store whose transactions Kafka has aborted after a timeout."""
         names = [self.topic.transactional_id(handle) for handle in sorted(self.journal.unfinished())]
         descriptions = [self.topic.coordinators.describe(name) for name in names]
         return [described.name for described in descriptions if described is not None and described.stage in ABORTED]
@@ -265,25 +248,19 @@ class KafkaStore:
 
     def last_stable_offset(self) -> int:
         """Return the offset of the first record of an open transaction, where a reader at read_committed has to
-        stop.
-
-        Without an open transaction this is the end of the log.
+        stop. Without an open transaction this is the end of the log.
         """
         return self._reader(READ_COMMITTED).end() if self.topic.find() is not None else 0
 
     def check(self, capability: str) -> None:
-        """Raise a `LabError` if the broker does not answer, or if this store's transaction timeout exceeds the
-        broker's maximum.
-        """
+        """Raise a `LabError` if the broker does not answer or allows no timeout as long as this store's."""
         # Checked before the run, because the first transaction would be refused only after the JVM has started.
         maximum = self.topic.coordinators.longest_timeout()
         if maximum is not None and self.topic.timeout > maximum:
             raise too_long(self.topic.timeout, maximum)
 
     def destroy(self) -> None:
-        """Abort every unfinished transaction of the store, of any process, and delete the topic and its consumer
-        groups.
-        """
+        """Abort all unfinished transactions of the store, of any process, and delete topic and consumer groups."""
         if self.topic.find() is None:
             return
         for described in self.transactions():

@@ -51,9 +51,7 @@ class Traffic(StrEnum):
     """Three records at nine tenths of the interval."""
 
     def moments(self, interval: float) -> list[float]:
-        """Return the arrival time of each record, in seconds from the start of a checkpoint interval of `interval`
-        seconds.
-        """
+        """Return each record's arrival, in seconds from the start of a checkpoint interval of `interval` seconds."""
         if self is Traffic.STEADY:
             return [interval * number / 20 for number in range(20)]
         return [interval * (0.9 if self is Traffic.LATE else 0)] * 3
@@ -117,10 +115,7 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until all records are committed, and return the result.
-
-        After `ATTEMPTS` failures the job uses the timeout `TIMEOUT`.
-        """
+        """Run the job until all records are committed, after `ATTEMPTS` failures with the timeout `TIMEOUT`."""
         try:
             return self._tried()
         except LabError:
@@ -150,9 +145,8 @@ class _Job:
             yield store
 
     def _epoch(self, store: KafkaStore, interval: float) -> None:
-        """Process one checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
-
-        A failed write ends this attempt. If `interval` is 0, all records arrive at once.
+        """Process one checkpoint interval: write the records, pre-commit, complete the checkpoint, commit. A failed
+        write ends this attempt. If `interval` is 0, all records arrive at once.
         """
         self._attempt += 1
         self._began = time.monotonic()
@@ -190,9 +184,7 @@ class _Job:
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
         """Wait until `moment` seconds after the start of the attempt; if the transaction expires, wait until Kafka
-        aborts it.
-
-        Raises `ServiceUnavailable` if Kafka has not aborted it after `PATIENCE` seconds.
+        aborts it. Raises `ServiceUnavailable` if Kafka has not aborted it after `PATIENCE` seconds.
         """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))
@@ -214,9 +206,8 @@ class _Job:
         return self._opened is not None and time.monotonic() - self._opened >= store.topic.timeout
 
     def _is_aborted(self, store: KafkaStore, handle: Handle) -> bool:
-        """Return whether Kafka has aborted the transaction and written the abort marker.
-
-        Before the marker is written, the partition might still accept a write.
+        """Return whether Kafka has aborted the transaction and written the abort marker. Before the marker is
+        written, the partition might still accept a write.
         """
         described = store.topic.coordinators.describe(store.topic.transactional_id(handle))
         if described is None or described.stage not in ABORTED:

@@ -33,10 +33,7 @@ transactions aborted.
 
 
 class Topic:
-    """The Kafka topic that contains the rows of one store, with its settings in files in `folder`.
-
-    The first producer creates the topic.
-    """
+    """The Kafka topic with the rows of one store; files in `folder` contain its name and its timeout."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,9 +57,7 @@ class Topic:
             raise InvalidInput(f"{path}: damaged; start the run again.") from None
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout, in seconds, of later transactions of this process and of processes that open the store
-        later.
-        """
+        """Set the timeout (seconds) of later transactions, in this process and in those that open the store later."""
         with durable.explained(self.folder):
             durable.make_folder(self.folder)
             durable.replace(self.folder / "timeout", f"{seconds:g}")
@@ -86,9 +81,7 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the transactional id of a transaction: the topic's name, which makes it unique in Kafka, and the
-        handle.
-        """
+        """Return the transactional id of a transaction: its handle after the topic's name, which makes it unique."""
         return f"{self.name()}.{handle}"
 
     @property
@@ -105,10 +98,8 @@ class Topic:
             coordinators.close()
 
     def writer(self, transactional_id: str | None = None) -> KafkaProducer:
-        """Return a new producer for the topic, and create the topic if it is missing.
-
-        With a transactional id the producer is transactional, and the caller must initialise it. Otherwise it is
-        idempotent.
+        """Return a new producer for the topic, and create the topic if it is missing. With a transactional id the
+        producer is transactional, and the caller must initialise it. Otherwise it is idempotent.
         """
         probe(self.address)
         self._make()
@@ -128,9 +119,8 @@ class Topic:
             )
 
     def send(self, writer: KafkaProducer, row: Observation, owner: Owner | None) -> FutureRecordMetadata:
-        """Send a row with a producer, and return the future of the broker's acknowledgement.
-
-        `owner` identifies the transaction in a record header; None means that there is none.
+        """Send a row with a producer, and return the future of the broker's acknowledgement. `owner` identifies the
+        transaction in a record header; None means that there is none.
         """
         headers = [] if owner is None else [(OWNER, owner.encode())]
         return writer.send(self.name(), encode(row), key=row.key.encode(), headers=headers, partition=PARTITION)
@@ -145,9 +135,7 @@ class Topic:
         self._exists = False
 
     def _choose(self) -> None:
-        """Choose a name for the topic and write it to a file, atomically: if several processes do so at once, one
-        wins.
-        """
+        """Choose the topic's name and write it to a file; if several processes do so at once, one wins."""
         durable.make_folder(self.folder)
         draft = durable.temporary(self.folder / "topic")
         try:

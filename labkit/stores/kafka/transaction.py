@@ -69,9 +69,8 @@ ABORTED = (Stage.PREPARE_ABORT, Stage.COMPLETE_ABORT, Stage.PREPARE_EPOCH_FENCE)
 
 
 class TransactionDescription(NamedTuple):
-    """The broker's description of one transactional id (`name`) and its latest transaction.
-
-    `timeout` is in seconds; `started` is in seconds since 1970, or 0 if no transaction is open.
+    """The broker's description of one transactional id (`name`) and its latest transaction. `timeout` is in seconds;
+    `started` is in seconds since 1970, or 0 if no transaction is open.
     """
 
     name: str
@@ -92,9 +91,8 @@ def check_version() -> None:
 
 
 def probe(address: str) -> None:
-    """Raise `ServiceUnavailable` if nothing listens at the address (host:port).
-
-    Without this check a Kafka client would try for several seconds, and leave a thread running.
+    """Raise `ServiceUnavailable` if nothing listens at the address (host:port). Without this check a Kafka client
+    would try for several seconds, and leave a thread running.
     """
     host, _, port = address.rpartition(":")
     try:
@@ -110,26 +108,21 @@ def unavailable(address: str) -> ServiceUnavailable:
 
 
 def producer_of(writer: KafkaProducer) -> Producer:
-    """Return the id and epoch of a producer.
-
-    If its epoch has changed, its open transaction was aborted (KIP-360).
-    """
+    """Return the id and epoch of a producer. If its epoch has changed, its open transaction was aborted (KIP-360)."""
     identity = writer._transaction_manager.producer_id_and_epoch  # noqa: SLF001 - no public name
     return Producer(identity.producer_id, identity.epoch)
 
 
 def flush(writer: KafkaProducer) -> None:
     """Wait until the broker has answered for every record. Raises `KafkaTimeoutError` after `DELIVERY` + 10 seconds.
-
     Without a limit the client may wait forever for a broker that has gone away.
     """
     writer.flush(timeout=DELIVERY + 10)
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer; if it has undelivered records after `seconds`, force it to close, and return True.
-
-    In that case the client's own `close` raises an error and leaves its thread running.
+    """Close a producer; if it has undelivered records after `seconds`, force it to close, and return True. In that
+    case the client's own `close` raises an error and leaves its thread running.
     """
     try:
         writer.close(timeout=seconds)
@@ -140,9 +133,8 @@ def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
 
 
 def add_offsets(writer: KafkaProducer, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: str) -> None:
-    """Add committed offsets for the consumer group to the producer's open transaction.
-
-    Raises `KafkaTimeoutError` after `PATIENCE` seconds; the client's public method may wait forever.
+    """Add committed offsets for the consumer group to the producer's open transaction. Raises `KafkaTimeoutError`
+    after `PATIENCE` seconds; the client's public method may wait forever.
     """
     result = writer._transaction_manager.send_offsets_to_transaction(offsets, group)  # noqa: SLF001 - no public name
     # The client's sender thread sleeps until somebody wakes it, as the public method does.
@@ -177,9 +169,8 @@ def open_transactions(address: str) -> list[TransactionDescription]:
 
 
 class Coordinators:
-    """A client that describes, commits and aborts transactions of any process in a Kafka cluster.
-
-    It sends its requests to the cluster's transaction coordinators; the address is host:port.
+    """A client that describes, commits and aborts transactions of any process in a Kafka cluster. It sends its
+    requests to the cluster's transaction coordinators; the address is host:port.
     """
 
     def __init__(self, address: str) -> None:
@@ -236,7 +227,6 @@ class Coordinators:
 
     def settled(self, name: str) -> TransactionDescription | None:
         """Wait while a commit or abort of the transactional id `name` is in progress, then return its description.
-
         Raises `ServiceUnavailable` after `PATIENCE` seconds.
         """
         deadline = time.monotonic() + PATIENCE
@@ -262,9 +252,7 @@ class Coordinators:
 
     def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
         """Commit or abort a transaction that any process began (EndTxn), and return the broker's error code as a
-        class.
-
-        The class is `NoError` if the broker has accepted the request.
+        class. The class is `NoError` if the broker has accepted the request.
         """
         with explained(self._address):
             answer = self._ask(
@@ -281,7 +269,6 @@ class Coordinators:
 
     def fence(self, name: str, timeout: float) -> None:
         """Abort the open transaction of the transactional id `name` and fence its writer, by raising the id's epoch.
-
         Sets the id's transaction timeout, in seconds. Returns when the abort markers are written.
         """
         with explained(self._address):
@@ -319,9 +306,7 @@ class Coordinators:
             return self._patiently(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit these offsets for a consumer group without members. Kafka does not check whether the records were
-        read.
-        """
+        """Commit these offsets for a consumer group without members, whether or not the records were read."""
         wanted = {place: OffsetAndMetadata(offset, "", -1) for place, offset in offsets.items()}
 
         def ask() -> None:
@@ -341,9 +326,8 @@ class Coordinators:
         return {place: latest[place].offset for place in sorted(places)}
 
     def _ask(self, name: str, request: Callable[[], Any]) -> tuple[type[errors.KafkaError], Any]:
-        """Send a request to the transaction coordinator of the id `name`, and return (error class, response).
-
-        The request is repeated while the coordinator is busy with an earlier one.
+        """Send a request to the transaction coordinator of the id `name`, and return (error class, response). The
+        request is repeated while the coordinator is busy with an earlier one.
         """
 
         async def send() -> Any:
@@ -364,9 +348,7 @@ class Coordinators:
         return self._patiently(once)
 
     def _patiently(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Call `ask` and return its result; repeat the call for up to `PATIENCE` seconds while the coordinator is
-        not ready.
-        """
+        """Call `ask` and return its result; while the coordinator is not ready, repeat for up to `PATIENCE` s."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

@@ -61,9 +61,7 @@ class KafkaTransaction:
         self._rows += 1
 
     def flush(self) -> None:
-        """Wait until the broker has all rows that were written. Raises `JobFailed` if the transaction is no longer
-        open.
-        """
+        """Wait until the broker has all rows written so far. Raises `JobFailed` if the transaction is not open."""
         self._refuse_closed()
         with explained(self._topic.address):
             flush(self._writer)
@@ -71,7 +69,6 @@ class KafkaTransaction:
 
     def prepare(self) -> None:
         """Pre-commit: wait until the broker has all rows, then record in the journal what is needed to commit.
-
         Raises `JobFailed` if the transaction was aborted.
         """
         self._refuse_closed()
@@ -112,9 +109,7 @@ class KafkaTransaction:
 
 
 def initialise(writer: KafkaProducer, timeout: float) -> None:
-    """Initialise a transactional producer. Raises `InvalidInput` if its timeout (seconds) exceeds the broker's
-    maximum.
-    """
+    """Initialise a transactional producer. Raises `InvalidInput` if the broker does not allow its timeout (s)."""
     try:
         writer.init_transactions()
     except errors.KafkaError as error:

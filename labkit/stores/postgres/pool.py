@@ -50,9 +50,8 @@ class Idle(NamedTuple):
 
 
 class Pool:
-    """The pool of PostgreSQL connections of one store in this process.
-
-    A caller takes a connection for one statement or transaction and gives it back.
+    """The pool of PostgreSQL connections of one store in this process. A caller takes a connection for one statement
+    or transaction and gives it back.
     """
 
     def __init__(self, address: str, schema: str, clock: Clock = time.monotonic) -> None:
@@ -65,9 +64,7 @@ class Pool:
         self._lock = threading.Lock()
 
     def take(self) -> Connection:
-        """Take a connection out of the pool, or open one, for this caller alone. The store's schema is its search
-        path.
-        """
+        """Take a connection out of the pool, or open one, for this caller alone; the caller must `give` it back."""
         # Connecting happens outside the lock, so that no other thread waits for the round trip or the timeout.
         connection = self._find() or self._new()
         with self._lock:
@@ -100,7 +97,6 @@ class Pool:
 
     def _settings(self) -> sql.Composed:
         """Return the SQL for a new session: search path, lock timeout, and commits that do not wait for the disk.
-
         For the store's own transactions, `BEGIN` restores the server's setting of synchronous_commit.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
@@ -108,9 +104,7 @@ class Pool:
         return sql.SQL(settings).format(sql.Literal(patience), schema)
 
     def give(self, connection: Connection) -> None:
-        """Give a connection back to the pool. Close it if it is broken or in a transaction, which the server then
-        rolls back.
-        """
+        """Give a connection back to the pool; one that is broken or in a transaction is closed."""
         idle = not connection.closed and connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         # Closing always makes the server roll back, while a ROLLBACK statement could fail again.
         if not idle:
@@ -122,9 +116,7 @@ class Pool:
 
     @contextmanager
     def using(self) -> Iterator[Connection]:
-        """Take a connection for a `with` block; turn a PostgreSQL error in the block into a `LabError` with one
-        sentence.
-        """
+        """Take a connection for a `with` block; turn a PostgreSQL error in it into a `LabError` with one sentence."""
         connection = self.take()
         try:
             with explained(connection, self.place):
@@ -133,9 +125,7 @@ class Pool:
             self.give(connection)
 
     def close(self) -> None:
-        """Close the pool: its idle connections go to the `Keeper`, and all others are closed with their
-        transactions.
-        """
+        """Close the connections in use, which rolls back their transactions; pass idle ones to the `Keeper`."""
         with self._lock:
             for connection in self._taken:
                 connection.close()
@@ -154,7 +144,6 @@ class Keeper:
 
     def take(self, key: str, now: float) -> Connection | None:
         """Remove and return an idle connection for this key (server and settings), or return None if there is none.
-
         `now` is the time of the pool's clock in seconds; a connection that was idle for too long is closed.
         """
         with self._lock:

@@ -34,18 +34,15 @@ class OpenTransaction:
         self._rows = Rows(str(handle))
 
     def write(self, row: Observation) -> None:
-        """Send the first row at once, and later rows in chunks. Raises `JobFailed` if the transaction is no longer
-        open.
-        """
+        """Send the first row at once, later rows in chunks. Raises `JobFailed` if the transaction is not open."""
         if self._rows.keep(row) or self._connection is None:
             connection = self._open()
             with self._ending_by_error(connection):
                 self._send(connection)
 
     def prepare(self) -> None:
-        """Pre-commit with PREPARE TRANSACTION, after which any process can commit the transaction.
-
-        Before that the remaining rows are sent. Raises `JobFailed` if the transaction was aborted.
+        """Pre-commit with PREPARE TRANSACTION, after which any process can commit the transaction. Before that the
+        remaining rows are sent. Raises `JobFailed` if the transaction was aborted.
         """
         connection = self._open()
         with self._ending_by_error(connection):
@@ -111,9 +108,8 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 
 
 class Rows:
-    """The buffer for the rows of the open transaction `name`.
-
-    The first row should be sent at once, so that the server really has a transaction, and later rows in chunks.
+    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, so that the
+    server really has a transaction, and later rows in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -259,9 +255,8 @@ Queries the function pg_prepared_xact() and not its view: planning the view's jo
 
 
 def _end(connection: Connection, verb: str, gid: str) -> bool:
-    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist.
-
-    If another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
+    """Run COMMIT PREPARED or ROLLBACK PREPARED (`verb`); return False if the prepared transaction does not exist. If
+    another process is just finishing the transaction, wait for up to `ABORT_SECONDS`.
     """
     statement = sql.SQL(f"{verb} PREPARED {{}}").format(sql.Literal(gid))
     end = time.monotonic() + ABORT_SECONDS
@@ -280,7 +275,6 @@ def _end(connection: Connection, verb: str, gid: str) -> bool:
 
 def drop(connection: Connection, schema: str, handle: Handle) -> None:
     """Abort a transaction: roll it back if it is prepared, or close its writer's connection if it is still open.
-
     Raises `JobFailed` if neither succeeds within `ABORT_SECONDS`.
     """
     end = time.monotonic() + ABORT_SECONDS
@@ -298,9 +292,8 @@ def drop(connection: Connection, schema: str, handle: Handle) -> None:
 
 
 def _end_open(connection: Connection, name: str) -> bool:
-    """Delete an open transaction's row in `opened`, and close its writer's connection.
-
-    If the writer is just preparing the transaction, change nothing and return False.
+    """Delete an open transaction's row in `opened`, and close its writer's connection. If the writer is just
+    preparing the transaction, change nothing and return False.
     """
     try:
         with connection.transaction():
@@ -320,9 +313,8 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
-    """End the server process of a writer's connection, and wait up to 5 s for that.
-
-    `writer` is (pid, start time); the start time protects a later process that has the same pid.
+    """End the server process of a writer's connection, and wait up to 5 s for that. `writer` is (pid, start time);
+    the start time protects a later process that has the same pid.
     """
     connection.execute(_TERMINATE, list(writer))
 
@@ -334,9 +326,8 @@ WHERE pid = %s AND backend_start = %s AND pid <> pg_backend_pid()
 
 
 def forget_opened(connection: Connection, name: str, number: int | None = None) -> bool:
-    """Delete the row of the transaction `name` in `opened`; return whether there was one.
-
-    If `number` is given, only a row with this number is deleted.
+    """Delete the row of the transaction `name` in `opened`; return whether there was one. If `number` is given, only
+    a row with this number is deleted.
     """
     statement = "DELETE FROM opened WHERE handle = %s AND number = coalesce(%s, number)"
     return connection.execute(statement, [name, number]).rowcount > 0

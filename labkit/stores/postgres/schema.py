@@ -101,9 +101,8 @@ MARK = "labkit: "
 
 
 def schema_of(location: Path) -> str:
-    """Return the name of the PostgreSQL schema for a store's location.
-
-    A bare name is the schema itself; for any other path it is `labkit_` and a hash of the path.
+    """Return the name of the PostgreSQL schema for a store's location. A bare name is the schema itself; for any
+    other path it is `labkit_` and a hash of the path.
     """
     if location.parent == Path() and _NAME.fullmatch(location.name):
         return location.name
@@ -122,10 +121,7 @@ def prefix_of(schema: str) -> str:
 
 
 def gid_of(schema: str, handle: Handle) -> str:
-    """Return the name (gid) under which PostgreSQL keeps a prepared transaction.
-
-    Raises `InvalidInput` if it is longer than `GID_BYTES`.
-    """
+    """Return a prepared transaction's name in PostgreSQL. Raises `InvalidInput` if it exceeds `GID_BYTES`."""
     gid = f"{prefix_of(schema)}{handle}"
     # A shortened name could equal that of another transaction, which would then be committed or aborted by mistake.
     if len(gid.encode()) > GID_BYTES:
@@ -137,9 +133,7 @@ def gid_of(schema: str, handle: Handle) -> str:
 
 
 def handles_in(schema: str, gids: Iterable[str]) -> Iterator[Handle]:
-    """Yield the handles of those prepared transactions, given by their gids, that belong to the store with this
-    schema.
-    """
+    """Yield the handle in each name (gid) of a prepared transaction that belongs to the store with this schema."""
     prefix = prefix_of(schema)
     for gid in gids:
         if gid.startswith(prefix):

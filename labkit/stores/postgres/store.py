@@ -46,10 +46,8 @@ DISABLED = (
 
 
 class PostgresStore:
-    """A PostgreSQL schema as a store. The first write creates it.
-
-    It supports appending, upserts by key, batches with a marker, two-phase commit and fencing (`Appendable`,
-    `Keyed`, `Atomic`, `Transactional`, `Fencing`).
+    """A PostgreSQL schema as a store. The first write creates it. It supports appending, upserts by key, batches
+    with a marker, two-phase commit and fencing (`Appendable`, `Keyed`, `Atomic`, `Transactional`, `Fencing`).
     """
 
     def __init__(self, location: Path) -> None:
@@ -65,9 +63,7 @@ class PostgresStore:
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:
         """Yield the rows of `history`, and before each group of rows call `tell` with their times by the server's
-        clock.
-
-        The time of a commit is read right before it.
+        clock. The time of a commit is read right before it.
         """
         if not self._notes_moments():
             tell(Shown())
@@ -159,9 +155,8 @@ class PostgresStore:
         return prepared.OpenTransaction(pool, self.schema, handle, connection, number)
 
     def commit(self, handle: Handle) -> None:
-        """Commit a prepared transaction with COMMIT PREPARED; do nothing if it is already committed.
-
-        Raises `JobFailed` if the transaction is neither prepared nor committed.
+        """Commit a prepared transaction with COMMIT PREPARED; do nothing if it is already committed. Raises
+        `JobFailed` if the transaction is neither prepared nor committed.
         """
         refusal = JobFailed(f"{self._place}: the transaction {handle} is not prepared, so it cannot be committed.")
         if not self._is_there():
@@ -211,10 +206,7 @@ class PostgresStore:
                     prepared.forget_opened(connection, str(name))
 
     def check(self, capability: str) -> None:
-        """Check that the server answers, that this user may create a schema, and that the capability is supported.
-
-        Raises a `LabError` otherwise.
-        """
+        """Raise a `LabError` unless the server answers, allows this user to write, and supports the capability."""
         with self._pool.using() as connection:
             _exists(connection, self.schema)
             if capability == "Transactional":
@@ -258,9 +250,7 @@ class PostgresStore:
         return self._has_schema
 
     def _ready(self) -> Pool:
-        """Create the schema if it is missing, and return the pool of connections. Several processes may do so at
-        once.
-        """
+        """Create the schema if it is missing (several processes may do so at once), and return the pool."""
         if not self._is_there():
             with self._pool.using() as connection, transaction(connection):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
@@ -276,9 +266,7 @@ class PostgresStore:
             yield connection
 
     def _publish(self, statement: str, rows: Sequence[Observation]) -> None:
-        """Insert and commit rows under the store's advisory lock, so that their numbers are in the order of
-        visibility.
-        """
+        """Insert and commit rows under the store's lock, so that their numbers are in the order of visibility."""
         lock = Step("SELECT pg_advisory_xact_lock(%s)", [names.lock_of(self.schema)])
         with self._writing() as connection:
             at_once(connection, *BEGIN, lock, Step(statement, names.to_arrays(rows)), Step("COMMIT"))
@@ -293,9 +281,8 @@ class PostgresStore:
 
 
 def sweep() -> list[str]:
-    """Drop the stores of runs whose folder no longer exists, and return the names of the dropped schemas.
-
-    Call it only for a PostgreSQL server that labkit has started.
+    """Drop the stores of runs whose folder no longer exists, and return the names of the dropped schemas. Call it
+    only for a PostgreSQL server that labkit has started.
     """
     # The pool needs the name of a schema that exists, and pg_catalog exists on every server.
     pool, dropped = Pool(addresses.postgres(), "pg_catalog"), list[str]()
