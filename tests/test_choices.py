@@ -58,9 +58,15 @@ def test_the_call_is_python_and_says_what_was_chosen(tmp_path):
     ("wanted", "complaint"),
     [
         ({"sink": "apend"}, "sink 'apend': unknown; did you mean 'append'?"),
-        ({"sink": "append", "order": "engine"}, "order 'engine': not possible with append; choose one of none."),
-        ({"sink": "idempotent", "store": "files"}, "store 'files': not possible with idempotent"),
-        ({"failpoint": "sink.mid_commit"}, "failpoint 'sink.mid_commit': not possible with append; choose one of"),
+        (
+            {"sink": "append", "order": "engine"},
+            "order 'engine': not possible with the sink append; choose one of none.",
+        ),
+        ({"sink": "idempotent", "store": "files"}, "store 'files': not possible with the sink idempotent"),
+        (
+            {"failpoint": "sink.mid_commit"},
+            "failpoint 'sink.mid_commit': not possible with the sink append; choose one of",
+        ),
     ],
 )
 def test_a_wrong_name_gets_one_sentence(wanted, complaint):

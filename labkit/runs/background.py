@@ -161,7 +161,9 @@ class BackgroundRun:
         `seconds`.
         """
         if not self._over.wait(seconds):
-            raise TimeoutError(f"The run has not ended after {seconds} seconds: {self.status}.")
+            raise TimeoutError(
+                f"The run has not ended after {seconds} seconds (now: {self.status}); wait again, or cancel it."
+            )
         if self.error is not None:
             raise self.error
         assert self.outcome is not None

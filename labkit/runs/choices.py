@@ -95,7 +95,8 @@ def choose(**words: object) -> Choice:
             _check(name, word, chosen.names[name])
         elif word not in chosen.names.get(name, [word]):
             raise InvalidInput(
-                f"{name} {word!r}: not possible with {chosen[decisive]}; choose one of {', '.join(chosen.names[name])}."
+                f"{name} {word!r}: not possible with the {decisive} {chosen[decisive]}; choose one of "
+                f"{', '.join(chosen.names[name])}."
             )
     return chosen
 

@@ -130,8 +130,8 @@ def _side_by_side(runs: Sequence[Run], setup: Setup) -> int:
 def _refuse_standby(run: Run) -> None:
     if run.scenario.master is not None:
         raise InvalidInput(
-            "--standby: a standby driver would take the cluster's cores, and the first driver would wait for them; "
-            "leave it out."
+            "--standby: with --master, a standby driver would take the cluster's cores, and the first driver would "
+            "wait for them; leave --standby out."
         )
 
 

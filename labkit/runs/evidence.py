@@ -141,7 +141,7 @@ class DriverEvents:
             run.ended = False
             raise JobFailed(
                 f"the run ended without reaching the failpoint {run.next_crash}, so nothing crashed, and the "
-                "run proves nothing."
+                "run proves nothing; choose a failpoint and a batch that the run reaches."
             )
 
 
@@ -225,7 +225,8 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(
-            f"the executor at {crash} did not die with its task (killed were: {killed}), so the run proves nothing."
+            f"the executor that reached {crash} did not die with its task (killed: {killed}), so the run proves "
+            "nothing; start it again."
         )
     expected = engine_logs(crash.point, run.scenario.order)
     if expected is not None:
@@ -253,7 +254,8 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
         ) from None
     if crash != due:
         raise JobFailed(
-            f"{path}: this evidence belongs to another crash than {due}, so the run proves nothing; start it again."
+            f"{path}: this evidence is of the crash {crash}, but {due} was planned, so the run proves nothing; start "
+            "it again."
         )
     return crash, reached
 

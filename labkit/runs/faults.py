@@ -78,7 +78,8 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     # The same process id would mean that the old server is still running.
     if after.state != "up" or after.pid in ended:
         raise JobFailed(
-            f"--between {scenario.between}: the server was not ended and started again, so the run proves nothing."
+            f"--between {scenario.between}: the server does not run again as a new process, so the fault did not "
+            "happen, and the run proves nothing; start it again."
         )
     return {"server": {"between": scenario.between.value, "signal": int(number), "ended": ended, "now": after.pid}}
 
@@ -94,7 +95,7 @@ def _await_expiry(scenario: Scenario, location: Path) -> list[str]:
             if time.monotonic() > deadline:
                 raise JobFailed(
                     f"the server kept the transaction {names[0]} open for {_PATIENCE:.0f} s although it should have "
-                    "expired, so the run proves nothing."
+                    "expired, so the run proves nothing; start it again."
                 )
             time.sleep(0.1)
         return store.expired()

@@ -81,8 +81,9 @@ class Outcome:
         try:
             return path.read_text(encoding="utf-8").rstrip("\n")
         except OSError:
-            remedy = "crashes[n]['files'] lists the files that existed at the crash"
-            raise InvalidInput(f"{path}: there is no such file; {remedy}.") from None
+            raise InvalidInput(
+                f"{path}: there is no such file; crashes[n]['files'] lists the files that existed at a crash."
+            ) from None
 
     def __str__(self) -> str:
         """Return a summary of the run in a few lines."""

@@ -81,7 +81,9 @@ def await_slots(spark: "SparkSession", needed: int) -> None:
     end = time.monotonic() + SLOT_SECONDS
     while (count := slots(spark)) < needed:
         if time.monotonic() > end:
-            raise ServiceUnavailable(f"{context.master}: {too_few(count, needed)}, or end other applications on it.")
+            raise ServiceUnavailable(
+                f"{context.master} has too few free task slots: {too_few(count, needed)}, or end other applications."
+            )
         time.sleep(0.1)
 
 
@@ -112,7 +114,7 @@ def check_store(store: str, places: set[str]) -> None:
     if store in _ON_ONE_HOST and len(places) > 1:
         raise InvalidInput(
             f"--store {store}: its file works on one host only, but this run is on {', '.join(sorted(places))}; "
-            "use --store postgres, or files on a shared disk."
+            "use --store postgres, or --store files on a shared disk."
         )
 
 

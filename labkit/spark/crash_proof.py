@@ -30,8 +30,8 @@ def check_death(where: object, ending: Ending | None, reached: Reached, *, in_ex
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
         raise JobFailed(
-            f"the driver at {where} did not die by SIGKILL alone (its end: {ending}), so the run proves nothing; "
-            "repeat it."
+            f"the driver that reached {where} did not die by SIGKILL alone (but like this: {ending}), so the run "
+            "proves nothing; repeat it."
         )
     # The session is compared as well, because the process id may belong to a new process by now.
     is_member = reached.session == proof.session and reached.pid in proof.killed
@@ -61,7 +61,10 @@ def check_dead(ending: Ending) -> None:
     proof = ending.proof
     # The session is checked again now, because the proof describes the moment of the kill.
     if proof.signal != signal.SIGKILL or proof.left or session_members(proof.session):
-        raise JobFailed(f"the old driver may still be alive ({proof}), so the standby driver must not take over.")
+        raise JobFailed(
+            f"the old driver may still be alive ({proof}), so the standby driver must not take over; start the "
+            "run again."
+        )
 
 
 class BatchLogs(NamedTuple):
@@ -87,7 +90,10 @@ def check_logs(
     for log, is_expected in (("offsets", expected.planned), ("commits", expected.finished)):
         if _was_there(checkpoint, log, batch, killed_at) is not is_expected:
             state = "missing" if is_expected else "there"
-            raise JobFailed(f"{where} was reached, but {log}/{batch} is {state}, so the run proves nothing.")
+            raise JobFailed(
+                f"{where} was reached, but the checkpoint's file {log}/{batch} is {state}, which contradicts this "
+                "failpoint, so the run proves nothing; start it again."
+            )
 
 
 def _was_there(checkpoint: Checkpoint, log: str, batch: int, killed_at: float | None) -> bool:
@@ -109,5 +115,5 @@ def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) ->
         raise JobFailed(
             f"{where} was reached, but recovery changed the engine's logs (offsets from {list(before.offsets)} to "
             f"{list(now.offsets)}, commits from {list(before.commits)} to {list(now.commits)}), so the run proves "
-            "nothing."
+            "nothing; start it again."
         )

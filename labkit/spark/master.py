@@ -65,7 +65,7 @@ def check_master(master: str, crashes: Sequence[Crash], slots: int) -> None:
     if cluster["number"] is not None and any(crash.point.in_task for crash in crashes):
         there = int(cluster["number"]) * int(cluster["cores"])
         if there < slots:
-            raise InvalidInput(f"--master {master}: {too_few(there, slots)}.")
+            raise InvalidInput(f"--master {master} has too few task slots: {too_few(there, slots)}.")
 
 
 def too_few(there: int, needed: int) -> str:
@@ -95,5 +95,5 @@ def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *
         )
     if len(crashes) != 1 or not crashes[0].point.in_task:
         raise InvalidInput(
-            f"--victim executor: name exactly one --crash, at a point in a task: {', '.join(sorted(IN_TASK))}."
+            f"--victim executor: name exactly one --crash, at a failpoint inside a task: {', '.join(sorted(IN_TASK))}."
         )

@@ -75,7 +75,9 @@ def _run(words: list[str], fine: tuple[int, ...]) -> int:
         env={**os.environ, ENDS_WITH_PARENT: "yes"},
     )
     if done.returncode not in fine:
-        raise RuntimeError(f"{words[0]} ended with code {done.returncode}: {done.stdout[-LONGEST_MESSAGE:].strip()}")
+        raise RuntimeError(
+            f"the command {words[0]} ended with exit code {done.returncode}: {done.stdout[-LONGEST_MESSAGE:].strip()}"
+        )
     return done.returncode
 
 

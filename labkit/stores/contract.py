@@ -40,7 +40,7 @@ class Handle(NamedTuple):
         """Parse the text that `str` makes of a handle. Raises `InvalidInput` for any other text."""
         match = _HANDLE.fullmatch(text)
         if match is None:
-            raise InvalidInput(f"{text!r} is not a transaction name of the lab, such as running-b0-p0-i1-a0.")
+            raise InvalidInput(f"{text!r} is not the name of a transaction of the lab, such as running-b0-p0-i1-a0.")
         query, *numbers = match.groups()
         return cls(query, *map(int, numbers))
 

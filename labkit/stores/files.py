@@ -53,8 +53,9 @@ def read_rows(path: Path) -> Iterator[Observation]:
         try:
             line = _decoder.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            remedy = "restore the file, or delete the store and run again"
-            raise InvalidInput(f"{path}, line {number}: damaged ({error}); {remedy}.") from None
+            raise InvalidInput(
+                f"{path}, line {number}: damaged ({error}); restore the file, or delete the store and run again."
+            ) from None
         yield Observation(line.offset, line.key, line.value, line.batch, line.attempt)
 
 

@@ -60,7 +60,7 @@ def test_a_log_that_is_there_or_missing_against_the_point_is_refused(
         record_crash(run, KILLED, BatchLogs((0,), (0,)))
         assert [crash["point"] for crash in run.crashes] == [point.value]
         return
-    with pytest.raises(JobFailed, match=r"but (offsets|commits)/1 is"):
+    with pytest.raises(JobFailed, match=r"file (offsets|commits)/1 is"):
         record_crash(run, KILLED, BatchLogs((0,), (0,)))
     assert run.crashes == []
 

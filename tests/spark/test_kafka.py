@@ -124,7 +124,7 @@ def test_a_run_whose_broker_dies_fails_in_one_sentence_and_is_finished_when_it_i
 
 
 def test_a_store_that_keeps_its_promise_cannot_expire() -> None:
-    with pytest.raises(InvalidInput, match="postgres keeps a transaction for ever; use --store kafka"):
+    with pytest.raises(InvalidInput, match="postgres never aborts an open transaction by itself; use --store kafka"):
         plan(sink="two_phase", store="postgres", crashes=["sink.after_pre_commit@0"], between="expire")
 
 

@@ -71,7 +71,7 @@ class VerdictGrid:
         cell_square = self._by_place().get(cell)
         if cell_square is None:
             rows = ", ".join(dict.fromkeys(square.row for square in self.squares))
-            raise InvalidInput(f"the grid has no cell {cell}; its rows are {rows}.")
+            raise InvalidInput(f"the grid has no cell {cell} (row, failpoint); its rows are {rows}.")
         return cell_square
 
     def _by_place(self) -> dict[tuple[str, str], Square]:

@@ -6,6 +6,7 @@ from labkit.core.errors import InvalidInput
 from labkit.host.logs import read_log
 from labkit.runs.scenario import Scenario
 from labkit.sim.models.pipeline.scenarios import crashed, first_crash, is_modelled
+from labkit.sim.models.pipeline.state import STORES
 from labkit.sim.walk import Replay
 from labkit.spark.options import CheckpointFate, Job
 from labkit.view.stepper import Player
@@ -24,8 +25,8 @@ def walk_of(scenario: Scenario) -> Replay:
     )
     if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:
         raise InvalidInput(
-            "The simulator does not model this job, store or checkpoint; choose the job running and a store in the "
-            "simulator."
+            "The simulator does not model this job, store or checkpoint; choose the job running, keep the checkpoint, "
+            f"and use one of the stores {', '.join(STORES)}."
         )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
         raise InvalidInput(f"The simulator models one batch of at most {MOST_WORDS} records, but this input is longer.")

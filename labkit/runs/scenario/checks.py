@@ -57,7 +57,7 @@ def check_crashes(scenario: "Scenario") -> None:
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
         raise InvalidInput(
             f"--crash {scenario.crashes[0]}: the first driver has nothing to recover, so it never reaches this "
-            "failpoint; name another first crash."
+            "failpoint; name a crash before it."
         )
 
 
@@ -66,7 +66,9 @@ def check_expiry(scenario: "Scenario") -> None:
     store = scenario.store
     if scenario.between is Fault.EXPIRE and "Expiring" not in capabilities(store):
         able = ", ".join(name for name in STORES if "Expiring" in capabilities(name))
-        raise InvalidInput(f"--between {scenario.between}: {store} keeps a transaction for ever; use --store {able}.")
+        raise InvalidInput(
+            f"--between {scenario.between}: {store} never aborts an open transaction by itself; use --store {able}."
+        )
 
 
 def check_placed(scenario: "Scenario") -> None:
@@ -97,6 +99,6 @@ def check_input(scenario: "Scenario") -> int:
         if crash.batch >= batches:
             raise InvalidInput(
                 f"--crash {crash}: the input makes {batches} batch(es) of {scenario.records_per_batch} "
-                f"record(s), so the last one is {batches - 1}."
+                f"record(s), so the last one is {batches - 1}; name that one, or one before it."
             )
     return records

@@ -32,8 +32,6 @@ from labkit.spark.options import PARTITIONS, Job
 PATIENCE = 600.0
 """Seconds without an event after which the supervisor ends the driver that makes the archive or waits for another."""
 
-REMEDY = "everything works without an archive, only some seconds slower"
-
 
 class ArchiveTask(msgspec.Struct, frozen=True):
     """The instructions for the driver that writes a class-data archive (a file that makes JVMs start faster)."""
@@ -65,7 +63,10 @@ def make_archive(*, anew: bool = False) -> Path:
                 if failures
                 else f"the driver ended without being killed; its last words: {_last_words(log)}"
             )
-            raise ServiceUnavailable(f"No class-data archive could be made ({because}); {REMEDY}.")
+            raise ServiceUnavailable(
+                f"No class-data archive could be made ({because}); everything works without an archive, only some "
+                "seconds slower."
+            )
         return archive
 
 

@@ -39,11 +39,6 @@ from labkit.stores.postgres import schema as names
 from labkit.stores.postgres.pool import Pool
 from labkit.stores.postgres.prepared import Rows
 
-DISABLED = (
-    "two-phase commit needs prepared transactions, but this server has max_prepared_transactions = 0 (the "
-    "default): ALTER SYSTEM SET max_prepared_transactions = 64, and restart the server"
-)
-
 
 class PostgresStore:
     """A PostgreSQL schema as a store. The first write creates it. It supports appending, upserts by key, batches
@@ -277,7 +272,11 @@ class PostgresStore:
 
     def _refuse_disabled(self, connection: Connection) -> None:
         if connection.execute("SHOW max_prepared_transactions").fetchone() == ("0",):
-            raise ServiceUnavailable(f"PostgreSQL at {self._place}: {DISABLED}.")
+            raise ServiceUnavailable(
+                f"PostgreSQL at {self._place}: two-phase commit needs prepared transactions, but this server has "
+                "max_prepared_transactions = 0 (the default): ALTER SYSTEM SET max_prepared_transactions = 64, and "
+                "restart the server."
+            )
 
 
 def sweep() -> list[str]:
