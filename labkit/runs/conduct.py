@@ -42,7 +42,7 @@ DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
 
 @dataclass(frozen=True)
 class Setup:
-    """How to start the Spark drivers of a run, for example with standby drivers. The verdict does not depend on it."""
+    """Settings for starting the Spark drivers of a run, such as standby drivers; no verdict depends on them."""
 
     profile: str | None = None
     """The name of the Spark settings, one of `labkit.spark.session.PROFILES` or `stock`; None for those of the job."""

@@ -82,7 +82,7 @@ class Work(NamedTuple):
 
     @classmethod
     def decoded(cls, task: QueryTask) -> "Work":
-        """Decode the scenario and the failpoint in a task from the supervisor, and return all three."""
+        """Return the supervisor's task with its scenario and its failpoint, which are decoded from JSON."""
         return cls(task, Scenario.from_json(task.scenario), Armed.from_json(task.armed))
 
 

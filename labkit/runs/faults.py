@@ -38,8 +38,10 @@ def check_between(scenario: Scenario) -> None:
     if scenario.between not in (*ON_THIS_MACHINE, Fault.EXPIRE, *OF_THE_SOURCE):
         status = service(scenario.store).status()
         if status.state != "up":
-            remedy = f"start one with `labkit services up {scenario.store}`, and unset LABKIT_{scenario.store.upper()}"
-            raise ServiceUnavailable(f"--between {scenario.between} needs a server that labkit started: {remedy}.")
+            raise ServiceUnavailable(
+                f"--between {scenario.between} needs a server that labkit started: start one with `labkit services up "
+                f"{scenario.store}`, and unset LABKIT_{scenario.store.upper()}."
+            )
 
 
 def prepare_for_faults(scenario: Scenario, location: Path) -> None:

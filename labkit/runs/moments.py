@@ -73,12 +73,10 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write the times at which rows became visible to the run's folder, and return what follows for explanation and
-    exposure.
+    """Write the times at which rows became visible to the run's folder, and return (explanation, exposure).
 
-    The returned explanation is the given one, completed with the time (seconds since the run began) of the first row
-    that no run without a crash could have shown. The exposure says for how long readers could have read wrong
-    values.
+    The explanation is the given one, completed with the time (seconds since the run began) of the first row that no run
+    without a crash could have shown. The exposure says for how long readers could have read wrong values.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -116,8 +114,9 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 
 
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
-    """Return by offset when each row that is now pre-committed but hidden was pre-committed. Returns None if the
-    store does not record such times, or for more than `MOST_WAITING` rows.
+    """Return the time of the pre-commit, by offset, for each row that is pre-committed but not yet visible.
+
+    Returns None if the store does not record such times, or for more than `MOST_WAITING` rows.
     """
     if not isinstance(store, Clocked):
         return None

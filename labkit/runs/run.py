@@ -97,8 +97,8 @@ class Run:
 
         The first driver plans an empty batch, and gets its lines between two later plans, so that one batch contains
         all of them. Each later driver first repeats the batch that was planned before the crash. It gets its lines
-        after that, but before it plans a new batch; a plan without them would end before its start, and Spark would
-        stop with "Offsets committed out of order".
+        after that, but before it plans a new batch: a batch that it planned without them would end before its start,
+        and Spark would stop with "Offsets committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()

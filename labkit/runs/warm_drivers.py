@@ -100,7 +100,7 @@ class WarmDriver:
 
 
 class _Unneeded(Exception):
-    """Ends the wait for permission to start a driver, because that driver is no longer needed."""
+    """Raised to end the wait for permission to start a driver, because that driver is no longer needed."""
 
 
 class WarmDrivers:
@@ -121,7 +121,7 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Start no driver in advance during this `with` block, because a run needs the processor; do so after it."""
+        """Start no driver in advance during this `with` block, because a run needs the processor."""
         with self._changed:
             self._runs += 1
         try:

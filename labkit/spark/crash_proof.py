@@ -15,7 +15,7 @@ from labkit.spark.checkpoint import Checkpoint
 
 
 class Reached(NamedTuple):
-    """The process that reached the failpoint; it wrote both ids to a file before it waited to be killed."""
+    """The process id and session id of the process that reached the failpoint; it wrote them to a file there."""
 
     pid: int
     session: int
@@ -24,8 +24,8 @@ class Reached(NamedTuple):
 def check_death(where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False) -> Proof:
     """Check that the driver was killed by SIGKILL at the failpoint `where`, and return the proof.
 
-    `in_executor` means that the failpoint was reached in an executor. It has its own session, so it was not killed
-    with the driver but ends by itself. Raises `JobFailed` if any part of the proof is missing.
+    `in_executor` means that the failpoint was reached in an executor. An executor has its own session, so it was
+    not killed with the driver but ends by itself. Raises `JobFailed` if any part of the proof is missing.
     """
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:

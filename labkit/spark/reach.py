@@ -220,7 +220,7 @@ def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
 
 
 def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Poll until the condition holds. After `patience` seconds, raise `JobFailed` with `what` was missing."""
+    """Poll until the condition holds. After `patience` seconds, raise `JobFailed`, which says `what` was missing."""
     end, pause = time.monotonic() + patience, _SHORTEST
     while not condition():
         if time.monotonic() > end:

@@ -40,7 +40,7 @@ class LogSource(DataSource):
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """Return the reader for one query; its options are `path`, `records_per_batch`, `armed` and `commits`."""
+        """Return the reader for one query; options: `path`, `records_per_batch`, and for a crash `armed`, `commits`."""
         return LogReader(dict(self.options))
 
 
@@ -81,7 +81,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Return the offset at which the next batch ends. Spark calls this after it has written `commits/N` of the
-        previous batch, so a crash that is planned there happens here.
+        previous batch, so the failpoint after that write is reached here.
         """
         self._pass_commit_log()
         self._index()

@@ -111,7 +111,7 @@ class LabQuery:
 
     def notify(self, batch: int) -> None:
         """Tell the query that Spark has finished a batch, so that its transactions can be committed; return at once.
-        If a call is missing, the next one also commits this batch.
+        If a notification is lost, the next one also commits this batch.
         """
         self._notified.put(batch)
 
@@ -205,7 +205,7 @@ _notifiers: dict[int, Notifier] = {}
 
 
 def notifier(spark: "SparkSession") -> Notifier:
-    """Return the listener of this Spark session; the first call creates and registers it."""
+    """Return the session's listener that notifies the lab's queries of finished batches; create it if missing."""
     if id(spark) not in _notifiers:
         _notifiers[id(spark)] = Notifier()
         spark.streams.addListener(_notifiers[id(spark)])

@@ -113,7 +113,7 @@ IMPOSSIBLE = {
     "the driver is its own executor": {"victim": "executor", "crashes": ["sink.mid_write"]},
     "the driver writes, not an executor": {**KILLED, "job": "totals"},
     "use --job running and another sink": {**KILLED, "sink": "batch_marker"},
-    "a point in a task": {"master": URL, "victim": "executor", "crashes": ["sink.after_pre_commit"]},
+    "a failpoint inside a task": {"master": URL, "victim": "executor", "crashes": ["sink.after_pre_commit"]},
     "name exactly one --crash": {"master": URL, "victim": "executor"},
     "--victim worker: unknown": {"master": URL, "victim": "worker"},
     "can run 1 task(s) at once and 3 are needed": {"master": "local-cluster[1,1,900]", "crashes": ["sink.mid_write"]},

@@ -153,7 +153,7 @@ class StrategyWriter(DataSourceStreamWriter):
         return VoteMessage(vote)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Commit the batch. Spark calls this in the driver after all tasks have returned their messages."""
+        """Commit the batch. Spark calls this after all tasks have returned their messages."""
         coordinator = self._options.coordinator()
         votes = [message.vote for message in messages if isinstance(message, VoteMessage) and message.vote]
         with closing(coordinator.sink.store):

@@ -64,8 +64,8 @@ class ForeachBatchAdapter:
         number: int,
         watch: Stopwatch,
     ) -> Vote | None:
-        """Write and pre-commit the rows `parts[number]`, and return what is needed to commit them; None if nothing
-        is. The failpoint in the middle of a write takes effect only in the last part.
+        """Write and pre-commit the rows `parts[number]`, and return what is needed to commit them; None if there is
+        nothing to commit. The failpoint in the middle of a write takes effect only in the last part.
         """
         written: list[float] = []
 

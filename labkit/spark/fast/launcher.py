@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Let the zygote (a process with slow imports done) fork a child for the Python module that Spark requests.
+    """Let the zygote (a process that has imported slow modules) fork a child for the module that Spark requests.
     Returns when the child ends. If no zygote answers, or for other modules, this process becomes a normal Python.
     """
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]

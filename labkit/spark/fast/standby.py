@@ -27,8 +27,8 @@ from labkit.spark.crash_proof import check_dead
 class Standby:
     """A driver that was started before a crash and waits to continue the queries of the crashed driver.
 
-    Entering the `with` block starts the driver, and leaving it ends the driver. Its supervisor gives up if it
-    reports no event for `patience` seconds.
+    Entering the `with` block starts the driver, and leaving it ends the driver. The driver fails if it reports no
+    event for `patience` seconds.
     """
 
     def __init__(self, launch: Launch, patience: float) -> None:

@@ -42,7 +42,7 @@ SOCKET = "LABKIT_ZYGOTE"
 
 
 def interpreter(scratch: Path) -> dict[str, str]:
-    """Start a zygote: a Python process with slow imports done, which forks itself for each Python process of Spark.
+    """Start a zygote: a process that has imported slow modules and forks itself for each Python process of Spark.
 
     Returns the environment variables with which a JVM uses it. They are empty, and nothing is started, if the path
     `scratch` is too long for a socket.

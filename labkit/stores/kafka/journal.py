@@ -103,7 +103,7 @@ class Journal:
         return status.st_ino, status.st_mtime_ns
 
     def prepare(self, handle: Handle, vote: Vote) -> None:
-        """Record the pre-commit: write the vote to disk and delete `NAME.open`. The caller holds the lock."""
+        """Record the pre-commit: write `vote` to disk and delete the file `NAME.open`. The caller holds the lock."""
         content = {"id": vote.producer.id, "epoch": vote.producer.epoch, "rows": vote.rows}
         # The vote is durable before `NAME.open` is deleted: a crash in between leaves both files, and the vote counts.
         durable.replace(self._path(handle, PREPARED), json.dumps(content))

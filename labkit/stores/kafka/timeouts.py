@@ -115,7 +115,7 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until all records are committed, after `ATTEMPTS` failures with the timeout `TIMEOUT`."""
+        """Run the job until all records are committed; after `ATTEMPTS` failures its timeout is `TIMEOUT`."""
         try:
             return self._tried()
         except LabError:
