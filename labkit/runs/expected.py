@@ -17,7 +17,7 @@ COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "pre
 
 
 class Cell(NamedTuple):
-    """One crash whose verdict is predicted: a sink strategy on a store, with an order of commits, killed in batch 0."""
+    """One crash whose verdict is predicted: a sink on a store, the order of its commit and Spark's, and a failpoint."""
 
     store: str
     strategy: Strategy

@@ -36,7 +36,7 @@ class RunFolder:
 
     @property
     def history(self) -> Path:
-        """The JSON Lines file with the rows that readers could have seen, and the moments at which one looked."""
+        """The JSON Lines file with all rows that readers could have seen, and the moments at which they looked."""
         return self.path / "history.jsonl"
 
     @property

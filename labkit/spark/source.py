@@ -101,7 +101,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[int, str]]:
-        """Yield (offset, word) for each line of one range."""
+        """Yield (offset, word) for each line of the range that `partition` describes."""
         for offset, raw in self._raw(partition):
             yield offset, decode_line(raw, self._path, offset)
 
@@ -158,7 +158,7 @@ class TextReader(LogReader):
     """Spark's reader of the format `labkit_text`. It yields Arrow batches, which Spark reads faster than rows."""
 
     def read(self, partition: InputPartition) -> "Iterator[RecordBatch]":
-        """Yield the lines of one range as Arrow batches with the columns offset and line."""
+        """Yield the lines of the range that `partition` describes, as Arrow batches (columns offset, line)."""
         import pyarrow as pa
 
         lines = self._raw(partition)

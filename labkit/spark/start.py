@@ -254,14 +254,14 @@ def start(
     order: str | None = None,
     output_mode: str = "append",
 ) -> LabQuery:
-    """Start a streaming query that writes `frame` with a sink strategy of the lab, after recovering from earlier
-    drivers.
+    """Recover from earlier drivers of a checkpoint, then start a streaming query that writes `frame` with a lab
+    sink.
 
-    Recovery commits or aborts what an earlier driver of this checkpoint left unfinished. `frame` has the columns
-    offset (long, the identity of the input record), key (string) and value (long). `order` says when to commit:
-    `engine` or `decision`, for a sink that supports both; None is the sink's default. Raises `InvalidInput` for a
-    checkpoint that is in use or belongs to another query, and for a sink, order or store that does not exist or does
-    not fit the others.
+    Recovery commits or aborts what an earlier driver left unfinished. `frame` has the columns offset (long, the
+    identity of the input record), key (string) and value (long). `order` is `engine` (the sink commits before Spark
+    writes `commits/N`) or `decision` (after it); None is the sink's default. Raises `InvalidInput` for a checkpoint
+    that is in use or belongs to another query, and for a sink, order or store that does not exist or does not fit
+    the others.
     """
     if frame.columns != COLUMNS:
         raise InvalidInput(

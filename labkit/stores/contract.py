@@ -131,10 +131,10 @@ class Atomic(Protocol):
     """
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch's marker is committed, and so the batch's rows as well."""
+        """Return whether the batch is committed, which the store's marker (query, batch) records."""
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open a transaction with the batch's marker, and yield a function that writes one row into it.
+        """Open a transaction with the batch's marker (see `Atomic`), and yield a function that writes one row into it.
 
         The end of the `with` block commits marker and rows; an exception or a crash inside it leaves nothing behind.
         Raises `JobFailed` if the batch's marker is already committed.

@@ -190,16 +190,15 @@ class SQLiteStore:
             connection.executemany(_UPSERT, [row[:5] for row in rows])
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch's marker is committed, and so the batch's rows as well."""
+        """Return whether the batch is committed, which the store's marker (query, batch) records."""
         return any(self._read("SELECT 1 FROM markers WHERE query = ? AND batch = ?", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open one SQLite transaction for a batch's rows and its marker, and yield a function that writes one row
-        into it.
+        """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
-        The end of the `with` block commits; all other writers wait until then. Raises `JobFailed` if the batch is
-        already committed.
+        Yields a function that writes one row into the transaction. The end of the `with` block commits; all other
+        writers wait until then. Raises `JobFailed` if the batch is already committed.
         """
         with self._explained():
             connection = self._connect_to_write()

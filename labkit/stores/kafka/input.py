@@ -47,7 +47,7 @@ class InputTopic:
 
     @property
     def group(self) -> str:
-        """Return the name of the run's consumer group, for which only monitors need offsets."""
+        """Return the name of the run's consumer group, whose offsets only monitors read; Spark does not."""
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:

@@ -62,14 +62,13 @@ class Journal:
 
     def refuse_fenced(self, query: str, incarnation: int) -> None:
         """Raise `JobFailed` if a driver of the query with a greater number (`incarnation`) has called `fence`."""
+        path = self._epoch(query)
         try:
-            latest = int(self._epoch(query).read_text(encoding="ascii"))
+            latest = int(path.read_text(encoding="ascii"))
         except FileNotFoundError:
             return
         except ValueError:
-            raise InvalidInput(
-                f"{self._epoch(query)}: damaged; write the number of the query's latest driver into it."
-            ) from None
+            raise InvalidInput(f"{path}: damaged; write the number of the query's latest driver into it.") from None
         if incarnation < latest:
             raise fenced(query, incarnation)
 

@@ -42,11 +42,11 @@ def transactional_id(topic: Topic, query: str) -> str:
 def marked(
     topic: Topic, handle: Handle, refuse_fenced: Callable[[str, int], None]
 ) -> Iterator[Callable[[Observation], None]]:
-    """Open one transaction for a batch's rows and its marker, and yield a function that writes one row into it.
+    """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
-    The end of the `with` block commits; an exception aborts. `refuse_fenced` is called with query and driver number,
-    and raises an error if a later driver has replaced this one. Raises `JobFailed` if the batch is already
-    committed.
+    Yields a function that writes one row into the transaction. The end of the `with` block commits; an exception
+    aborts. `refuse_fenced` is called with query and driver number, and raises an error if a later driver has
+    replaced this one. Raises `JobFailed` if the batch is already committed.
     """
     refuse_fenced(handle.query, handle.incarnation)
     name = transactional_id(topic, handle.query)

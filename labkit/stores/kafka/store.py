@@ -123,15 +123,16 @@ class KafkaStore:
                 future.get(timeout=1)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch's marker is committed, and so the batch's rows as well."""
+        """Return whether the batch is committed, which the store's marker (query, batch) records."""
         return has_marker(self.topic, query, batch)
 
     def transaction(self, handle: Handle) -> AbstractContextManager[Callable[[Observation], None]]:
-        """Open one transaction for a batch's rows and its marker, and yield a function that writes one row into it.
+        """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
-        If the writer dies inside the `with` block, the transaction stays open: its rows stay hidden, but readers at
-        read_committed also wait for later records, until the query's next writer or the timeout aborts it. Raises
-        `JobFailed` if the batch is already committed, or if a later driver has fenced this one.
+        Yields a function that writes one row into the transaction. If the writer dies inside the `with` block, the
+        transaction stays open: its rows stay hidden, but readers at read_committed also wait for later records,
+        until the query's next writer or the timeout aborts it. Raises `JobFailed` if the batch is already committed,
+        or if a later driver has fenced this one.
         """
         return marked(self.topic, handle, self.journal.refuse_fenced)
 

@@ -104,15 +104,16 @@ class PostgresStore:
         self._publish(names.UPSERT, rows)
 
     def has_marker(self, query: str, batch: int) -> bool:
-        """Return whether the batch's marker is committed, and so the batch's rows as well."""
+        """Return whether the batch is committed, which the store's marker (query, batch) records."""
         return any(self._read("SELECT 1 FROM markers WHERE query = %s AND batch = %s", query, batch))
 
     @contextmanager
     def transaction(self, handle: Handle) -> Iterator[Callable[[Observation], None]]:
-        """Open one transaction for a batch's rows and its marker, and yield a function that writes one row into it.
+        """Open one transaction for a batch's rows and its marker (a record that the batch is committed).
 
-        The end of the `with` block commits. If the writer dies in it, the server rolls back. Raises `JobFailed` if
-        the batch is already committed, or if a later driver has fenced this one.
+        Yields a function that writes one row into the transaction. The end of the `with` block commits. If the
+        writer dies in it, the server rolls back. Raises `JobFailed` if the batch is already committed, or if a later
+        driver has fenced this one.
         """
         name = names.ATOMIC + str(handle)
         with self._writing() as connection:
