@@ -67,7 +67,7 @@ def _cells(block: dict[str, Any]) -> Iterator[tuple[Cell, Expected]]:
 
 
 def grid(stores: Mapping[str, frozenset[Strategy]]) -> list[Cell]:
-    """Return every possible crash: each combination of store, sink, order of commits and failpoint. `stores` gives
+    """Return every possible crash: each combination of store, sink, commit order and failpoint. `stores` gives
     for each store the sinks that can write to it.
     """
     return [

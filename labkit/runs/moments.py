@@ -73,7 +73,7 @@ def timed(
     *,
     hidden: Iterable[Observation],
 ) -> tuple[Explanation, Exposure]:
-    """Write the times at which rows became visible to the run's folder, and return (explanation, exposure).
+    """Write a file that says when each row became visible, and return (explanation, exposure) of the run.
 
     The explanation is the given one, completed with the time (seconds since the run began) of the first row that no run
     without a crash could have shown. The exposure says for how long readers could have read wrong values.
@@ -154,7 +154,7 @@ def exposed(
 
 
 def write(path: Path, shown: Sequence[Shown]) -> None:
-    """Write the times at which the rows were complete and visible to a file, in order of the rows, as JSON lines.
+    """Write a file of JSON lines that says when each row was complete and when it became visible, in order of the rows.
     Consecutive rows with equal times share one line, whose field `row` is the position of the first of them, from 0.
     """
     lines, before = [], None

@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def label(self) -> str:
-        """The run's sink, store and order of commits in a few words, for a heading."""
+        """The run's sink, store and commit order (sink or Spark first) in a few words, for a heading."""
         return self.record.scenario.label
 
     @property

@@ -179,8 +179,8 @@ def start_jvm(
 def connect(
     process: "subprocess.Popen[bytes]", scratch: Path, java: Java, python: Mapping[str, str] = NO_ZYGOTE
 ) -> "SparkSession":
-    """Wait until Spark runs in a JVM that `start_jvm` started, and return its session. Pass the same `scratch`,
-    `java` and `python` as there. Raises `ServiceUnavailable` if the JVM ends, or after `START_PATIENCE` seconds.
+    """Wait until Spark runs in a JVM that `start_jvm` started, and return its session. The arguments must
+    be those of `start_jvm`. Raises `ServiceUnavailable` if the JVM ends, or after `START_PATIENCE` seconds.
     """
     os.environ.update({**worker_settings(scratch), **python})
     from pyspark.sql import SparkSession  # imported while the JVM starts

@@ -183,7 +183,7 @@ class FreeTurn(Turn):
         return rows
 
     def done(self) -> None:
-        """Do nothing, because no other task waits."""
+        """Do nothing, because without a planned crash no other task waits for the end of this one."""
 
     def is_last(self) -> bool:
         """Return False. Without a planned crash nobody calls this."""

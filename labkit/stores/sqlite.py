@@ -143,7 +143,7 @@ class SQLiteStore:
         self._lock = threading.Lock()
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row and every value of a key that became visible, in that order, from the change log."""
+        """Yield every row and every value of a key that readers could see, in the order of visibility."""
         return self.clocked_history(lambda _: None)
 
     def clocked_history(self, tell: Tell) -> Iterator[Observation]:

@@ -46,7 +46,7 @@ class Square(NamedTuple):
 
     @property
     def row(self) -> str:
-        """The label of the row that contains this cell: sink, store and order of commits."""
+        """The label of the row that contains this cell: sink, store and commit order (sink or Spark first)."""
         order = f", {self.cell.order.spoken}" if self.cell.order.spoken else ""
         return f"{self.cell.strategy} on {self.cell.store}{order}"
 
@@ -79,7 +79,7 @@ class VerdictGrid:
 
     @property
     def rows(self) -> list[str]:
-        """The labels of the grid's rows (sink, store and order of commits), from top to bottom."""
+        """The labels of the grid's rows (sink, store, and whether sink or Spark commits first), top to bottom."""
         return list(dict.fromkeys(square.row for square in self.squares))
 
     @property

@@ -275,7 +275,7 @@ class Scenario(Options):
 
     @property
     def label(self) -> str:
-        """The sink, store and order of commits in a few words, for a heading."""
+        """The sink, store and commit order (sink or Spark first) in a few words, for a heading."""
         order = f", {self.order.spoken}" if self.order.spoken else ""
         return f"{self.strategy} on {self.store}{order}"
 

@@ -75,13 +75,13 @@ class KafkaTransaction:
         with self._journal.changing(), explained(self._topic.address):
             # Under the journal's lock: an earlier abort has deleted the file `.open`, a later one will find the vote.
             if self._journal.note(self.handle) != self._note:
-                raise self._aborted("an abort has deleted its file in the journal")
+                raise self._aborted("another process has aborted it")
             flush(self._writer)
             self._check(self._sent)
             # The client raises its own epoch after some errors (KIP-360), which aborts the open transaction, so the
             # vote would be for an empty one.
             if producer_of(self._writer) != self._owner.producer:
-                raise self._aborted("the client raised its epoch after an error")
+                raise self._aborted("the Kafka client raised the producer's epoch after an error")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
         self.close()
 

@@ -52,7 +52,7 @@ class PostgresStore:
         self._connected: Pool | None = None
 
     def history(self) -> Iterator[Observation]:
-        """Yield every row and every value of a key that became visible, in that order."""
+        """Yield every row and every value of a key that readers could see, in the order of visibility."""
         for offset, key, value, batch, attempt in self._read(names.HISTORY):
             yield Observation(offset, names.key_from_text(key), value, batch, attempt)
 
