@@ -149,8 +149,8 @@ class KafkaStore:
         outcome = self.finish(handle)
         if outcome is Outcome.LOST:
             raise LostTransaction(
-                f"the transaction {handle} was aborted by Kafka before it was committed, so its rows are lost: its "
-                f"timeout of {self.topic.timeout:g} s was over, or another writer initialised its transactional id."
+                f"{handle} was aborted by Kafka before it was committed, so its rows are lost: its timeout of "
+                f"{self.topic.timeout:g} s was over, or another writer initialised its transactional id."
             )
         if outcome is Outcome.UNKNOWN:
             raise JobFailed(
