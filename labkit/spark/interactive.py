@@ -44,7 +44,7 @@ _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The message of the guard process that it has started; `jvm` is the process id of the JVM that it will end."""
+    """The message with which the process that guards a JVM reports its start; `jvm` is the process id of that JVM."""
 
     jvm: int
 

@@ -99,7 +99,7 @@ class Profile:
         return replace(self, options=(*options, *self.options))
 
     def without_forks(self) -> "Profile":
-        """Return a copy in which Spark starts a new Python interpreter each time, instead of forking a zygote."""
+        """Return a copy in which Spark starts a new Python each time, and does not fork a preloaded one (zygote)."""
         others = {name: value for name, value in self.configuration.items() if value != _FAST_DAEMON}
         return replace(self, configuration=others, forks=False)
 
