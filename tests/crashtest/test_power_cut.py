@@ -209,7 +209,7 @@ def test_a_command_that_makes_the_watched_folder_is_told_what_to_do(place: Path)
         command = [sys.executable, "-I", "-S", "-c", f"import os; os.mkdir({str(place)!r})"]
         journal.watch(command, folder=place.parent, environment=os.environ, output=place.with_name("output"))
         (said,) = journal.not_modelled()
-    assert said == "a watched folder that the command itself makes or removes (let --reset keep it, empty)"
+    assert "let --reset only empty it" in said
 
 
 def test_what_is_not_modelled_is_named(place: Path) -> None:
@@ -227,7 +227,7 @@ def test_what_is_not_modelled_is_named(place: Path) -> None:
     with run(place, program) as journal:
         assert journal.not_modelled() == {
             "mmap of a writable file": (f"{place}/mapped",),
-            "a write whose bytes labkit could not read": (f"{place}/spliced",),
+            "labkit cannot model a write whose bytes it could not read": (f"{place}/spliced",),
         }
         assert journal.unexplained() == [f"{place}/mapped", f"{place}/spliced"]
 

@@ -29,7 +29,7 @@ _WRITE = "write"
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One durable effect of a pipeline, as read from its record, with the fields that are compared."""
+    """One durable system call of a pipeline (an effect), as its record `effects.json` describes it."""
 
     lane: str
     name: str
@@ -40,24 +40,24 @@ class Seen(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """Return the effect's name without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
+        """Return the call's name without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
         return without_number(self.name)
 
     @property
     def file(self) -> str:
-        """Return the path of the file, or the address of the server; after a rename, the new path."""
+        """Return the path of the file that the call changes (after a rename, the new one), or the server's address."""
         return self.target or self.path
 
 
 class Record(msgspec.Struct, frozen=True):
-    """The durable effects of one pipeline, as recorded in a run without a crash."""
+    """The durable system calls of one pipeline, as `labkit effects` recorded them in a run without a crash."""
 
     command: str
     effects: tuple[Seen, ...]
     notes: tuple[str, ...]
 
     def folded(self) -> list[Seen]:
-        """Return the effects in order; further writes of a file are left out until another effect touches the file.
+        """Return the pipeline's durable system calls in order, with successive writes of a file merged into one.
 
         So the number of buffers that a pipeline writes makes no difference in the comparison.
         """
@@ -79,7 +79,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read_record(path: Path) -> Record:
-    """Read a pipeline's record from its file or from the folder of `--out`. Raises `InvalidInput` if there is none."""
+    """Read a file or folder that `labkit effects --out` wrote. Raises `InvalidInput` if there is none."""
     file = path / "effects.json" if path.is_dir() else path
     try:
         return msgspec.json.decode(file.read_bytes(), type=Record)
@@ -89,17 +89,19 @@ def read_record(path: Path) -> Record:
         ) from None
     except msgspec.DecodeError:
         raise InvalidInput(
-            f"--beside {path}: this file is not a record of labkit effects; name a folder that its --out wrote."
+            f"--beside {path}: this file is not a record; name a folder that labkit effects --out wrote."
         ) from None
 
 
 class Beside:
-    """The durable effects of several pipelines side by side on one page: as text, as plain data, or as a picture."""
+    """Compares the durable system calls of several pipelines on one page: as text, JSON data or a picture."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        """Store the records to compare. Raises `InvalidInput` for fewer than two."""
+        """Store the recorded pipelines to compare. Raises `InvalidInput` for fewer than two."""
         if len(records) < 2:
-            raise InvalidInput("--beside compares records: name two or more, as --beside spark --beside flink.")
+            raise InvalidInput(
+                "--beside compares records of pipelines; name two or more, as in --beside spark --beside flink."
+            )
         self._records = records
         self._folded = [each.folded() for each in records]
         used = {each.lane for effects in self._folded for each in effects}
@@ -110,7 +112,7 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """Return the page as text with a column for each pipeline: synced effects by lane, then all effects."""
+        """Return the comparison as text with a column for each pipeline: counts of synced calls, then all calls."""
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:
@@ -125,18 +127,16 @@ class Beside:
             yield from (f"Note on pipeline {place}: {note}" for note in record.notes)
 
     def _cell(self, lane: str, said: str) -> list[str]:
-        """Return the text `said` of one effect, wrapped for its column; the first line begins with the lane's name."""
         lines = broken(said, self._column - self._wide, break_on_hyphens=False)
         heads = [lane, *[""] * len(lines)]
         return [f"{head:<{self._wide}}{line}" for head, line in zip(heads, lines or [""], strict=False)]
 
     def _row(self, cells: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Yield the text lines of one row of the page, each pipeline's part padded to the width of a column."""
         for line in zip_longest(*cells, fillvalue=""):
             yield _BETWEEN.join(f"{part:<{self._column}}" for part in line).rstrip()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as plain data."""
+        """Return the comparison as a dict for JSON."""
         return {
             "lanes": self._lanes,
             "pipelines": [
@@ -151,7 +151,7 @@ class Beside:
         }
 
     def picture(self) -> str:
-        """Return an SVG document: a diagram for each pipeline, all with the same lanes, then all effects in words."""
+        """Return the comparison as an SVG document: a diagram for each pipeline, then all system calls in words."""
         names = {name: name for name in self._lanes}
         diagrams = [
             Diagram(
@@ -179,7 +179,6 @@ def _with_state(each: Seen) -> str:
 
 
 def _count(effects: Sequence[Seen], lane: str) -> str:
-    """Return in words how many effects a lane has, and how many of those that a power cut could undo were synced."""
     of_lane = [each for each in effects if each.lane == lane]
     losable = [each for each in of_lane if each.synced is not None]
     number = f"{len(of_lane)} effect{'' if len(of_lane) == 1 else 's'}"

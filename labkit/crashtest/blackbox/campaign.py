@@ -88,22 +88,22 @@ STARTS = 2.5
 
 
 class Further:
-    """Base class of runs in addition to those that every pipeline gets; it adds none."""
+    """Additional runs of a crash test; this base class has none, and the test of a Spark sink adds its own."""
 
     def jobs(self, healthy: Healthy) -> Sequence[Job]:
-        """Return the additional runs that are known after the run without a crash."""
+        """Return the additional runs that can be planned right after the run without a crash."""
         return ()
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the additional runs that come last; each may depend on the run before it."""
+        """Yield the additional runs at the end of the test; each may depend on the run before it."""
         yield from ()
 
     def last_names(self) -> list[str]:
-        """Return the ids, up to the first dot, of the runs that `last_jobs` may yield."""
+        """Return the ids (or their parts before the first dot) of the runs that `last_jobs` may yield."""
         return []
 
     def may_come(self, name: str) -> bool:
-        """Return whether a run that `last_jobs` may yield has this id."""
+        """Return whether `last_jobs` may yield a run with this id."""
         return name.partition(".")[0] in self.last_names()
 
 
@@ -112,7 +112,7 @@ FIRST_CRASH = "crash 1"
 
 
 class FinishedRun(NamedTuple):
-    """A finished run of the pipeline, the job that asked for it, and its judged result."""
+    """One finished run of a crash test: the job that described it, its record, and its result."""
 
     job: Job
     run: PipelineRun
@@ -120,12 +120,12 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result can be kept although other runs slowed it down: it is neither unknown nor stuck."""
+        """Whether the result is conclusive: neither unknown nor stuck, as parallel load might have made it."""
         return not self.result.unknown and not self.result.stuck
 
 
 class Campaign:
-    """One crash test of a pipeline. Call `healthy` first, then run the jobs that `jobs` returns, in any order."""
+    """The crash test of one pipeline or sink: it chooses the runs, performs them, and reports. Call `healthy` first."""
 
     def __init__(self, settings: PipelineSettings, harness: Harness, tell: Tell) -> None:
         self.settings, self.harness = settings, harness
@@ -161,9 +161,9 @@ class Campaign:
         """Whether runs are left out, so that the test never counts as complete."""
 
     def healthy(self) -> Result:
-        """Perform the run without a crash, which finds the crash points, and return its judged result.
+        """Perform the run without a crash, which reveals the crash points, and return its result.
 
-        Raises `InvalidInput` if the pipeline or the reader fails even there.
+        Raises `InvalidInput` if the pipeline or the reader fails even in this run.
         """
         self.settings.changed()  # a revision that does not exist is refused before anything runs
         self.ledger.tell("run", "a run without a crash, to find the points")
@@ -188,7 +188,7 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the runs that are known after the run without a crash: single crashes, and runs of other kinds."""
+        """Return the runs that can be planned after the run without a crash: single crashes, new input, and so on."""
         plan = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = plan.total
         jobs = [single_job(self.points[point.name]) for point in self._since(plan.chosen)]
@@ -209,11 +209,10 @@ class Campaign:
 
     @property
     def _last(self) -> frozenset[str]:
-        """The paths of less important files (with ids masked): the test crashes before changes of them last."""
         return self.harness.logs | self.settings.minor(self._seen.effects)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """Return the chosen points; with `--since`, instead those at changed lines and the most important ones."""
+        """Return the chosen points; with `--since`, instead those at changed lines and a few important ones."""
         changed = self.settings.changed()
         if changed is None:
             return chosen
@@ -221,11 +220,11 @@ class Campaign:
         return [point for point in self.points.values() if point in few or point.has_changed(changed)]
 
     def second_crashes(self, *, every: bool = False) -> list[Job]:
-        """Return the runs with a second crash during a recovery, and those with a crash loop.
+        """Return the runs with a second crash during the recovery from a first one, and those with a crash loop.
 
-        They are known only after the single crashes. `every` includes all directed pairs, for which a recovery gives a
-        reason; otherwise their number is limited. With `--since` the directed pairs are those whose second point is at
-        a changed line, for example in recovery code.
+        Call it after the runs with one crash. Second crashes are *directed* if they are chosen by what the restart
+        did, for example at a system call that the first start did not make; others are random. `every` includes all
+        directed ones, otherwise their number is limited. With `--since` only those at changed lines are included.
         """
         recoveries = self._recoveries()
         chosen, possible, directed = recoveries.pairs(self.most.pairs, None if every else self.most.directed)
@@ -256,23 +255,22 @@ class Campaign:
         return Recoveries(found, effects, families(effects, self._seen.showing), states)
 
     def _notes_on_states(self) -> list[str]:
-        """Return a note on files that could not be compared when second crashes were chosen, as a list; [] if none."""
         blurred = self.comparison.blurred() if self.comparison else []
         more = f" and {len(blurred) - 3} more" if len(blurred) > 3 else ""
         said = "differ(s) from run to run, so second crashes were chosen without regard to what it holds"
         return [f"{', '.join(blurred[:3])}{more} {said}"] if blurred else []
 
     def outages(self) -> list[Job]:
-        """Return the runs with a loss of power, one for each chosen point; none without `--power-cut`."""
+        """Return one job for each chosen point at which the power fails; [] without `--power-cut`."""
         if not self.settings.power_cut:
             return []
         plan = choose(self._seen.effects, self._seen.showing, self.most.outages, syncs=True)
         return [outage_job(point) for point in plan.chosen]
 
     def faults(self, *, every: bool = False) -> list[Job]:
-        """Return a job for each call that is to suffer a fault, or for `every` call that can, by kind of fault.
+        """Return the runs in which one system call suffers a fault, such as a write error, by the option `--fault`.
 
-        As with crashes, the calls are those at which a fault is most likely to do harm.
+        The calls are those at which the fault is most likely to do damage; with `every`, all that can suffer it.
         """
         if self.settings.since and not self.settings.only:
             return []
@@ -280,13 +278,12 @@ class Campaign:
         return [fault_job(point, fault) for fault in self.settings.faults for point in self._able(fault)[:most]]
 
     def _able(self, fault: Fault) -> list[Point]:
-        """Return the points whose calls can suffer a fault, the most important first."""
         effects = self._seen.effects
         able = {each.name for each in effects if fits(fault, each.call)}
         return [point for point in ranked(effects, self._seen.showing, self._last) if point.name in able]
 
     def _cut_power(self, job: Job) -> None:
-        """Crash at a point, and store a result for each state that a loss of power may leave there, if any."""
+        """Crash at a point, and store a result for each state of the files that a power cut may leave there."""
         if self.ledger.is_over():
             self.ledger.planned += 1
             self.ledger.skip(job)
@@ -306,7 +303,7 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs; the last one reports state outside of the watched folders."""
+        """Yield the runs that depend on all earlier runs, and last a note on state outside of the watched folders."""
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
         if self.harness.outside.states:
@@ -314,11 +311,11 @@ class Campaign:
 
     @property
     def results(self) -> list[Result]:
-        """Return the results of the runs so far."""
+        """The results of all runs so far."""
         return self.ledger.results
 
     def run(self, job: Job) -> Result:
-        """Perform one run and return its judged result."""
+        """Perform one run, compare its rows with the expected ones, and return the result."""
         if job.group is Group.SEEING:
             return self.ledger.keep(unknown(job, self.harness.outside.doubt()))
         self.ledger.plan(job)
@@ -327,7 +324,6 @@ class Campaign:
         return self._keep(self._finished_run(job, self.harness))
 
     def _finished_run(self, job: Job, harness: Harness) -> "FinishedRun":
-        """Perform one run in the folder of this harness, and repeat it if it did not reach its crash point."""
         run = self._try(job, harness)
         if NEVER_REACHED in run.result.unknown:
             note = "the first run did not pass the point and was made once more"
@@ -343,23 +339,20 @@ class Campaign:
         return FinishedRun(job, run, self._judged(job, run))
 
     def _last_effect(self) -> Point:
-        """Return the point before the last durable effect, where everything but this effect is done."""
         return next(point for name, point in reversed(self.points.items()) if name != EXIT or len(self.points) == 1)
 
     def _first_showing(self) -> str:
-        """Return the name of the first effect that changes the reader's rows; if there is none, of the first effect."""
         effects, showing = self._seen.effects, self._seen.showing
         return next((each.name for each in effects if each.name in showing), effects[0].name)
 
     def _keep(self, finished: "FinishedRun") -> Result:
-        """Store the result of a run; for a single crash, store the run's record as well."""
         job, run, result = finished
         if job.group is Group.CRASH and not run.unknown and job.id in self.points:
             self.crashed[self.points[job.id]] = run
         return self.ledger.keep(result)
 
     def run_all(self, jobs: Iterable[Job]) -> list[Result]:
-        """Perform the runs and return their results: in parallel if there are copies of the folder, or one at a time.
+        """Perform the runs and return their results, in parallel if the test has made copies of the user's folder.
 
         A run may depend on the one before it only if there are no copies.
         """
@@ -469,18 +462,17 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return the rows `values`, read before new input, without those that this input replaces (such as counts)."""
+        """Return rows that were read before new input, without those that this input replaces (such as counts)."""
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 
     def _unfinished(self, run: PipelineRun) -> tuple[int, ...]:
-        """Return the batches in which durable work was left to do at the first crash of a run."""
         if not run.crashes or run.expectation is not None:  # with an expectation of its own, a run has other batches
             return ()
         return self.settings.unfinished(self._seen.effects, effect_of(run.crashes[0]["point"]))
 
     def everything(self) -> Report:
-        """Run the whole test according to the settings, and return the report."""
+        """Perform the whole crash test as the settings ask, and return the report."""
         first = self.healthy()
         if not first.violated:
             jobs = self.jobs()
@@ -497,26 +489,24 @@ class Campaign:
         return self.report()
 
     def plan(self, jobs: Sequence[Job]) -> int:
-        """Set the time budget for the whole test, of which `jobs` are known; return the estimated number of runs."""
+        """Set the time budget, given the runs planned so far; return how many runs the test may make in total."""
         more = self.most.pairs + self.most.directed + len(self.outages()) + len(self.faults())
         runs = sum(1 + (THEN in name) for name in self.settings.only) or len(jobs) + more
         self._allow(runs)
         return runs
 
     def allowed(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Return the runs that come next, after raising the time budget for them."""
+        """Return `jobs` unchanged, after raising the time budget to what their runs need."""
         self._allow(self.ledger.planned + len(jobs))
         return jobs
 
     def _allow(self, runs: int) -> None:
-        """Expect this number of runs, and raise the time budget to what they need unless the user gave one."""
         self.ledger.total = max(self.ledger.total, 1 + runs)
         if not self.settings.seconds:
             self.ledger.budget = max(self.ledger.budget, 2 * STARTS * self._seen.run.seconds * runs)
 
     @contextmanager
     def _beside(self, runs: int) -> Iterator[None]:
-        """Provide copies of the user's folder for `runs` parallel runs in a `with` block, if the pipeline allows it."""
         count = min(how_many(self.settings), runs)
         with ExitStack() as stack:
             if count > 1 and runs >= FEWEST_RUNS and not self.settings.only:
@@ -545,10 +535,10 @@ class Campaign:
                 yield [job]
 
     def rest(self) -> Iterator[Sequence[Job]]:
-        """Yield runs for what was not chosen, as long as there is time.
+        """Yield further runs until the time budget is spent; none with `--quick`, `--since` or `--only`.
 
-        They are the other crash points, the other directed pairs, and then more pairs up to the number of `--pairs`.
-        With `--quick`, `--since` or `--only` there are none.
+        They are the remaining crash points, then the remaining directed second crashes (chosen by what a restart did
+        after the first crash), and then random second crashes, up to the number of `--pairs`.
         """
         if self.settings.quick or self.settings.is_selection:
             return
@@ -563,7 +553,6 @@ class Campaign:
         yield from self._while_time(others[: max(left, 0)])
 
     def _while_time(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
-        """Yield groups of runs until the time budget is spent; each group has as many runs as can go on in parallel."""
         several = max(1, len(self._copies))
         for begin in range(0, len(jobs), several):
             if self.ledger.is_over():
@@ -571,16 +560,16 @@ class Campaign:
             yield jobs[begin : begin + several]
 
     def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
-        """Return the runs for one id of `--only`, in the order in which they must happen. `jobs` are those of `jobs()`.
+        """Return the runs for one id of `--only`, in the order in which they must happen.
 
-        Raises `InvalidInput` at once if the id is unknown, before any time is spent on runs.
+        `jobs` are the planned runs, by default those of `jobs()`. Raises `InvalidInput` at once if the id is
+        unknown.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         self._check(name, jobs)
         return self._one(name, jobs)
 
     def _check(self, name: str, jobs: Sequence[Job]) -> None:
-        """Raise `InvalidInput` if an id of `--only` is neither a crash point nor another run."""
         if name in self.settings.faults or any(job.id == name for job in jobs) or self.further.may_come(name):
             return
         known: Collection[str] = self.points
@@ -596,16 +585,15 @@ class Campaign:
         if place not in known:
             if following := behind_sync(self._seen.effects, place):
                 raise InvalidInput(
-                    f"--only {name}: a sync is no point, because a SIGKILL there leaves the same files as a SIGKILL "
-                    f"before the next effect; choose {following!r}."
+                    f"--only {name}: a sync is no point to kill at, because a SIGKILL there leaves the same files as "
+                    f"one before the next effect; choose {following!r}."
                 )
             close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
             others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
-            or_else = f"; did you mean {close[0]!r}?" if close else f", and the other runs are {', '.join(others)}."
-            raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{or_else}")
+            known_ids = f"; did you mean {close[0]!r}?" if close else f", and the other runs are {', '.join(others)}."
+            raise InvalidInput(f"--only {name}: the run without a crash does not pass this point{known_ids}")
 
     def _one(self, name: str, jobs: Sequence[Job]) -> Iterator[Job]:
-        """Yield the runs for one id of `--only`; before a second crash comes the run with the first crash alone."""
         named = [job for job in jobs if job.id == name or (name in self.settings.faults and job.fault == name)]
         if named or name in self.settings.faults:  # no call may be able to suffer it
             yield from named
@@ -629,24 +617,23 @@ class Campaign:
             recovered = [each for each in points(recovery.effects if recovery else ()) if each.is_called(second)]
             if not recovered:
                 raise InvalidInput(
-                    f"--only {name}: the recovery from {first} does not pass the point {second}; choose an "
-                    "id from the report of a whole test."
+                    f"--only {name}: the restart after a crash at {first} does not pass the point {second}; choose "
+                    "an id from the report of a whole test."
                 )
             yield pair_job(Pair(point, recovered[0]))
 
     def _one_further(self, name: str) -> Iterator[Job]:
-        """Yield the additional run with this id, and before it the runs that reveal it."""
         for job in self.further.last_jobs():
             if job.id == name or name.startswith(f"{job.id}."):
                 yield job
             if job.id == name:
                 return
         raise InvalidInput(
-            f"--only {name}: the runs before this one do not lead to it; choose an id from the report of a whole test."
+            f"--only {name}: no run with this id came up this time; choose an id from the report of a whole test."
         )
 
     def listing(self) -> list[dict[str, str]]:
-        """Return the ids of all crash points with their lines of Python, and of all other runs with their titles."""
+        """List all crash points and other runs, each as a dict with `id` and `line` (a line of Python, or a title)."""
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
         listed += [{"id": job.id, "line": job.title} for job in jobs if job.id not in self.points]
@@ -690,10 +677,10 @@ class Campaign:
 def pipeline_campaign(
     settings: PipelineSettings, folder: Path | None = None, tell: Tell = silent
 ) -> Iterator[Campaign]:
-    """Prepare the crash test of a pipeline for a `with` block.
+    """Provide the crash test of a pipeline, in a `with` block.
 
-    At the end of the block the store is emptied and every process of the test is ended. The logs of the runs go to
-    `folder`, or else to a temporary folder.
+    At the end of the block the store is emptied and every process of the test is killed. The logs of the runs go to
+    `folder`, by default a temporary one. `tell` is called with each progress message.
     """
     if not settings.unwatchable and (why := supported()):
         raise ServiceUnavailable(why)
@@ -716,10 +703,10 @@ def _empty(helpers: HelperCommands) -> None:
 
 
 def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
-    """Run the crash test of the pipeline that `command` starts, and return the report.
+    """Run the crash test of the pipeline that the shell command `command` starts, and return the report.
 
-    `more` are the options of `pipeline_settings`. Raises `InvalidInput`, in one sentence, if the command, the reader or
-    the store cannot be tested.
+    `folder` gets the logs, `tell` each progress message; `more` are options of `pipeline_settings`. Raises
+    `InvalidInput`, in one sentence, if the command, the reader or the store cannot be tested.
     """
     settings = pipeline_settings(command, **more)
     with pipeline_campaign(settings, folder, tell) as running:

@@ -44,24 +44,24 @@ Python replaces each cache file by a rename and checks it when reading, so paral
 
 
 class Shared(Exception):
-    """Raised with the reason why runs of a pipeline cannot go on in parallel."""
+    """Raised, with the reason, if a pipeline's runs share something and so cannot go on in parallel."""
 
 
 def how_many(settings: PipelineSettings) -> int:
-    """Return the number of runs that may go on in parallel: `--parallel`, or else as many as cores and memory allow."""
+    """Return how many runs may go on in parallel: `--parallel`, or else as many as cores and memory allow."""
     memory = psutil.virtual_memory().available // BYTES
     return settings.parallel or max(1, min(cores(), memory))
 
 
 def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
-    """Return the settings with every path in the pipeline's folder replaced by the same path in its copy, `folder`.
+    """Return the settings of a pipeline for a copy of its folder: every path in the folder becomes one in `folder`.
 
     Raises `Shared` if a path lies outside of the pipeline's folder, because all copies would then use the same file.
     """
 
     def there(path: Path, option: str) -> Path:
         if not path.is_relative_to(settings.folder):
-            raise Shared(f"{option} {path} lies outside of this folder")
+            raise Shared(f"{option} {path} lies outside of this folder, so all copies would share it")
         return folder / path.relative_to(settings.folder)
 
     reader, checkpoint = settings.reader, settings.checkpoint
@@ -78,10 +78,11 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
 @contextmanager
 def copies(main: Harness, healthy: Healthy, count: int, apart: Path) -> Iterator[Sequence[Harness]]:
-    """Provide harnesses in `count` copies of the user's folder for parallel runs, in a `with` block.
+    """Provide copies of the user's folder for parallel runs, each with a harness that starts the pipeline there.
 
-    `main` is the harness of the user's own folder, `healthy` its run without a crash. `apart` is the test's own folder,
-    which is not copied. Raises `Shared` if parallel runs would interfere with each other.
+    Use it in a `with` block. `main` is the harness of the user's own folder, `healthy` its run without a crash.
+    `apart` is the test's own folder, which is not copied. Raises `Shared` if parallel runs would interfere with each
+    other.
     """
     settings = main.settings
     moved(settings, apart)
@@ -117,7 +118,6 @@ def _opened(stack: ExitStack, main: Harness, settings: PipelineSettings, apart: 
 
 
 def _measure(folder: Path, apart: Path) -> None:
-    """Raise `Shared` if a folder is too large to be copied."""
     files = size = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if Path(place, each) != apart]
@@ -149,7 +149,8 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
     common = [place for place, count in times.items() if count > 1]
     home = [place for place in times if _is_below(place, main.settings.folder)]
     if home or common:
-        raise Shared(f"runs in two copies of the folder would both use {min(home or common)}")
+        used_twice = min(home or common)
+        raise Shared(f"runs in two copies of the folder would both use {used_twice}, so they would interfere")
     for each in tried:
         if each.why:
             raise Shared(each.why)
@@ -161,7 +162,7 @@ def _check(main: Harness, healthy: Healthy, all_copies: Sequence[Harness]) -> No
 
 @dataclass
 class Tried:
-    """The findings of the trial in one copy of the user's folder, a run without a crash parallel to the others."""
+    """The findings of a trial run in one copy of the user's folder, without a crash and parallel to other copies."""
 
     places: set[str]
     """The files outside of the copy, and the servers, to which the run wrote."""
@@ -170,7 +171,6 @@ class Tried:
 
 
 def _tried(harness: Harness, healthy: Healthy) -> Tried:
-    """Run the pipeline in one copy, without a crash, and compare the run with the one in the user's folder."""
     places: set[str] = set()
 
     def meet(call: Call) -> None:
@@ -217,7 +217,7 @@ def _is_outside(path: str, folder: Path) -> bool:
 
 
 def at_home(result: Result, copy: Path, folder: Path) -> Result:
-    """Return a result whose texts and evidence name the user's folder instead of its copy."""
+    """Return a result whose texts and evidence name the user's folder instead of the copy in which the run was made."""
 
     def named(said: Any) -> Any:
         return said.replace(str(copy), str(folder)) if isinstance(said, str) else said

@@ -88,7 +88,7 @@ QUERIES = ("fresh_checkpoint", "two_queries")
 
 
 class Stretch(NamedTuple):
-    """A series of neighbouring crash points at which a crash does the same harm, for example loses rows."""
+    """A series of neighbouring crash points at which a crash has the same bad result, for example loses rows."""
 
     first: Point
     """The first of these crash points; `opened` is the effect just before it."""
@@ -97,7 +97,7 @@ class Stretch(NamedTuple):
 
     @property
     def opened(self) -> str:
-        """The effect just before the first crash point, with its line of Python; empty for the command's start."""
+        """The last system call before these crash points, with its line of Python; empty if there is none."""
         return self.first.place_before
 
     def __str__(self) -> str:
@@ -107,10 +107,10 @@ class Stretch(NamedTuple):
 def diagnose(
     summary: Summary, points: Mapping[str, Point], decides: Callable[[str], bool] = lambda _: False
 ) -> Diagnosis | None:
-    """Return the diagnosis of the weakest result in a test's summary, or None if no run violates a property.
+    """Explain the worst run of a crash test and recommend a repair; None if no run went wrong.
 
-    `points` maps the id of each single crash to its crash point. `decides` returns whether an effect is the engine's
-    decision that a batch is over.
+    `points` maps the id of each run with one crash to its crash point. `decides` returns whether the system call
+    with a given name is the engine's decision that a batch is over.
     """
     weakest = summary.weakest
     if weakest is None:
@@ -126,12 +126,11 @@ def diagnose(
 
 
 def _uncrashed(axis: str, happened: str) -> Diagnosis:
-    """Return the diagnosis for harm in a run without any crash, for which advice about crashes would not help."""
     return Diagnosis("wrong without a crash", happened, FLUSH if axis == "lost" else PLAIN)
 
 
 def diagnose_fault(worst: Result) -> Diagnosis:
-    """Return the diagnosis of the weakest run in which a call suffered a fault; it violates a property."""
+    """Explain `worst`, the worst run in which a system call suffered a fault, and recommend a repair."""
     [fault] = worst.evidence
     call, axis = f"{fault['call']} at [{fault['point']}]", worst.violated[0]
     if axis == "stuck":
@@ -152,7 +151,6 @@ def diagnose_fault(worst: Result) -> Diagnosis:
 
 
 def _ignored(fault: Mapping[str, Any], call: str, because: str) -> Diagnosis:
-    """Return the diagnosis of a run whose command ended well although it met a fault and the rows are wrong."""
     match fault["fault"]:
         case Fault.SHORT_WRITE:
             why = f"{call} wrote half of its bytes, and the command did not write the rest"
@@ -169,9 +167,10 @@ def _ignored(fault: Mapping[str, Any], call: str, because: str) -> Diagnosis:
 
 
 def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> Stretch:
-    """Return the first stretch of neighbouring crash points whose results violate the property `axis`, such as `lost`.
+    """Return the first series of neighbouring crash points at which a crash violates the property `axis`.
 
-    `tried` are the results to search, at least one of which violates the property.
+    The property is one such as `lost`. `tried` are runs with one crash, at least one of which violates it; `points`
+    maps the id of each to its crash point.
     """
     ordered = sorted(tried, key=lambda each: points[each.id].number)
     flags = [bool(each.rows_of(axis)) for each in ordered]
@@ -182,7 +181,6 @@ def stretch(tried: Sequence[Result], axis: str, points: Mapping[str, Point]) -> 
 
 
 def _alone(weakest: Result, axis: str) -> Diagnosis:
-    """Return the diagnosis for harm that no single crash caused."""
     what = weakest.title
     happened = f"{what}: {weakest.because}"
     match weakest.group:
@@ -198,7 +196,6 @@ def _alone(weakest: Result, axis: str) -> Diagnosis:
 
 
 def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
-    """Return the diagnosis for harm by a crash in a large batch, or by a task that died alone."""
     if axis == "stuck":
         return Diagnosis("stuck on the replay", happened, FORGIVE)
     if weakest.group is Group.LARGE:
@@ -211,7 +208,6 @@ def _in_a_batch(weakest: Result, axis: str, happened: str) -> Diagnosis:
 
 
 def _recovery(what: str, axis: str) -> Diagnosis:
-    """Return the diagnosis for harm that only a second crash, during the recovery, caused."""
     if axis == "regression":
         return Diagnosis("goes back", f"while a batch is replayed, a value can be seen to go back: {what}", MARKER)
     if axis.endswith("_read"):
@@ -221,7 +217,6 @@ def _recovery(what: str, axis: str) -> Diagnosis:
 
 
 def _another_start(weakest: Result, axis: str, happened: str) -> Diagnosis:
-    """Return the diagnosis for harm by a further start: a later plain one, another query, or an older checkpoint."""
     if weakest.id == LATER:
         why = f"the next plain start does not recognise that everything is done: {weakest.because}"
         return Diagnosis("replay not recognised", why, OVERWRITE)
@@ -252,7 +247,6 @@ def _between(axis: str, window: Stretch, bad: Sequence[Result], decides: Callabl
 
 
 def _missing(axis: str, window: Stretch, bad: Sequence[Result], decides: Callable[[str], bool]) -> Diagnosis:
-    """Return the diagnosis for crashes after which rows are lost, or the next start fails."""
     if axis == "stuck":
         why = f"the next start meets what a crash after [{window.opened or 'the start'}] left: {bad[0].stuck}"
         return Diagnosis("stuck on the replay", why, FORGIVE)

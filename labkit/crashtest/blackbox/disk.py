@@ -18,12 +18,12 @@ Content = bytes | Path
 
 
 def bytes_of(content: Content) -> bytes:
-    """Return the bytes of a file's contents."""
+    """Return a file's contents as bytes; `content` is the bytes, or the path of a copy of the file."""
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
 class Written(NamedTuple):
-    """A write to a file that has not reached the disk yet (the file was not synced since)."""
+    """A write to a file that was not synced since, so that a loss of power may undo the write."""
 
     number: int
     """The running number of the system call that wrote, among the recorded calls of the run."""
@@ -33,7 +33,7 @@ class Written(NamedTuple):
     """The file's contents before the write."""
 
     def half(self, now: Content) -> bytes:
-        """Return the file's contents, `now` after this write, if only the first half of the write reached the disk."""
+        """Return the file's contents if only half of this write reached the disk; `now` are the full contents."""
         before, middle = bytes_of(self.before), self.offset + self.size // 2
         head = before[: self.offset].ljust(self.offset, b"\0")
         return head + bytes_of(now)[self.offset : middle] + before[middle:]
@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file of the disk model, under whatever names: its contents now and on the disk. Equal only if identical."""
+    """A file of the disk model, under all its names: the contents that programs see, and those on the disk."""
 
     now: Content = b""
     on_disk: Content = b""
@@ -68,7 +68,7 @@ Node = File | Link | Folder
 
 
 class Entry(NamedTuple):
-    """A change of one name in a folder: what the name now refers to, or None if it is removed."""
+    """A change of one name in a folder: the file that the name now refers to, or None if it is removed."""
 
     folder: Folder
     name: str
@@ -84,20 +84,20 @@ class Naming(NamedTuple):
 
 
 class NotModelled(Exception):
-    """Raised for a system call whose consequences on the disk the disk model does not know."""
+    """Raised for a system call whose consequences on the disk the model does not know."""
 
 
 class Disk:
-    """The disk model of several folders, updated with each system call."""
+    """A model of several folders: what programs see there, and what has reached the disk and survives a power cut."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
-        """Load the model from a copy of each folder, made before the run; everything in it counts as synced."""
+        """Load the model; `copies` maps each folder to a copy made before the run, which counts as synced."""
         self.roots = {folder: _load(copy) for folder, copy in copies.items()}
         self.on_its_way: list[Naming] = []
         self.not_modelled: dict[str, list[str]] = {}
 
     def take(self, call: Call, brought: Content | None = None) -> None:
-        """Apply a system call to the model, or record that the model does not know the call.
+        """Update the model with a system call, or record that the model does not know the call.
 
         `brought` is the content of a file that the call moves or links into the folders from outside.
         """
@@ -128,7 +128,7 @@ class Disk:
     def _write(self, call: Call) -> None:
         file = self.node(call.path)
         if not isinstance(file, File):
-            raise NotModelled("a file that labkit had not seen before")
+            raise NotModelled("labkit cannot model a write to a file whose creation it did not see")
         before = file.now
         file.now = _changed(before, call)
         if call.synced:
@@ -161,7 +161,7 @@ class Disk:
         elif node is None and brought is not None:
             node = File(brought, brought)
         if node is None:
-            raise NotModelled("a link to a file that labkit had not seen before")
+            raise NotModelled("labkit cannot model a link to a file whose creation it did not see")
         self._name(call, self._entry(call.target, node))
 
     def _rename(self, call: Call, brought: Content | None) -> None:
@@ -174,7 +174,7 @@ class Disk:
                 self._name(call, moved_out)
             return
         if node is None:
-            raise NotModelled("a rename of a file that labkit had not seen before")
+            raise NotModelled("labkit cannot model a rename of a file whose creation it did not see")
         replaced = self.node(call.target)
         moved_in = self._entry(call.target, node)
         if call.name == "renameat2(RENAME_EXCHANGE)" and moved_out is not None:
@@ -183,7 +183,6 @@ class Disk:
             self._name(call, *([moved_out] if moved_out else []), moved_in)
 
     def _reach_the_disk(self, folder: Folder | None) -> None:
-        """Mark the pending changes of names in one folder, or in all folders (None), as having reached the disk."""
         pending = []
         for naming in self.on_its_way:
             if folder is None or any(each.folder is folder for each in naming.entries):
@@ -196,7 +195,7 @@ class Disk:
     # Looking.
 
     def node(self, path: str) -> Node | None:
-        """Return what programs see at a path: a file, link or folder; None if nothing is there in the model."""
+        """Return the file, link or folder that programs see at a path; None if nothing is there."""
         for root, top in self.roots.items():
             if PurePosixPath(path).is_relative_to(root):
                 node: Node | None = top
@@ -227,10 +226,12 @@ class Disk:
     def _entry(self, path: str, node: Node | None) -> Entry:
         parent, name = PurePosixPath(path).parent, PurePosixPath(path).name
         if Path(path) in self.roots:
-            raise NotModelled("a watched folder that the command itself makes or removes (let --reset keep it, empty)")
+            raise NotModelled(
+                "the command makes or removes a watched folder, which labkit cannot model; let --reset only empty it"
+            )
         folder = self.node(str(parent))
         if not isinstance(folder, Folder):
-            raise NotModelled("a folder that no recorded system call created")
+            raise NotModelled("labkit cannot model a change in a folder whose creation it did not see")
         return Entry(folder, name, node)
 
 
@@ -249,10 +250,10 @@ def _changed(before: Content, call: Call) -> bytes:
     content = bytes_of(before)
     if call.kind is CallKind.TRUNCATE:
         if call.size < 0:
-            raise NotModelled("a call of fallocate that moves or clears parts of a file")
+            raise NotModelled("labkit cannot model a call of fallocate that moves or clears parts of a file")
         return content[: call.size].ljust(call.size, b"\0")
     if call.content is None or call.offset < 0:
-        raise NotModelled("a write whose bytes labkit could not read")
+        raise NotModelled("labkit cannot model a write whose bytes it could not read")
     head = content[: call.offset].ljust(call.offset, b"\0")
     return head + call.content + content[call.offset + len(call.content) :]
 
@@ -291,7 +292,11 @@ def now_named(folder: Folder) -> Mapping[str, Node]:
 
 
 def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) -> Tree:
-    """Return everything below a folder of the disk model; `names` and `contents` choose the state, now or on disk."""
+    """Return everything below a folder of the disk model, by path.
+
+    `names` and `contents` choose which names of a folder and contents of a file count: those now, or those on the
+    disk.
+    """
     entries: dict[str, Content | Link | None] = {}
     for name, node in names(folder).items():
         if isinstance(node, Folder):
@@ -304,7 +309,7 @@ def tree(folder: Folder, names: Look, contents: Read = lambda file: file.now) ->
 
 
 def same(one: Content | Link | None, other: Content | Link | None) -> bool:
-    """Return whether two entries of a tree have the same kind, and the same bytes or link target."""
+    """Return whether two entries are of the same kind (file, link or folder), with the same bytes or link target."""
     if isinstance(one, Link) and isinstance(other, Link):
         return one.to == other.to
     if isinstance(one, bytes | Path) and isinstance(other, bytes | Path):
@@ -313,7 +318,7 @@ def same(one: Content | Link | None, other: Content | Link | None) -> bool:
 
 
 def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
-    """Return whether several folders have the same trees, compared pairwise in order."""
+    """Return whether two lists of folder contents are equal, compared pairwise in order."""
     return all(
         first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
         for first, second in zip(one, other, strict=True)
@@ -321,7 +326,7 @@ def alike(one: Sequence[Tree], other: Sequence[Tree]) -> bool:
 
 
 def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
-    """Return in words how the folders differ after a loss of power (`then`) from what programs saw before (`now`)."""
+    """Return in words how folders after a loss of power (`then`) differ from what programs saw before it (`now`)."""
     words = []
     for own, other in zip(now, then, strict=True):
         missing = [name for name in own if name not in other]
@@ -339,7 +344,7 @@ def lost(now: Sequence[Tree], then: Sequence[Tree]) -> str:
 
 
 def build(folder: Path, wanted: Tree) -> None:
-    """Make a real folder equal to a tree. Files that are equal already stay untouched and keep their permissions."""
+    """Make the real folder `folder` contain `wanted`. Files that are equal already are left untouched."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.rglob("*"), reverse=True):  # entries of a folder come before the folder
         name = str(path.relative_to(folder))

@@ -18,12 +18,12 @@ NAMES = frozenset({CallKind.CREATE, CallKind.RENAME, CallKind.LINK, CallKind.UNL
 
 
 def synced_by(effects: Sequence[Effect]) -> list[Effect | None]:
-    """Return for each effect the sync that makes it durable (for a write with O_SYNC the write itself), or None."""
+    """Return for each durable system call the sync that makes it survive a power cut; None if nothing does."""
     return Syncs(effects).syncs
 
 
 class Syncs:
-    """Finds the sync that makes each effect of a run durable, in one pass over the effects."""
+    """Finds the sync that makes each durable system call of a run survive a power cut, in one pass."""
 
     def __init__(self, effects: Sequence[Effect]) -> None:
         self.syncs: list[Effect | None] = [None] * len(effects)
@@ -64,7 +64,6 @@ class Syncs:
         self._waiting.setdefault(str(PurePosixPath(named).parent), []).append(place)
 
     def _move(self, old: str, new: str) -> None:
-        """Move the effects that wait for a sync, of a renamed file or below a renamed folder, to the new path."""
         self._waiting.pop(new, None)  # the file that had the name is gone
         for path in list(self._waiting):
             if path == old or path.startswith(f"{old}/"):
@@ -73,10 +72,10 @@ class Syncs:
 
 
 def is_rebuilt(path: str) -> bool:
-    """Return whether a file, by its name, is shared memory of a database, which a crash cannot harm.
+    """Return whether a path is, by its name, shared memory of a database; a crash cannot harm it.
 
-    The first process that opens the store makes it anew: SQLite truncates `-shm` (`unixLockSharedMemory` in os_unix.c),
-    LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in mdb.c).
+    The first process that opens the store makes the file anew: SQLite truncates `-shm` (`unixLockSharedMemory` in
+    os_unix.c), LMDB initialises `lock.mdb` (`mdb_env_setup_locks` in mdb.c).
     """
     name = PurePosixPath(path).name
     return name.endswith("-shm") or name == "lock.mdb"

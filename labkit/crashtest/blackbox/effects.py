@@ -46,9 +46,10 @@ RETURN = "return"
 
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
-    """Return a path with everything masked that differs from run to run: `offsets/3` becomes `offsets/<n>`.
+    """Return a path with placeholders for all parts that differ from run to run: `offsets/3` becomes `offsets/<n>`.
 
-    `entries` also masks the numbers of log entries; `pids` are process numbers to mask.
+    `entries` says whether this applies to the numbers of log entries (the 3) as well; `pids` are process ids to
+    mask.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = _SHARD.sub("<hex>", text).split("/")
@@ -74,18 +75,18 @@ def _mask(part: str, pids: set[str]) -> str:
 
 
 def family(where: str) -> str:
-    """Return a masked path with all numbers replaced by `<n>`; files that differ only in numbers get the same."""
+    """Return a masked path with all numbers replaced by `<n>`; paths that differ only in numbers become equal."""
     return _NUMBER.sub("<n>", where)
 
 
 def without_number(name: str) -> str:
-    """Return the name of an effect without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
+    """Return a system call's name without its running number: `rename offsets/<n>` for `rename offsets/<n> #2`."""
     return name.rpartition(" #")[0] or name
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A system call with a durable effect, under a name that is the same in every run."""
+    """One system call that changes something durable (an effect), with a name that is the same in every run."""
 
     call: Call
     where: str
@@ -103,35 +104,34 @@ class Effect:
 
     @property
     def kind(self) -> CallKind:
-        """Return the kind of system call."""
         return self.call.kind
 
     @property
     def name(self) -> str:
-        """Return the name of the effect, such as `rename offsets/<n> #2`."""
+        """The name of the system call, the same in every run, such as `rename offsets/<n> #2`."""
         if self.kind is CallKind.EXIT:
             return "exit"
         return f"{self.kind} {self.where} #{self.occurrence}"
 
     @property
     def line(self) -> Line | None:
-        """Return the line of Python that makes the effect; None if it is not known."""
+        """The line of Python that makes the system call; None if it is not known."""
         return self.call.line
 
     @property
     def place(self) -> str:
-        """Return the name of the effect, followed by its line of Python if that is known."""
+        """The name of the system call, followed by its line of Python if that is known."""
         return f"{self.name} ({self.line})" if self.line else self.name
 
     @property
     def family(self) -> str:
-        """Return the name with all numbers masked, such as `rename offsets/<n>`, which similar effects share."""
+        """The name without numbers, such as `rename offsets/<n>`, which similar system calls share."""
         place = self.where if self.kind in (CallKind.SEND, CallKind.LINE) else family(self.where)
         return f"{self.kind} {place}".rstrip()
 
 
 class Namer:
-    """Turns the system calls of one run, in order, into effects whose names are the same in every run."""
+    """Gives each durable system call of a run a name that is the same in every run; takes the calls in order."""
 
     def __init__(
         self,
@@ -140,12 +140,11 @@ class Namer:
         numbered: frozenset[str] = frozenset(),
         earlier: Iterable[Call] = (),
     ) -> None:
-        """Prepare to name the calls that concern these watched folders.
+        """Prepare to name the system calls that concern these watched folders.
 
-        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the pipeline.
-        `numbered` are paths (their variable parts masked) whose calls keep the number of the log entry in their names,
-        because `unordered` has found in an earlier run that their order varies.
-        `earlier` are calls of earlier starts, whose process numbers may still be in names of files.
+        `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the
+        pipeline. `numbered` are masked paths of log entries whose order varies from run to run; their names keep the
+        entry's own number. `earlier` are calls of earlier starts, whose process ids may still be in names of files.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
@@ -157,7 +156,7 @@ class Namer:
         self._times: Counter[tuple[CallKind, str]] = Counter()
 
     def name(self, call: Call) -> Effect | None:
-        """Return a system call as a named effect; None if its file is in no watched folder or is ignored."""
+        """Return the system call with a name; None if its file is ignored or outside of the watched folders."""
         self._pids |= {call.process, call.pid}
         if call.kind is CallKind.EXIT:
             return Effect(call, "", 1)
@@ -175,7 +174,6 @@ class Namer:
         return Effect(call, where, self._times[call.kind, where], shown)
 
     def _code(self, call: Call, line: Line) -> str:
-        """Return where a line of code is, such as `sink.py:8`; nothing in it differs from run to run."""
         path = Path(line.file)
         folder = next((each for each in self._folders if path.is_relative_to(each)), path.parent)
         returns = " return" if call.name == RETURN else ""
@@ -202,7 +200,10 @@ class Namer:
         return None
 
     def file(self, path: str) -> str | None:
-        """Return the masked path of a file (ids, process numbers); None if it is ignored or in no watched folder."""
+        """Return a path with ids and process numbers replaced by placeholders.
+
+        None if the file is ignored, or outside of the watched folders.
+        """
         file = self._inside(path)
         return None if file is None or self._is_ignored(file) else mask(file, entries=False, pids=self._pids)
 
@@ -212,10 +213,10 @@ class Namer:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Return the masked paths of log entries in random order, for which the running numbers of effects would mix.
+    """Return the masked paths of log entries that were not written in the order of their numbers.
 
-    The numbers of these entries were out of order, or several threads wrote them. Give the result to the `Namer` of a
-    later run, whose names then keep these numbers.
+    Running numbers in names of system calls would confuse such entries. Give the result to the `Namer` of a later
+    run, which then keeps the entries' own numbers.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

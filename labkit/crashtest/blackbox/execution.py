@@ -39,7 +39,7 @@ NOT_SUFFERED = "the call did not suffer the fault"
 
 
 class Over(Enum):
-    """The reason why one start of the pipeline is over."""
+    """The reason why one start of the pipeline counts as over."""
 
     ENDED = "the command ended"
     KILLED = "it was killed at its point"
@@ -50,27 +50,27 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest seconds without an effect in a run without a crash: before the first effect, and between two."""
+    """The longest times in seconds without a change in a run: before the first change, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Record the silence between two effects, by their times in seconds; `earlier` is 0.0 for the run's start."""
+        """Record the time between two changes, given in seconds since the start; `earlier` is 0.0 for the start."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return the seconds of silence after which an endless command is done; `begun` if it had an effect."""
+        """Return how many seconds without a change mean that an endless command is done; `begun`: it made some."""
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 
 
 @dataclass
 class Start:
-    """The record of one start of the pipeline, made when the start is over."""
+    """The record of one start of the pipeline: its system calls, and how it ended."""
 
     effects: list[Effect]
     watched: WatchedRun
@@ -85,7 +85,7 @@ class Start:
 
 @dataclass
 class Expected:
-    """The facts, known from the run without a crash, that decide when a later start is over."""
+    """The facts, known from the run without a crash, by which the test decides when a later start is over."""
 
     misses_nothing: Callable[[], bool]
     """Returns whether every row that is due can be read; raises `ReaderFailed` if nobody knows at the moment."""
@@ -103,19 +103,19 @@ Ask = Callable[[Effect], bool | None]
 
 
 class Starter(Protocol):
-    """A function that chooses how one start of the pipeline is made and watched."""
+    """The type of a function that chooses how a start of the pipeline is made and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watch:
-        """Return the function that makes and watches a start; with `exits` the end of the process matters as well."""
+        """Return the function that starts and watches the command; with `exits`, its process must end as well."""
 
 
 class Stopped(LabError):
-    """Raised in a run because the whole test was stopped."""
+    """Raised in a run because the whole crash test was stopped."""
 
 
 @dataclass
 class Beside:
-    """Objects that parallel runs of a test share: an observer of their system calls, and a signal to stop."""
+    """The objects that parallel runs share: an observer of their system calls, and a signal to stop."""
 
     meet: Callable[[Call], None] | None = None
     """Called with each durable system call, in whatever folder or to whatever server; None if nobody observes them."""
@@ -124,7 +124,7 @@ class Beside:
 
 
 class Execution:
-    """One start of the pipeline while it goes on."""
+    """One start of the pipeline: records its system calls, kills it at a crash point, and decides when it is over."""
 
     def __init__(
         self,
@@ -177,11 +177,10 @@ class Execution:
 
     @property
     def _cuts(self) -> bool:
-        """Whether the planned crash ends a write in the middle."""
         return self._at is not None and self._at.cut > 0
 
     def decide(self, call: Call) -> Decision:
-        """Record the effect of a system call, and answer whether it happens, fails, or the pipeline is killed."""
+        """Record a system call, and answer what to do: let it go on, let it fail, or kill the pipeline."""
         answer = self._decide(call)
         happens = isinstance(answer, TimedFault)
         if answer is Answer.GO_ON or happens:
@@ -219,7 +218,6 @@ class Execution:
         return self._injected(self._fault) if is_here and self._fault is not None else Answer.GO_ON
 
     def _injected(self, fault: Fault) -> Decision:
-        """Return the decision that lets a call suffer the fault, with the seconds that the user chose for it."""
         seconds = {Fault.SIGTERM: self._settings.grace, Fault.DELAY: self._settings.delay}.get(fault)
         if seconds is None:
             return fault
@@ -227,7 +225,7 @@ class Execution:
         return TimedFault(fault, seconds)
 
     def tick(self) -> Answer:
-        """Answer whether to go on, or to kill the command because it is done or has done nothing for too long."""
+        """Answer whether to wait on, or to kill the command because it is done or was silent for too long."""
         now, limit = time.monotonic(), self._settings.limit
         if self._beside.stop.is_set():
             raise Stopped("stopped")
@@ -267,34 +265,38 @@ class Execution:
 
 
 def write_part(call: Call, kind: str = "") -> None:
-    """Write the part of a killed write that a SIGKILL would have let through; `kind` says where the write is cut.
+    """Write the part of a large write that may reach the file before SIGKILL ends it; `kind` says which part.
 
-    The kernel held the whole write until its process was dead, so this part is written here. Raises `JobFailed` if that
-    is impossible.
+    The kernel held the whole write until its process was dead, so labkit writes this part itself. Raises `JobFailed`
+    if that is impossible.
     """
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
-        raise JobFailed("the write at which the command was killed cannot be cut at this place this time")
+        raise JobFailed(
+            "the killed write cannot be cut at this place: it is shorter in this run, or its bytes are unknown"
+        )
     try:
         with Path(call.path).open("r+b") as file:
             file.seek(call.offset)
             file.write(call.content[:size])
     except OSError as error:
-        raise JobFailed(f"a part of a write to {call.path} could not be written ({error.strerror})") from error
+        raise JobFailed(
+            f"the first part of the killed write to {call.path} could not be written ({error.strerror})"
+        ) from error
 
 
 def reached(start: Start, at: Point) -> bool:
-    """Return whether a start was killed at its crash point; for the end of an endless command, whether it is done."""
+    """Return whether a start of the pipeline was killed at its crash point.
+
+    If the point is the end of a command that never ends by itself, return whether all rows were there.
+    """
     if start.watched.held is not None:
         return True
     return at.name == EXIT and start.over is Over.COMPLETE
 
 
 def undelivered(start: Start, at: Point, fault: Fault) -> str:
-    """Return the reason why a start did not suffer this fault, exactly once and at this point; empty if it did.
-
-    The record of the effects says which call the point is, and the watcher which call suffered the fault.
-    """
+    """Return why a fault did not hit the system call at this point exactly once; empty if it did."""
     here = {each.call.number for each in start.effects if each.name == at.effect}
     delivered = start.watched.faults
     if not here:
@@ -305,9 +307,9 @@ def undelivered(start: Start, at: Point, fault: Fault) -> str:
 
 
 def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
-    """Return the proof of a fault as plain data: the call that suffered it, what it returned, and how the start ended.
+    """Return the proof of a fault as a dict for JSON: which call suffered it, and how the start ended.
 
-    `silent` is whether the command then ended as if nothing had happened.
+    `silent` says whether the command then reported success.
     """
     [delivered] = start.watched.faults
     [effect] = [each for each in start.effects if each.name == at.effect]
@@ -329,7 +331,7 @@ def fault_evidence(start: Start, at: Point) -> dict[str, Any]:
 
 
 def evidence(start: Start, at: Point) -> dict[str, Any]:
-    """Return the proof of a crash as plain data: the call that was stopped, and the processes killed then."""
+    """Return the proof of a crash as a dict for JSON: the call that was prevented, and the killed processes."""
     held, emptied = start.watched.held, start.watched.emptied
     return {
         "point": at.name,

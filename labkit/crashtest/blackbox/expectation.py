@@ -20,15 +20,15 @@ SHOWN = 60
 
 
 class WholeRows(Rows):
-    """The expected rows of a pipeline whose division into batches is unknown."""
+    """The expected rows of a pipeline if nobody knows how they are divided into batches."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return no batches, so that nothing is judged as a partly visible batch."""
+        """Return no batches, so that the judge never reports a batch as partly visible."""
         return []
 
 
 class Total(NamedTuple):
-    """A name and a number: the count or sum for that name."""
+    """A row that consists of a name and a number, such as a count or a sum."""
 
     name: str
     number: int
@@ -40,7 +40,7 @@ def text(value: Any) -> str:
 
 
 def total(value: Any) -> Total | None:
-    """Return a row as a name and a number if its columns are one text and one positive whole number; otherwise None."""
+    """Return a row as a `Total` if its columns are one text and one positive whole number; otherwise None."""
     columns = value.values() if isinstance(value, dict) else value
     parts = list(columns) if isinstance(value, dict | list) else []
     names = [part for part in parts if isinstance(part, str)]
@@ -67,37 +67,33 @@ class Expectation:
 
     @property
     def by_offset(self) -> Mapping[int, Any]:
-        """Return the expected rows by the numbers that `seen` gives them."""
+        """The expected rows, each by its index, which `seen` uses as the row's id."""
         return dict(enumerate(self.values))
 
     @property
     def history_shape(self) -> Shape:
-        """Return which kind of rows the judge assumes; for totals, plain rows of which each may occur twice."""
+        """The form in which to pass rows to the judge; totals count as plain rows."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
-        """Return the rows of a reader, each with the index of the expected row that it matches, or -1."""
+        """Return the rows that a reader returned, each with the index of the expected row that it matches, or -1."""
         if self.shape is Shape.SUMS:
             return tuple(self._totals(values))
         return tuple(self._rows(values))
 
     def misses(self, values: Sequence[Any]) -> int:
-        """Return how many expected rows are missing among `values`, the rows of a reader."""
+        """Return how many expected rows are missing in `values`, the rows that a reader returned."""
         ids = {row.id for row in self.seen(values)}
         return len([place for place in self.due() if place not in ids])
 
     def due(self) -> list[int]:
-        """Return the indices of the expected rows that must be there at the end; of replaced rows, the last ones."""
+        """Return the indices of the rows that must be there at the end: all, or the last row of each key."""
         if self.shape is not Shape.LAST:
             return list(range(len(self.values)))
         return sorted({key(row): place for place, row in enumerate(self.values)}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Yield the rows of a reader, each with the index of the expected row that it matches, or -1.
-
-        Equal expected rows are matched in order; if the reader returns more of them than expected, the last one is
-        matched again.
-        """
+        """Match rows in order; a row that comes more often than expected matches the last equal row again."""
         places = _places(self.values)
         times: Counter[str] = Counter()
         for row in values:
@@ -113,9 +109,9 @@ class Expectation:
             yield Seen(place, identity or whole, 0)
 
     def _totals(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Yield the totals of a reader, each with the index of the expected total of the same name, or -1.
+        """Match totals by name.
 
-        If a total is too small, it is left out, so that its row counts as lost. If it is too large, it comes twice, so
+        A total that is too small is left out, so that its row counts as lost. One that is too large comes twice, so
         that its row is a duplicate.
         """
         due = {total(row): place for place, row in enumerate(self.values)}
@@ -148,10 +144,10 @@ def _places(values: Sequence[Any]) -> dict[str, list[int]]:
 
 
 def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-    """Return the rows that a pipeline should produce, with the form in which its reader returns them.
+    """Return the rows that a pipeline should produce, with the form in which its reader returns rows.
 
-    `values` are the expected rows. `read` are the rows of a run without a crash, which show whether the reader returns
-    all rows, the last row of each key, or totals. Raises `InvalidInput` if no row matches.
+    `values` are the expected rows. `read` are those after a run without a crash; they show whether the reader
+    returns all rows, the last row of each key, or totals. Raises `InvalidInput` if none of them is expected.
     """
     shape = _shape(values, read)
     rows = [
@@ -168,10 +164,10 @@ def _refuse_strangers(values: Sequence[Any], read: Sequence[Any], shape: Shape) 
     """Raise `InvalidInput` because no row that was read was expected, unless all are totals that are too small."""
     if shape is Shape.SUMS and _names(values) & _names(read):
         return  # every total is too small
-    one, other = (text(rows[0])[:SHOWN] for rows in (read, values))
+    read_row, due_row = (text(rows[0])[:SHOWN] for rows in (read, values))
     raise InvalidInput(
         f"--expected: none of the {len(read)} row(s) that the reader returned is among the expected rows; it "
-        f"returned {one}, but {other} was expected. Give both the same columns."
+        f"returned {read_row}, but {due_row} was expected. Give both the same columns."
     )
 
 
@@ -194,7 +190,7 @@ def _shape(values: Sequence[Any], read: Sequence[Any]) -> Shape:
 
 
 def lines(text_of_them: str, where: str) -> list[Any]:
-    """Return the values of a text in JSON Lines. Raises `InvalidInput` with `where` and the number of a bad line."""
+    """Parse JSON Lines. Raises `InvalidInput`, which names `where` and the line number, for a bad line."""
     values = []
     for number, line in enumerate(text_of_them.splitlines(), start=1):
         if not line.strip():

@@ -56,7 +56,7 @@ SMALLER = ", so what makes rows readable is not wholly known, and fewer of the p
 
 @dataclass(frozen=True)
 class Healthy:
-    """The findings of the run without a crash, which all later runs need."""
+    """The findings of the run without a crash that precedes all others in a crash test."""
 
     run: PipelineRun
     effects: tuple[Effect, ...]
@@ -72,14 +72,14 @@ class Healthy:
 
 
 class Glances:
-    """Calls the reader before each effect, while the pipeline is stopped there, if the reader is fast enough.
+    """Calls the user's reader before each durable system call, while the pipeline is stopped there.
 
-    Which readings succeed must depend on locks alone, not on the load of the machine, because the test chooses crash
-    points by these readings.
+    It does so only if the reader is fast enough. Which calls succeed must depend on locks alone, not on the load of
+    the machine, because the test chooses crash points by their results.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float) -> None:
-        """Prepare to call the reader; `usual` is the seconds that a reading usually takes."""
+        """Prepare to call the user's reader; `usual` is the number of seconds that a call usually takes."""
         self._helpers, self._usual = helpers, usual
         self._left = ASKING_SECONDS if usual <= QUICK_READ else 0.0
         self._locked_out: Counter[str] = Counter()
@@ -88,7 +88,7 @@ class Glances:
         self.taken: list[Glance] = [Glance(0, {})]
 
     def __call__(self, effect: Effect) -> None:
-        """Call the reader while the pipeline is stopped at an effect, and store its rows."""
+        """Call the user's reader while the pipeline is stopped before a system call, and store the rows."""
         happened, self.places = self.places, self.places + 1
         if self._left <= 0.0 or self._skips(effect.family):
             return
@@ -104,12 +104,11 @@ class Glances:
         self._left -= time.monotonic() - begun
 
     def _skips(self, family: str) -> bool:
-        """Return whether to skip the reader here, because the store was locked at similar effects before."""
         self._skipped[family] -= 1
         return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
-        """Return a sentence about the effects at which the reader gave no answer, as a list; [] if there are none."""
+        """Return a note if the reader failed or was skipped at some system calls, as a list; else []."""
         answered = len(self.taken) - 1
         if answered >= self.places:
             return []
@@ -148,13 +147,15 @@ def healthy(harness: Harness) -> Healthy:
     _check_started(run)
     _check_watched(harness)
     if run.unknown:
-        raise InvalidInput(f"{_reader(harness)}: {run.unknown.rstrip('.')}.")
+        option, why = _reader(harness), run.unknown.rstrip(".")
+        raise InvalidInput(f"{option}: {why}.")
     values = run.values
     if not values:
+        option = _reader(harness)
         left = "or the {} process(es) that the command left running do the work: give a command that waits for them"
         remedies = ["make the command and the reader use the same place", *_left_running(start, left)]
         raise InvalidInput(
-            f"{_reader(harness)}: the reader found no rows after the command had ended well; {', '.join(remedies)}."
+            f"{option}: the reader found no rows after the command had ended well; {', '.join(remedies)}."
         )
     _check_emptied(harness)
     notes = [*glances.note(), *made, *_unsaid(harness, values, expected)]
@@ -191,7 +192,6 @@ def _concluded(harness: Harness, run: PipelineRun, glances: Glances, notes: Sequ
 
 
 def _named_again(harness: Harness, start: Start) -> list[Effect]:
-    """Return the effects with their final names: only a whole run shows which log entries come in random order."""
     harness.numbered = unordered(start.effects)
     if harness.numbered:
         namer = harness.namer()
@@ -201,7 +201,6 @@ def _named_again(harness: Harness, start: Start) -> list[Effect]:
 
 
 def _empty_store(harness: Harness) -> tuple[float, list[str]]:
-    """Empty the store. Return a reading's seconds, and a note if it writes. Raises `InvalidInput` if rows remain."""
     helpers = harness.helpers
     helpers.begin()
     before = _files(harness.settings.watched)
@@ -210,19 +209,18 @@ def _empty_store(harness: Harness) -> tuple[float, list[str]]:
         usual = min(_timed(helpers) for _ in range(READINGS))
         left = surely(helpers.read, 2.0)
     except ReaderFailed as error:
-        raise InvalidInput(
-            f"{str(error).rstrip('.')}; if the store is still empty, the reader must return no rows."
-        ) from None
+        why = str(error).rstrip(".")
+        raise InvalidInput(f"{why}; the reader must return no rows if the store is empty.") from None
     if left:
+        option = _reader(harness)
         raise InvalidInput(
-            f"{_reader(harness)}: after reset and feed, before any run, the reader finds {len(left)} row(s), such as "
+            f"{option}: after reset and feed, before any run, the reader returns {len(left)} row(s), such as "
             f"{some(left, 1)}; let the reset empty the store, the checkpoint and the input."
         )
     return usual, _made_by_reader(harness, before)
 
 
 def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
-    """Return (time of change in ns, size in bytes) of each file in these folders, by path."""
     found: dict[str, tuple[int, int]] = {}
     for folder in folders:
         for place, _, names in os.walk(folder):
@@ -248,18 +246,16 @@ def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> 
 
 
 def _timed(helpers: HelperCommands) -> float:
-    """Return the seconds that one reading takes."""
     begun = time.monotonic()
     surely(helpers.read, 2.0)
     return time.monotonic() - begun
 
 
 def _check(harness: Harness, start: Start) -> None:
-    """Raise `InvalidInput` if the command failed or hung in this run without a crash."""
-    name, ended = harness.settings.named, harness.ending_of(start)
+    name, how_it_ended = harness.settings.named, harness.ending_of(start)
     if start.over is Over.ENDED and start.watched.status != 0:
         raise InvalidInput(
-            f"{name}: without any crash {ended}. Run the command by hand and repair it; then start the test again."
+            f"{name}: without any crash {how_it_ended}. Run the command by hand and repair it, then test again."
         )
     if start.over is Over.STALLED:
         remedy = (
@@ -267,17 +263,15 @@ def _check(harness: Harness, start: Start) -> None:
             if harness.wanted
             else "one that never ends needs --expected, so that its end is known by its rows"
         )
-        raise InvalidInput(f"{name}: without any crash {ended}; {remedy}.")
+        raise InvalidInput(f"{name}: without any crash {how_it_ended}; {remedy}.")
 
 
 def _check_started(run: PipelineRun) -> None:
-    """Raise `ServiceUnavailable` if not even the first start of a run succeeded, which says nothing about the rows."""
     if run.unknown and not run.starts:
         raise ServiceUnavailable(run.unknown)
 
 
 def _check_watched(harness: Harness) -> None:
-    """Raise `InvalidInput` for a watched folder that does not exist after the run without a crash."""
     for folder in harness.settings.watched:
         if not folder.is_dir():
             raise InvalidInput(
@@ -287,15 +281,15 @@ def _check_watched(harness: Harness) -> None:
 
 
 def _check_emptied(harness: Harness) -> None:
-    """Empty the store by the user's reset; raise `InvalidInput` if rows of this run are still there."""
     try:
         harness.helpers.reset()
         left = surely(harness.helpers.read, 2.0)
     except ReaderFailed as error:
-        raise InvalidInput(f"after the run without a crash: {str(error).rstrip('.')}.") from None
+        why = str(error).rstrip(".")
+        raise InvalidInput(f"after the run without a crash: {why}.") from None
     if left:
         raise InvalidInput(
-            f"--reset: it left {len(left)} row(s) of the run before, such as {some(left, 1)}; it must empty the "
+            f"--reset: it left {len(left)} row(s) of the last run, such as {some(left, 1)}; make it empty the "
             "store, the checkpoint and the input."
         )
 
@@ -309,7 +303,7 @@ def _read(harness: Harness, run: PipelineRun) -> None:
 
 
 def _unsaid(harness: Harness, values: Sequence[Any], expected: Sequence[Any] | None) -> list[str]:
-    """Without `--expected`, check that a second run without a crash leaves the same rows; return a note about that.
+    """Without `--expected`, check that a second run without a crash leaves the same rows; return a note on that.
 
     `values` are the rows of the first run. Raises `InvalidInput` if the rows differ, because then nobody knows which
     are right.
@@ -334,7 +328,6 @@ def _reader(harness: Harness) -> str:
 
 
 def _left_running(start: Start, sentence: str) -> list[str]:
-    """Return `sentence` with the number of processes that a command left running, as a list; [] if none."""
     emptied = start.watched.emptied
     count = len(emptied.killed) if emptied and start.over is Over.ENDED else 0
     return [sentence.format(count)] if count else []

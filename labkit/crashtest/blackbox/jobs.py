@@ -36,7 +36,7 @@ LATER = "later"
 
 
 def later_job(end: Point) -> Job:
-    """Return the run that recovers from a crash at the command's end, and then starts the command once more."""
+    """Return the run that crashes at the command's end, recovers, and then starts the command once more."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, end)
@@ -47,7 +47,7 @@ def later_job(end: Point) -> Job:
 
 
 def new_input_job(at: Point) -> Job:
-    """Return the run in which new input comes after the recovery from a crash at this point."""
+    """Return the run in which new input comes after the recovery from a crash at the point `at`."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, at)
@@ -60,7 +60,7 @@ def new_input_job(at: Point) -> Job:
 
 
 def grown_input_job(at: Point) -> Job:
-    """Return the run in which new input comes between a crash at this point and the restart."""
+    """Return the run in which new input comes between a crash at the point `at` and the restart."""
 
     def perform(harness: Harness, run: PipelineRun) -> None:
         harness.crash(run, at)
@@ -71,7 +71,7 @@ def grown_input_job(at: Point) -> Job:
 
 
 def two_instances_job(held: str) -> Job:
-    """Return the run with two instances at the same time, one of them held before the effect with the name `held`.
+    """Return the run with two instances: one is stopped before the call named `held` while the other runs.
 
     It does not count toward the guarantee, since many schedulers never start a second instance.
     """
@@ -80,12 +80,12 @@ def two_instances_job(held: str) -> Job:
 
 
 def single_job(point: Point) -> Job:
-    """Return the run with one crash, at this point."""
+    """Return the run with a single crash, at this point."""
     return Job(point.name, str(point), Group.CRASH, partial(_crash, points=[point]))
 
 
 def fault_job(point: Point, fault: Fault) -> Job:
-    """Return the job of a run in which the call at this point suffers a fault, and the command goes on."""
+    """Return the run in which the system call at this point suffers a fault, and the command goes on."""
     return Job(
         f"{fault}{FAULT_AT}{point.name}",
         f"{fault} at {point.place}",
@@ -96,7 +96,7 @@ def fault_job(point: Point, fault: Fault) -> Job:
 
 
 def pair_job(pair: Pair) -> Job:
-    """Return the run with a crash, and a second crash during the recovery from the first."""
+    """Return the run with two crashes: one in the first start, and one during the recovery from it."""
     title = f"{pair.first}; then, in the recovery, {pair.second}"
     return Job(pair.name, title, Group.PAIR, partial(_crash, points=pair))
 
@@ -123,7 +123,10 @@ def outage_job(point: Point) -> Job:
 
 
 def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
-    """Return the run in which the checkpoint is replaced by an older copy; `effects` are those without a crash."""
+    """Return the run that restores an older copy of the checkpoint.
+
+    `effects` are the durable system calls of the run without a crash, half-way through which the copy is made.
+    """
     title = "an older copy of the checkpoint, restored behind later rows"
     return Job(CHECKPOINT, title, Group.IDENTITY, partial(roll_back, effects=effects))
 
@@ -131,7 +134,8 @@ def older_checkpoint_job(effects: Sequence[Effect]) -> Job:
 def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> None:
     """Crash in the middle of `effects`, copy the checkpoint, run to the end, restore the copy, and start once more.
 
-    Raises `JobFailed` if there is no checkpoint folder then.
+    `effects` are the durable system calls of the run without a crash. Raises `JobFailed` without a checkpoint
+    folder.
     """
     folder = harness.settings.checkpoint
     assert folder is not None
@@ -152,10 +156,10 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 
 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
-    """Return the crash point just after the middle one of the effects in the checkpoint's folder.
+    """Return the crash point just after the middle one of the system calls in the checkpoint's folder.
 
-    Lines of code do not show which files they change, so each of them counts. Raises `JobFailed` if there are no
-    effects in the folder.
+    A test that sees lines of Python instead of calls counts every line, because a line does not show which files it
+    changes. Raises `JobFailed` if nothing was written to the folder.
     """
     inside = [
         number
@@ -172,7 +176,10 @@ def middle(effects: Sequence[Effect], folder: Path) -> Point:
 
 
 def outages(harness: Harness, run: PipelineRun, at: Point) -> Iterator[PipelineRun]:
-    """Run the pipeline to a point, then yield a finished run from each state that a loss of power may leave there."""
+    """Crash at a point; then, for each state of the files that a power cut may leave there, restart from it.
+
+    Yields the finished run for each of these states.
+    """
     with harness.crash_recorded(run, at) as journal:
         blind = not_modelled(journal, run)
         # The call at which the pipeline was killed is not among the entries, because it did not happen.
@@ -205,11 +212,11 @@ def _after(harness: Harness, run: PipelineRun, state: State, number: int, blind:
 
 
 def not_modelled(journal: Journal, run: PipelineRun) -> str:
-    """Return the reason why the computed states after a power cut cannot be trusted; empty if they can."""
+    """Return why the computed states after a power cut cannot be trusted; empty if they can."""
     unknown: Mapping[str, tuple[str, ...]] = journal.not_modelled()
     named = [f"{name}{f' ({Path(files[0]).name})' if files else ''}" for name, files in unknown.items()]
     if any(each.kind is CallKind.SEND for each in run.last.effects):
         named.append("what was sent to servers")
     if not named:
         return ""
-    return f"what a loss of power leaves is not known of {', '.join(named)}"
+    return f"what a loss of power leaves is not known: {'; '.join(named)}"

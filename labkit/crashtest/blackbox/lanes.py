@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?:^|(?<=/))\.([^/]+)\.crc$")
 
 
 class Shape(NamedTuple):
-    """One row of the table of lanes: effects on a matching path, of these kinds (all if empty), belong to the lane."""
+    """One row of the table that maps paths to purposes (lanes): what system calls on a matching path are for."""
 
     lane: str
     pattern: str
@@ -79,14 +79,14 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the lane of an effect, which is its purpose: by the user's rows, then by those of known engines."""
+    """Finds the purpose of a durable system call (its lane), such as data or decision, in a table of paths."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
-        """Put the user's rows, texts `NAME=GLOB`, before the table. Raises `InvalidInput` for any other form."""
+        """Put the user's rows, texts `NAME=GLOB`, before the built-in table. Raises `InvalidInput` if malformed."""
         self._shapes = (*map(_own, own), *SHAPES)
 
     def of(self, effect: Effect) -> str:
-        """Return the lane (purpose) of an effect; for a message to a server, `send` unless a user's row matches."""
+        """Return the purpose of a system call, such as `data`; for an unlisted message to a server, `send`."""
         if effect.kind is CallKind.EXIT:
             return OTHER
         for shape in self._shapes:
@@ -96,7 +96,7 @@ class Lanes:
         return SEND if effect.kind is CallKind.SEND else OTHER
 
     def names(self) -> list[str]:
-        """Return the names of all lanes (purposes of effects), the user's lanes last."""
+        """Return the names of all lanes (purposes of system calls); those that the user added come last."""
         return list(dict.fromkeys([*LANES, *(shape.lane for shape in self._shapes)]))
 
 
@@ -111,7 +111,7 @@ def _own(text: str) -> Shape:
 
 
 def _fits(pattern: str, effect: Effect) -> bool:
-    """Return whether the pattern matches the path of an effect, or the end of the path from some folder on."""
+    """Return whether a glob pattern matches the whole path of a system call, or its last parts."""
     named = {effect.where, effect.file, family(effect.where)}
     for path in named | {_CHECKSUM.sub(r"\1", path) for path in named}:
         parts = path.split("/")

@@ -27,17 +27,15 @@ _Shape = tuple[CallKind, str]
 
 @dataclass
 class _Series:
-    """A node in the tree of all series of writes: the line of its last effect, and the nodes that may follow it."""
-
     line: Line | None = None
     further: dict[_Shape, "_Series"] = field(default_factory=dict)
 
 
 class Lines:
-    """The lines of Python that make a pipeline's effects, read once and then remembered."""
+    """Finds the lines of Python that make a pipeline's durable system calls, and remembers them."""
 
     def __init__(self, read: Callable[[int, int], Line | None] = line_of) -> None:
-        """Prepare to read lines; `read` gets the ids of a thread and its process."""
+        """Prepare to read lines; `read` gets a thread id and a process id, and returns the current line or None."""
         self._read = read
         self._known: dict[str, Line | None] = {}
         """The lines of first starts, by the name of the effect."""
@@ -49,16 +47,17 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return an object for a start after a crash, in which effects of the same name may come from other lines."""
+        """Return an object for the restart after a crash, in which the same calls may come from other lines."""
         other = Lines(self._read)
         other._begun = self._begun
         return other
 
     def added(self, effect: Effect, folder: Path) -> Effect:
-        """Return the effect with the line of Python that makes it and its process's command line; both only for Python.
+        """Return the system call with the line of Python that makes it, and its process's command line.
 
-        The kernel must hold the effect's call at this time. The path of a file in `folder`, in which the command runs,
-        becomes relative to it, as copies of the folder need it.
+        Both are left empty if the process does not run Python. The kernel must hold the call meanwhile. The path in
+        a line becomes relative to `folder`, in which the command runs, so that it is the same in each copy of the
+        folder.
         """
         process = effect.call.process
         words = command_line(process) if is_python(process) else ()

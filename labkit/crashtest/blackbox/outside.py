@@ -44,7 +44,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """The evidence that a file outside of the watched folders holds state of the pipeline, in the report's words."""
+    """How a later start used a file outside of the watched folders, so that the file must hold the pipeline's state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -52,7 +52,7 @@ class Use(StrEnum):
 
 
 class Elsewhere:
-    """Decides whether a file is outside of the watched folders and may hold state of the pipeline."""
+    """Decides whether a file outside of the watched folders may hold state of the pipeline."""
 
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._watched = [folder.resolve() for folder in watched]
@@ -68,14 +68,14 @@ class Elsewhere:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Return whether a pattern matches a path, its last part, or the end of the path from some folder on."""
+    """Return whether a glob pattern matches a whole path, or its last parts (as `*.log`, `cache/*`)."""
     whole = str(Path(pattern).expanduser()) if pattern.startswith("~") else pattern
     return fnmatch.fnmatch(path, whole) or Path(path).match(whole)
 
 
 @dataclass
 class Changes:
-    """The files outside of the watched folders that one start made, changed or removed.
+    """The files outside of the watched folders that one start of the pipeline made, changed or removed.
 
     Files that the start made and removed again are left out.
     """
@@ -94,7 +94,7 @@ class Changes:
     """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
     def __call__(self, call: Call) -> None:
-        """Update the record with a system call that is about to happen."""
+        """Update the record with a system call that is about to happen; see `made`, `changed` and `removed`."""
         if call.kind in _NO_FILE:
             return
         if call.kind is CallKind.RENAME:
@@ -114,7 +114,10 @@ class Changes:
 
     @property
     def all(self) -> set[str]:
-        """Return every path that the start made, changed or removed, except folders with another of these in them."""
+        """Every path outside of the watched folders that the start made, changed or removed.
+
+        A folder is left out if it contains another of these paths.
+        """
         files = self.made | self.changed | self.removed
         return files - {each for each in self.folders if any(other.startswith(f"{each}/") for other in files)}
 
@@ -164,7 +167,7 @@ class Changes:
 
 
 class Outside:
-    """The files outside of the watched folders that any start of one test wrote, and how later starts used them."""
+    """The files outside of the watched folders that the pipeline wrote in one test, and how later starts used them."""
 
     def __init__(self, watched: Sequence[Path], ignored: Sequence[str]) -> None:
         self._elsewhere = Elsewhere(watched, ignored)
@@ -177,14 +180,14 @@ class Outside:
         self.states: dict[str, Use] = {}
 
     def changes(self) -> Changes:
-        """Return an empty record for one start; call it with each system call of the start."""
+        """Return an empty record for the files of one start; call it with each system call of that start."""
         return Changes(self._elsewhere)
 
     @contextmanager
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
-        """Observe in a `with` block how one start uses the files that earlier starts left.
+        """In a `with` block, observe how one start of the pipeline uses the files that earlier starts left.
 
-        `changes` is the record of this start, of which the block must set `whole` if the start came to its end.
+        `changes` is the record of this start, of which the block must set `whole` if the start was not killed.
         `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
@@ -205,11 +208,9 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used an existing file that it did not read; None if that does not show that it holds
-        state.
+        """Return how a start used a file that it did not read; None if that does not show that the file holds state.
 
-        `again` says that the start came to its end without opening the file, which an earlier start of the same run had
-        made.
+        `again` says that the start was not killed, and did not open the file although an earlier start had made it.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
@@ -217,10 +218,10 @@ class Outside:
         return Use.LEFT_ALONE if again and path in self._made and not touched else None
 
     def add(self, other: "Outside", there: Path, here: Path) -> None:
-        """Add the state files that runs in a copy of the user's folder found.
+        """Add the files with state that were found by runs in a copy of the user's folder.
 
-        `there` is the copy and `here` the user's folder. Paths below the parent of the copy are changed to the
-        corresponding paths beside the user's folder.
+        `there` is the copy and `here` the user's folder; paths beside the copy become paths beside the user's
+        folder.
         """
 
         def usual(path: str) -> str:
@@ -239,7 +240,7 @@ class Outside:
         return [note] if self.named else []
 
     def doubt(self) -> str:
-        """Return why the guarantee is unknown, because a file outside holds state; empty if no such file does."""
+        """Return why state outside of the watched folders makes the guarantee unknown; empty if there is none."""
         if not self.states:
             return ""
         first = min(self.states, key=lambda path: (list(Use).index(self.states[path]), path))
@@ -259,7 +260,6 @@ def _is_regular(path: str) -> bool:
 
 
 def _is_read(path: Path, changes: Changes, reads: FileReads) -> bool:
-    """Return whether something read what an earlier start had written to a file; True if that is unknown."""
     if str(path) in changes.emptied:
         return changes.emptied[str(path)]
     return not reads.is_only_written(path)

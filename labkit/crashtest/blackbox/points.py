@@ -44,7 +44,7 @@ _DECIDING = frozenset({CallKind.RENAME, CallKind.LINK, CallKind.UNLINK, CallKind
 
 
 class Extent(NamedTuple):
-    """The number of runs of each kind that a test plans at most; further runs follow if time is left."""
+    """How many runs of each kind a crash test plans at most; more follow if time is left."""
 
     points: int
     """The crash points before second crashes."""
@@ -71,7 +71,7 @@ WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, f
 
 
 class Point(NamedTuple):
-    """A place to kill the pipeline (crash point): before an effect, within a write, or at the command's end."""
+    """A place to kill the pipeline (crash point): before a durable system call, within a write, or at its end."""
 
     name: str
     number: int
@@ -87,32 +87,32 @@ class Point(NamedTuple):
 
     @property
     def effect(self) -> str:
-        """Return the name of the effect that the crash prevents or cuts; `exit` at the command's end."""
+        """The name of the system call that the crash prevents or cuts; `exit` at the command's end."""
         return effect_of(self.name)
 
     @property
     def kind_of_cut(self) -> str:
-        """Return where the crash cuts the write, such as `, first page`; empty for the middle or without a cut."""
+        """Where the crash cuts a write, such as `, first page`; empty for the middle, or if it cuts no write."""
         return self.name.removeprefix(WITHIN).removeprefix(self.effect)
 
     @property
     def place(self) -> str:
-        """Return the name of the effect after this point, followed by its line of Python if that is known."""
+        """The name of the system call after this point, followed by its line of Python if that is known."""
         return f"{self.name} ({self.line})" if self.line else self.name
 
     @property
     def place_before(self) -> str:
-        """Return the name of the effect before this point, followed by its line of Python if that is known."""
+        """The name of the system call before this point, followed by its line of Python if that is known."""
         return f"{self.after} ({self.line_before})" if self.line_before else self.after
 
     def is_called(self, name: str) -> bool:
-        """Return whether `name` means this point: its own name, or the line of its effect as in `job.py:16`."""
+        """Return whether a user's `name` means this point: its own name, or a line of Python as in `job.py:16`."""
         return name == self.name or (
             self.line is not None and name == f"{Path(self.line.file).name}:{self.line.number}"
         )
 
     def has_changed(self, changed: ChangedLines) -> bool:
-        """Return whether the line of the effect before or after this point is among the changed ones."""
+        """Return whether the Python line of the call before or after this point is among the changed lines."""
         return any(line and changed.include(line.file, line.number) for line in (self.line, self.line_before))
 
     def __str__(self) -> str:
@@ -129,9 +129,9 @@ class Plan(NamedTuple):
 
 
 def borders(call: Call) -> range:
-    """Return the numbers of bytes after which a SIGKILL may end a write; empty if it is no write or within one page.
+    """Return after how many bytes a SIGKILL may end a write, since Linux ends a write only between two pages.
 
-    Linux looks for a SIGKILL only between two pages (generic_perform_write).
+    Empty if the call is no write, or within one page. Source: `generic_perform_write` in mm/filemap.c.
     """
     if call.kind is not CallKind.WRITE or call.offset < 0 or call.name == "ioctl":
         return range(0)
@@ -143,10 +143,10 @@ BORDERS = 3
 
 
 def cuts(call: Call) -> dict[str, int]:
-    """Return where the test cuts a write, at most five places: how many bytes reach the file, by the kind of place.
+    """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
 
-    Three places are borders between pages. Two are in the rows of a text, the end of a row and within the last one:
-    with other rows before, a border between pages could lie there.
+    Three places are borders between memory pages, where Linux may end the write of a killed process. Two are in the
+    rows of a text: the end of a row, and within the last row. With other rows before, a page border could lie there.
     """
     pages = borders(call)
     places = {}
@@ -162,7 +162,6 @@ def cuts(call: Call) -> dict[str, int]:
 
 
 def _row_ends(content: bytes | None) -> list[int]:
-    """Return the positions in bytes at which the rows of a text end; empty if the content is no text."""
     text = content or b""
     with suppress(UnicodeDecodeError):
         if b"\0" not in text and text.decode():
@@ -172,7 +171,7 @@ def _row_ends(content: bytes | None) -> list[int]:
 
 
 def effect_of(name: str) -> str:
-    """Return the name of the effect that a crash at the point with this name prevents or cuts."""
+    """Return the name of the system call that a crash at the point with this name prevents or cuts."""
     if not name.startswith(WITHIN):
         return name
     name = name.removeprefix(WITHIN)
@@ -180,7 +179,7 @@ def effect_of(name: str) -> str:
 
 
 def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = False) -> list[Point]:
-    """Return every crash point of a run in order; the last one is the command's end.
+    """Return every crash point of a run, from its durable system calls; the last one is the command's end.
 
     With `syncs`, there is also a point before each sync, for tests of power cuts; with `within`, there are points
     within each write that a SIGKILL may cut.
@@ -199,7 +198,10 @@ def points(effects: Sequence[Effect], *, syncs: bool = False, within: bool = Fal
 
 
 def behind_sync(effects: Sequence[Effect], name: str) -> str:
-    """Return the name of the crash point that replaces a point before the sync `name`; empty for any other name."""
+    """Return the name of the crash point after the sync `name`, since a SIGKILL before a sync loses nothing.
+
+    Empty if there is no sync of that name.
+    """
     places = iter(points(effects, syncs=True))
     kinds = {each.name: each.kind for each in effects}
     if kinds.get(name) is not CallKind.SYNC or all(point.name != name for point in places):
@@ -210,16 +212,16 @@ def behind_sync(effects: Sequence[Effect], name: str) -> str:
 def choose(
     effects: Sequence[Effect], shown: Iterable[str], most: int, last: Container[str] = (), *, syncs: bool = False
 ) -> Plan:
-    """Return a plan of at most `most` crash points, the most important ones of a run with these effects.
+    """Choose at most `most` crash points, the most important ones of a run with these durable system calls.
 
-    `shown` are the names of the effects that changed the reader's rows. The order of importance is:
+    `shown` are the names of the calls that changed the reader's rows. The order of importance is:
 
-    - points just after such an effect, or after one of its family (its name with other numbers), and the end;
-    - points before an effect that can make rows visible at once, such as a rename;
+    - points just after such a call, or after one with the same name but other numbers (its family), and the end;
+    - points before a call that can make rows visible at once, such as a rename;
     - all others, and after them the points at the files in `last`, a set of masked paths.
 
-    Among similar points of equal importance, the last, the first and the second come first; among points with the same
-    rank, those of the rarest family.
+    Among similar points of equal importance, the last, the first and the second come first; among points with the
+    same rank, those of the rarest family.
     """
     places = points(effects, syncs=syncs, within=not syncs)
     ranking = _Importance(effects, families(effects, shown), last)
@@ -228,17 +230,17 @@ def choose(
 
 
 def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
-    """Return the most important points of a run, in the order in which a test tries them.
+    """Return the most important crash points of a run, in the order in which a test tries them.
 
-    These are the points just after an effect that changed the reader's rows, or before one that can make rows visible,
-    and the end. The arguments are those of `choose`.
+    These are the points just after a system call that changed the reader's rows, or before one that can make rows
+    visible, and the end. The arguments are those of `choose`.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
 
 
 def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
-    """Return the points before every effect, syncs included, in the order in which a test tries them.
+    """Return the points before every durable system call, syncs included, the most important first.
 
     The arguments are those of `choose`.
     """
@@ -246,20 +248,15 @@ def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str]
 
 
 def families(effects: Iterable[Effect], shown: Iterable[str]) -> frozenset[str]:
-    """Return the families of the effects with these names; a family is the name of an effect without its numbers."""
+    """Return the names in `shown` with their numbers removed (families), such as `rename offsets/<n>`."""
     names = set(shown)
     return frozenset(each.family for each in effects if each.name in names)
 
 
 class _Importance:
-    """Ranks the crash points of one start by importance: 0 is the most important, 3 the least."""
+    """Ranks the crash points of a start by importance: 0 (most important) to 3."""
 
     def __init__(self, effects: Iterable[Effect], showing: Container[str], last: Container[str] = ()) -> None:
-        """Prepare the ranking for a start with these effects.
-
-        `showing` are the families of the effects that change the reader's rows. Points at files in `last`, a set of
-        masked paths, come after all others.
-        """
         self._effects = {each.name: each for each in effects}
         self._last = last
         self._follows_change: set[str] = set()
@@ -305,7 +302,6 @@ class _Importance:
 
 
 def _by_turn(group: Sequence[Point]) -> list[Point]:
-    """Return similar crash points in the order of choice: last, first, second, then the rest shuffled (seeded)."""
     if len(group) <= 3:
         return [group[-1], *group[:-1]]
     rest = list(group[2:-1])
@@ -314,7 +310,7 @@ def _by_turn(group: Sequence[Point]) -> list[Point]:
 
 
 class Pair(NamedTuple):
-    """Two crash points: of the first crash, and of a second crash during the recovery from the first."""
+    """A pair of crash points for one run: a crash, and a second crash during the recovery from it."""
 
     first: Point
     second: Point
@@ -326,7 +322,7 @@ class Pair(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The pairs of crash points that one test tries, and the names of all possible pairs."""
+    """The pairs of crash points (a crash, and one in its recovery) that a test tries, and all possible ones."""
 
     chosen: tuple[Pair, ...]
     """The directed pairs, the most informative first, then a random sample of the others."""
@@ -337,7 +333,7 @@ class Pairs(NamedTuple):
 
 
 class States(NamedTuple):
-    """The states of a pipeline's files before the effects of recoveries; equal states have equal values."""
+    """The states of a pipeline's files before each system call of its restarts; equal states have equal values."""
 
     before: Mapping[Point, Mapping[str, Hashable]]
     """The states before each effect of a recovery, by the point of the crash and the name of the effect."""
@@ -347,15 +343,16 @@ class States(NamedTuple):
     """Whether the pipeline keeps nothing but files, so that equal states need one run only."""
 
     def after(self, pair: Pair) -> Hashable | None:
-        """Return the state of the files that a pair of crashes leaves; None if it is not known."""
+        """Return the state of the files after both crashes of a pair; None if it is not known."""
         return self.before.get(pair.first, {}).get(pair.second.name)
 
 
 class Recoveries:
-    """The recoveries that a test has seen: for each crash point, the effects of the start after the crash.
+    """The restarts after crashes that a test has seen: their durable system calls, by crash point.
 
-    They decide where a second crash is worthwhile. A pair of crash points is *directed* if the recovery itself gives a
-    reason to kill there, such as an effect that only recoveries have. All other pairs are only sampled at random.
+    They decide where a second crash is worthwhile. A pair of crash points is *directed* if its second point was
+    chosen by what the restart did, for example at a call that only restarts make. All other pairs are sampled at
+    random.
     """
 
     def __init__(
@@ -365,10 +362,10 @@ class Recoveries:
         showing: Container[str] = (),
         states: "States | None" = None,
     ) -> None:
-        """Store the effects of the recovery after each crash, by crash point.
+        """Store the durable system calls of the restart after each crash, by crash point.
 
-        `healthy` are the effects of the run without a crash, `showing` the families of those that change the reader's
-        rows. `states` are those of the files; None if they are not known.
+        `healthy` are the calls of the run without a crash, `showing` the names without numbers of those that change
+        the reader's rows. `states` are those of the files; None if they are not known.
         """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
@@ -376,7 +373,10 @@ class Recoveries:
         self._states = states or States({}, frozenset(), is_whole=False)
 
     def pairs(self, most: int, most_directed: int | None = None) -> Pairs:
-        """Return directed pairs of crash points (`most_directed` or all), and a seeded sample of `most` other pairs."""
+        """Return pairs of crashes to try: directed ones, chosen by what a restart did, and `most` random ones.
+
+        `most_directed` limits the number of directed pairs.
+        """
         directed = self.directed()
         chosen = directed[:most_directed]
         ranks: dict[Pair, int] = {}
@@ -388,11 +388,11 @@ class Recoveries:
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
     def directed(self) -> list[Pair]:
-        """Return the pairs for which the recovery gives a reason to crash there, the most informative ones first.
+        """Return the directed pairs, whose second crash is chosen by what the restart did, the best ones first.
 
-        The order is: one pair for each family of effects that only recoveries have (at most half as many as a quick
-        test tries), crashes in two batches, the same crash twice, the rest, and last pairs for which only the state of
-        the files is a reason. A pair is left out if another run recovers from the state that it leaves.
+        The order is: one pair for each kind of call that only restarts make (at most half as many as a quick test
+        tries), crashes in two batches, the same crash twice, the rest, and last pairs chosen only by the state of
+        the files. A pair is left out if another run recovers from the same state.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -408,10 +408,10 @@ class Recoveries:
         return list(chosen)
 
     def by_state(self) -> list[Pair]:
-        """Return the pairs whose final state of the files is known, the most important second crashes first.
+        """Return the pairs of crashes after which the state of the files is known, the most important ones first.
 
-        Recoveries that do the same count once, after the last crash that leads to them: what else that crash left, such
-        as a temporary file, had no influence. Creating a file and emptying one that was left count as the same.
+        Of several crashes whose restarts do the same, only the last is used: what else a crash left, such as a
+        temporary file, had no influence. Creating a file and emptying an existing one count as the same.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -428,10 +428,10 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def repairs(self) -> list[Pair]:
-        """Return the pairs whose second crash is at an effect that only recoveries have.
+        """Return the pairs whose second crash is at a durable system call that only restarts make.
 
-        Recoveries with the same effects count once, after the last crash that leads to them. The first pair of each
-        family comes first, and the rarest family before the others.
+        Of several crashes whose restarts make the same calls, only the last is used. The first pair of each family
+        (name without numbers) comes first, and the rarest family before the others.
         """
         usual = {each.name for each in self._healthy}
         alike: dict[tuple[str, ...], Point] = {}
@@ -452,9 +452,9 @@ class Recoveries:
         return sorted(ranks, key=ranks.__getitem__)
 
     def twice(self) -> list[Pair]:
-        """Return the pairs that crash twice at the same point: in the first start, and again in its recovery.
+        """Return the pairs that crash twice at the same point: in the first start, and again in the restart.
 
-        Only the most important points are used: just after rows changed, before an effect that can make rows visible,
+        Only the most important points are used: just after rows changed, before a call that can make rows visible,
         and the command's end, which comes last.
         """
         passed = {}
@@ -466,21 +466,20 @@ class Recoveries:
         return [Pair(first, passed[first]) for first in ordered]
 
     def loops(self, most: int) -> list[Point]:
-        """Return up to `most` crash points that the recovery passes again, for crashes in a loop.
+        """Return up to `most` points for a crash loop: crash points that the restart reaches again.
 
-        Points before effects that change rows come first: a program that gives up a part after several attempts counts
-        them before it shows the part.
+        Points before calls that change rows come first, because a program that skips a part after several attempts
+        counts these attempts before it makes the part visible.
         """
         kinds = {each.name: each.family for each in self._healthy}
         passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]
         return sorted(passed, key=lambda point: kinds[point.name] not in self._showing)[:most]
 
     def two_batches(self) -> list[Pair]:
-        """Return the pair of a crash in one batch and a crash in a later batch, as a list; [] if there is none.
+        """Return one pair with a crash in one batch and a second crash in a later batch, as a list; [] if none.
 
-        An effect that happens several times belongs to several batches. The first crash is at the first point of such a
-        family, if the point is important enough, the second at the last one in the recovery; families that change rows
-        come first.
+        Calls whose names differ only in numbers belong to different batches. The first crash is at the first
+        important point of such calls, the second at the last one in the restart; calls that change rows come first.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
@@ -495,7 +494,6 @@ class Recoveries:
         return []
 
     def _at(self, family: str, effects: Sequence[Effect]) -> list[Point]:
-        """Return the crash points at a family of effects: after each if they change rows, otherwise before each."""
         kinds = {each.name: each.family for each in effects}
         side = "after" if family in self._showing else "name"
         return [point for point in points(effects) if kinds.get(getattr(point, side)) == family]
@@ -505,8 +503,8 @@ def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list
     """Return a seeded random sample of at most `most` pairs that are not in `done`.
 
     `ranks` maps each candidate to the importance of its second point. Up to two thirds of the sample are pairs whose
-    first crash came when all was done, and whose second crash interrupts the repeated work just after an effect that
-    changes rows, or before one that can make rows visible. The others are spread evenly over the first crashes.
+    first crash came at the end, and whose second crash interrupts the repeated work just after a call that changes
+    rows, or before one that can make rows visible. The others are spread evenly over the first crashes.
     """
     candidates = list(ranks)
     mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]

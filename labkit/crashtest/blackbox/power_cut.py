@@ -60,14 +60,14 @@ EXTREMES = {
 
 
 class Entry(NamedTuple):
-    """A recorded system call, with the contents of a file that it brings into the folders from outside, if any."""
+    """A recorded system call; `brought` is the content of a file that it moves into the recorded folders, or None."""
 
     call: Call
     brought: Content | None = None
 
 
 class Journal:
-    """The record of a run, from which the states after a loss of power are computed; see `recording`."""
+    """The recorded system calls of one run, from which labkit computes what a power cut may leave; see `recording`."""
 
     def __init__(self, copies: Mapping[Path, Path]) -> None:
         """Prepare to record the calls that concern some folders; `copies` maps each to its copy before the run."""
@@ -84,7 +84,7 @@ class Journal:
         contents: bool = True,  # as `watch`; the record needs them always
         **more: Any,
     ) -> WatchedRun:
-        """Run and record a command, as `labkit.host.syscalls.watching.watch` does."""
+        """Run a command and record its system calls; arguments as for `labkit.host.syscalls.watching.watch`."""
 
         def record(call: Call) -> Answer:
             answer = decide(call)
@@ -96,14 +96,14 @@ class Journal:
         return self.watched
 
     def disk(self, point: int) -> Disk:
-        """Return the disk model of the folders just before the call with this number, from 0."""
+        """Return a model of the folders and their disk just before the recorded call number `point`, from 0."""
         disk = Disk(self._copies)
         for entry in self.entries[:point]:
             disk.take(entry.call, entry.brought)
         return disk
 
     def not_modelled(self) -> dict[str, tuple[str, ...]]:
-        """Return the calls that the disk model does not know, with their files; if any, no state is reliable."""
+        """Return the recorded calls whose result on the disk is unknown, by name, with their files; {} is ideal."""
         disk = self.disk(len(self.entries))
         unknown = {name: tuple(sorted(set(of))) for name, of in disk.not_modelled.items()}
         folders = tuple(map(str, self._copies))
@@ -115,7 +115,7 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Return the files that differ from the model (ideally none); call it before anything else changes them."""
+        """Return the files that the recorded calls do not explain; call this before anything else changes files."""
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():
@@ -148,7 +148,7 @@ class Journal:
 
 @contextmanager
 def recording(folders: Sequence[Path]) -> Iterator[Journal]:
-    """Provide a journal, in a `with` block, for a run of a command that changes these folders."""
+    """Provide a journal, in a `with` block; its `watch` runs a command and records how it changes these folders."""
     with tempfile.TemporaryDirectory() as scratch:
         copies = {}
         for number, folder in enumerate(each.resolve() for each in folders):
@@ -162,7 +162,7 @@ def recording(folders: Sequence[Path]) -> Iterator[Journal]:
 
 @dataclass(frozen=True)
 class State:
-    """A state in which the folders may be when the power returns after a loss of power."""
+    """A state in which the folders may be when the power returns after a power cut."""
 
     extreme: str
     sentence: str
@@ -170,21 +170,21 @@ class State:
     """The contents of each folder, in the order of the journal's folders."""
 
     def build(self, folders: Sequence[Path]) -> None:
-        """Make each of these real folders equal to its tree in this state; equal files stay untouched."""
+        """Make each of these real folders equal to this state; files that are equal already stay untouched."""
         for folder, wanted in zip(folders, self.trees, strict=True):
             build(folder, wanted)
 
     def files(self, number: int = 0) -> dict[str, bytes]:
-        """Return the files of the folder with this index as bytes, by their paths below the folder."""
+        """Return the files of one folder (index `number`) in this state: their bytes by relative path."""
         return {
             name: bytes_of(content) for name, content in self.trees[number].items() if isinstance(content, bytes | Path)
         }
 
 
 def states_after_power_cut(journal: Journal, point: int) -> list[State]:
-    """Return the different states that a loss of power may leave just before call number `point` of a recorded run.
+    """Return the different states that a power cut may leave just before call number `point` of a recorded run.
 
-    The list is empty if everything had reached the disk, because a loss of power then leaves the same as a SIGKILL.
+    The list is empty if everything had reached the disk, because a power cut then leaves the same as a SIGKILL.
     Shared memory of databases is left out, because the first process to open them makes it anew.
     """
     disk = journal.disk(point)
@@ -227,8 +227,6 @@ def _lasting(whole: Tree) -> Tree:
 
 
 def _with(naming: Naming) -> Look:
-    """Return a function that lists a folder's names on the disk, as if one pending change had reached the disk too."""
-
     def names(folder: Folder) -> Mapping[str, Node]:
         visible = dict(folder.on_disk)
         for entry in naming.entries:
@@ -242,7 +240,6 @@ def _with(naming: Naming) -> Look:
 
 
 def _no_file(folder: str, names: Sequence[str]) -> set[str]:
-    """Return the names that a copy of a folder leaves out: pipes, sockets and devices."""
     kinds = {name: (Path(folder) / name).lstat().st_mode for name in names}
     wanted = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
     return {name for name, mode in kinds.items() if not any(of(mode) for of in wanted)}

@@ -31,7 +31,7 @@ LAST_WORDS = 200
 
 
 def last_words(log: Path) -> str:
-    """Return a clause for a message that quotes the first error in a command's output, or else its last line.
+    """Return a clause for an error message that quotes the first error in a log, or else its last line.
 
     The text is quoted because the folder with the log may be removed.
     """
@@ -48,9 +48,9 @@ class HelperCommand:
     def __init__(
         self, option: str, command: str, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]
     ) -> None:
-        """Store the command of an option; its log goes to the folder `scratch`.
+        """Prepare the command of an option; its log goes to the folder `scratch`.
 
-        `mark` is added to its environment, so that the test recognises processes that outlive it.
+        `mark` is added to the command's environment, so that the test recognises processes that outlive it.
         """
         self.option, self.command = option, command
         self._settings, self._mark = settings, mark
@@ -79,10 +79,12 @@ class HelperCommand:
             kinds=frozenset(),
         )
         if late:
-            raise ReaderFailed(f"{self.option}: this command took more than {seconds:.3g} s, so labkit stopped it.")
+            raise ReaderFailed(
+                f"{self.option}: this command took more than {seconds:.3g} s, so labkit stopped it; make it faster."
+            )
         if run.status != 0:
             said = last_words(errors if errors.stat().st_size else self.log)
-            raise ReaderFailed(f"{self.option}: {ending(run.status)}; {said}; run the command by hand first.")
+            raise ReaderFailed(f"{self.option}: {ending(run.status)}; {said}; make this command work by hand first.")
         return self.log.read_text(encoding="utf-8", errors="replace")
 
 
@@ -97,18 +99,18 @@ def ending(status: int | None) -> str:
 
 
 class CommandReader:
-    """A reader of rows that a user's command prints as JSON Lines."""
+    """Reads rows through a user's command (`--read-command`), which prints them as JSON Lines."""
 
     def __init__(self, command: HelperCommand) -> None:
         self._command = command
 
     def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Run the command and return its rows. Raises `ReaderFailed`, or `InvalidInput` if it prints no JSON."""
+        """Return the rows that the command prints. Raises `ReaderFailed`, or `InvalidInput` if they are not JSON."""
         return lines(self._command.run(seconds), self._command.option)
 
 
 class HelperCommands:
-    """The user's commands of a test (reader, feed and reset), for use in a `with` block."""
+    """The user's functions and commands that read rows, feed input and empty the store; for a `with` block."""
 
     def __init__(self, settings: PipelineSettings, scratch: Path, mark: Mapping[str, str]) -> None:
         self._settings, self._scratch, self._mark = settings, scratch, mark
@@ -141,7 +143,10 @@ class HelperCommands:
         return HelperCommand(option, command, self._settings, self._scratch, self._mark)
 
     def begin(self) -> None:
-        """Empty the store, checkpoint and input, then feed the input. Raises `InvalidInput` if a command fails."""
+        """Empty the store, checkpoint and input, then run `--feed` for new input.
+
+        Raises `InvalidInput` if a command fails.
+        """
         try:
             self.reset()
             if self._settings.feed:
@@ -154,27 +159,27 @@ class HelperCommands:
         self._command("--more", self._settings.more).run()
 
     def reset(self) -> None:
-        """Empty the store, the checkpoint and the input by the user's reset. Raises `ReaderFailed` if it fails."""
+        """Empty the store, checkpoint and input by the user's reset. Raises `ReaderFailed` if that fails."""
         assert self._reset is not None
         self._reset()
         self._settings.remove_state()
 
     def read(self) -> list[Any]:
-        """Return the rows that can be read now. Raises `ReaderFailed`, or `InvalidInput` if the answer is not rows."""
+        """Return the rows in the store now. Raises `ReaderFailed`, or `InvalidInput` if the reader returns no rows."""
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def glance(self, seconds: float, asleep: float) -> list[Any]:
-        """Return the rows that can be read while the pipeline is stopped just before an effect.
+        """Return the rows that can be read while the pipeline is stopped just before a system call.
 
-        A reader that sleeps for `asleep` seconds probably waits for a lock of the stopped pipeline, so it is given up.
-        Raises the same errors as `read`.
+        A reader that sleeps for `asleep` seconds probably waits for a lock of the stopped pipeline, so labkit gives
+        it up. Raises the same errors as `read`.
         """
         return self.reader.values(seconds, asleep=asleep)
 
     def expected(self) -> list[Any] | None:
         """Return the rows that the pipeline should produce; None if neither the user nor the settings know them.
 
-        Raises `InvalidInput` if they cannot be read.
+        Raises `InvalidInput` if the user's rows cannot be read.
         """
         source = self._settings.expected
         if not source:

@@ -33,7 +33,7 @@ POWER_SENTENCES = {
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs whose rows came only after a further start, or not at all after starts without effect."""
+    """Return notes on runs whose rows came late, only after another start, or never came though starts did nothing."""
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [
         (each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.rows_of("lost")
@@ -73,7 +73,7 @@ def pipeline_report(
     stories: Mapping[str, Sequence[Line]],
     notes: Sequence[str],
 ) -> Report:
-    """Return the report on a test; `stories` contains the timeline of each run, by the run's id."""
+    """Return the report on a crash test of a pipeline; `stories` maps the id of each run to its timeline."""
     weakest, pause = summary.weakest, settings.pause
     expiring = f"after more than {pause:.3g} s" if pause else "(--pause tries one start after so many seconds)"
     unjudged = settings.unjudged(healthy.effects)

@@ -88,7 +88,7 @@ class Reading(NamedTuple):
 
 @dataclass
 class PipelineRun:
-    """The record of one run of the test, during it and after it."""
+    """The record of one run of a crash test: the starts of the pipeline, the crashes, and the rows read."""
 
     id: str
     title: str
@@ -113,25 +113,25 @@ class PipelineRun:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether a call suffered a fault in this run, in place of a crash."""
+        """Whether the run injects a fault, such as a failing write, instead of crashes."""
         return any("fault" in each for each in self.crashes)
 
     @property
     def last(self) -> Start:
-        """Return the latest start of the pipeline in this run."""
+        """The latest start of the pipeline's command in this run."""
         return self.starts[-1]
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Return the rows of the latest reading."""
+        """The rows that the latest reading of the store returned in this run."""
         return self.readings[-1].values
 
 
 @dataclass
 class Patience:
-    """Whether to wait for a command that ends without an effect although its work is not done.
+    """Remembers whether it still pays to repeat a command that ends without doing anything although work is left.
 
-    A lease, which expires with time, may stop the command. All harnesses of a test share this object, so that the test
+    A lease that expires later may stop the command. All harnesses of a test share this object, so that the test
     waits in vain only once.
     """
 
@@ -139,7 +139,7 @@ class Patience:
 
 
 class Harness:
-    """Starts, kills and reads one pipeline for a test; `run` empties the store and provides the record of one run."""
+    """Starts and kills one pipeline and reads its rows, for all runs of a crash test."""
 
     def __init__(self, settings: PipelineSettings, helpers: HelperCommands, folder: Path, mark: str) -> None:
         self.settings, self.helpers = settings, helpers
@@ -169,7 +169,7 @@ class Harness:
         self._count = 0
 
     def copy_findings(self, other: "Harness") -> None:
-        """Copy what the run without a crash revealed from another harness of the same pipeline."""
+        """Copy what the run without a crash showed, from the harness of another copy of the pipeline's folder."""
         self.wanted, self.expectation = other.wanted, other.expectation
         self.endless, self.silence = other.endless, other.silence
         self.numbered, self.logs = other.numbered, other.logs
@@ -179,7 +179,7 @@ class Harness:
         self.longer = other.longer
 
     def add_findings(self, others: Iterable["Harness"]) -> None:
-        """Add what other harnesses' runs revealed: processes that outlived a start, and state in unwatched folders."""
+        """Add what other harnesses saw: processes that outlived a start, and state outside of watched folders."""
         for other in others:
             self.leftover_notes += [each for each in other.leftover_notes if each not in self.leftover_notes]
             self.outside.add(other.outside, other.settings.folder, self.settings.folder)
@@ -188,8 +188,8 @@ class Harness:
     def run(self, name: str, title: str) -> Iterator[PipelineRun]:
         """Empty the store, feed the input, and provide the record of a new run, in a `with` block.
 
-        If the command or the reader fails in the block, the result of the run is unknown; after the run without a
-        crash, also if the store could not be emptied.
+        If the command or the reader fails in the block, or the store could not be emptied, the run's result is
+        unknown. For the first run, which has no crash, a store that could not be emptied raises an error instead.
         """
         self._count += 1
         begun = time.monotonic()
@@ -211,10 +211,6 @@ class Harness:
         run.seconds = time.monotonic() - begun
 
     def _begin(self, run: PipelineRun) -> None:
-        """Empty the store and feed the input.
-
-        If that fails after the run without a crash, the result of this run is unknown, and the pipeline is not started.
-        """
         try:
             self.helpers.begin()
             if self.reads_first:
@@ -226,7 +222,6 @@ class Harness:
             run.unknown = str(error)
 
     def _sweep(self) -> None:
-        """Kill processes of a run that outlived both their start of the pipeline and the process that guards it."""
         left = marked_processes(self.mark)
         if left:
             end(left)
@@ -242,9 +237,9 @@ class Harness:
     ) -> Start:
         """Run the pipeline's command once, until it ends, or kill it just before the system call at the point `at`.
 
-        With a `fault`, that call fails in this way, and nothing is killed. `ask` is called before each effect, while
-        the pipeline is stopped. `watch`, if given, starts and watches the process in place of the usual function.
-        Returns the recorded effects, and how the command ended.
+        With a `fault`, that call fails in this way, and nothing is killed. `ask` is called before each durable
+        system call, while the pipeline is stopped. `watch` replaces the usual function that starts and watches the
+        process. Returns the recorded calls, and how the command ended.
         """
         if run.unknown:
             raise JobFailed(run.unknown)
@@ -275,9 +270,9 @@ class Harness:
 
     @contextmanager
     def crash_recorded(self, run: PipelineRun, at: Point) -> Iterator[Journal]:
-        """Crash without reading; provide, in a `with` block, the journal that shows what a loss of power may leave.
+        """Crash at a point; provide, in a `with` block, the record from which to compute what a power cut leaves.
 
-        Raises `JobFailed` if the journal does not explain the files that the run left.
+        Raises `JobFailed` without proof of the crash, or if the record does not explain the files that the run left.
         """
         with recording(self.settings.watched) as journal:
             start = self.start(run, at, watch=journal.watch)
@@ -286,12 +281,12 @@ class Harness:
             if unexplained:
                 raise JobFailed(
                     f"labkit cannot tell what a power cut leaves: {', '.join(unexplained[:2])} differs from what the "
-                    "recorded writes give"
+                    "recorded writes should have left"
                 )
             yield journal
 
     def namer(self, run: PipelineRun | None = None) -> Namer:
-        """Return a namer of effects for the next start of a run; give it all system calls of that start, in order."""
+        """Return an object that names the durable system calls of the run's next start; give it all calls, in order."""
         settings = self.settings
         earlier = [each.call for start in (run.starts if run else ()) for each in start.effects]
         namer = Namer(settings.watched, settings.ignored, self.numbered, earlier)
@@ -301,8 +296,8 @@ class Harness:
     def read(self) -> list[Any]:
         """Return the rows that can be read now. Raises `ReaderFailed` if the reader fails.
 
-        An answer that can never be rows raises `InvalidInput` until the run without a crash is over. Later it counts as
-        a failed reading, because a crash may have caused it.
+        An answer that can never be rows raises `InvalidInput` until the run without a crash is over. Later it counts
+        as a failed call, because a crash may have caused it.
         """
         try:
             return self.helpers.read()
@@ -312,18 +307,17 @@ class Harness:
             raise ReaderFailed(str(error)) from None
 
     def misses_nothing(self) -> bool:
-        """Return whether every row that is due can be read now; there may be other rows as well."""
+        """Return whether every expected row can be read now; there may be other rows as well."""
         values = self.helpers.read()
         return bool(values) and not self._expects(values).misses(values)
 
     def _expects(self, values: Sequence[Any]) -> Expectation:
-        """Return the rows that are due; in the run without a crash, derived from the rows `values` that were read."""
         if self.expectation is not None:
             return self.expectation
         return self.settings.expectation(self.wanted or (), values)
 
     def crash(self, run: PipelineRun, at: Point) -> None:
-        """Start the pipeline, kill it at a point, and read the rows. Raises `JobFailed` if the crash is not proven."""
+        """Start the pipeline, kill it at a crash point, read the rows. Raises `JobFailed` if it was not killed."""
         start = self.start(run, at)
         if run.crashes and not reached(start, at) and self._refuses(start):
             start = self._outwait(run, start, at)
@@ -342,9 +336,9 @@ class Harness:
             self.look_meanwhile(run, f"crash {len(run.crashes)}")
 
     def _prove(self, run: PipelineRun, start: Start, at: Point) -> None:
-        """Store the evidence of a crash. Raises `JobFailed` if the start was not killed at the crash point."""
         if not reached(start, at):
-            raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(start)}")
+            how_it_ended = self.ending_of(start)
+            raise JobFailed(f"{NEVER_REACHED}: {how_it_ended}")
         emptied = start.watched.emptied
         if emptied is None:
             raise JobFailed(f"the command was not killed at {at.name}, so this run proves nothing")
@@ -353,14 +347,14 @@ class Harness:
         run.crashes.append(evidence(start, at))
 
     def fail(self, run: PipelineRun, at: Point, fault: Fault) -> None:
-        """Start the pipeline, let one call suffer a fault, and recover. Raises `JobFailed` without proof of the fault.
+        """Start the pipeline, let the system call at a point suffer a fault, and recover.
 
-        A command that fails is started again, as after a crash. One that ends well is not, even if rows are missing: it
-        said that all is done, so nobody would start it, unless somebody else stopped it (SIGTERM).
+        A command that failed, or that SIGTERM stopped, is started again. One that reports success is not, even if
+        rows are missing, since nobody would restart it. Raises `JobFailed` without proof of the fault.
         """
         start = self.start(run, at, fault=fault)
         if why := undelivered(start, at, fault):
-            raise JobFailed(f"{why}: {self.ending_of(start)}" if why == NEVER_REACHED else why)
+            raise JobFailed(why + (f": {self.ending_of(start)}" if why == NEVER_REACHED else ""))
         run.crashes.append(fault_evidence(start, at))
         run.notes.append(f"with the fault {self.ending_of(start)}")
         if start.unmodelled:
@@ -374,7 +368,7 @@ class Harness:
         self._look_finally(run)
 
     def ending_of(self, start: Start) -> str:
-        """Return a clause on how a start ended, which quotes its log."""
+        """Return a clause on how a start of the pipeline ended, with a quotation from its log."""
         if start.over is Over.ENDED:
             return f"{ending(start.watched.status)}; {last_words(start.log)}"
         if start.over is Over.STALLED:
@@ -408,7 +402,7 @@ class Harness:
     def recover_and_start_again(self, run: PipelineRun) -> None:
         """Recover from a crash, then start the command once more, as its operator might on the next day.
 
-        In between it waits for `--pause` seconds, in which a marker or a lease may expire.
+        Between the two the test waits for `--pause` seconds, in which a marker or a lease may expire.
         """
         self.recover(run)
         if not run.stuck:
@@ -419,10 +413,10 @@ class Harness:
             self.recover(run)
 
     def add_input_without_crash(self) -> list[str]:
-        """Run the command, add new input, run it again, and store the rows as those that are due with that input.
+        """Run the command without a crash, add new input, run it again, and store all rows as the expected ones.
 
-        If it stays unknown which rows are due, it returns the reasons and stores none: a run that gets all input at
-        once leaves other rows, or expected rows are missing. Raises `InvalidInput` if a run fails or gives no new row.
+        Stores none, and returns the reasons, if the right rows stay unknown: a run that gets all input at once
+        leaves other rows, or expected rows are missing. Raises `InvalidInput` if a run fails or gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)
@@ -447,7 +441,9 @@ class Harness:
             self.helpers.add_input()
             at_once = self._rows_without_crash(run)
         if run.unknown:
-            raise InvalidInput(f"--more {self.settings.more}: if all input comes at once, {run.unknown.rstrip('.')}.")
+            raise InvalidInput(
+                f"--more {self.settings.more}: in a run that gets all input at once, {run.unknown.rstrip('.')}."
+            )
         if counted(at_once) != counted(longer):
             return [f"{OTHER_ROWS}: {len(longer)} row(s) if it comes later, {len(at_once)} if it comes at once"]
         # Without --expected, rows that new input changes are as right as all others of two runs without a crash.
@@ -460,11 +456,12 @@ class Harness:
     def _rows_without_crash(self, run: PipelineRun) -> list[Any]:
         start = self.start(run)
         if self.failed(start):
-            raise JobFailed(f"the command failed when it was started: {self.ending_of(start)}")
+            how_it_ended = self.ending_of(start)
+            raise JobFailed(f"the command failed without a crash: {how_it_ended}")
         return steady(self.read)
 
     def recover_with_new_input(self, run: PipelineRun) -> None:
-        """Add new input, and start the command once more after a crash or a recovery; all rows are due then."""
+        """Add new input and start the command, after a crash or recovery; the new rows are expected as well."""
         self.helpers.add_input()
         usual, run.grown = self.expectation, len(run.readings)
         run.expectation = self.expectation = self.settings.expectation(self.longer, self.longer)
@@ -474,10 +471,11 @@ class Harness:
             self.expectation = usual
 
     def start_two(self, run: PipelineRun, held: str) -> None:
-        """Stop the command just before the effect `held`, run a second instance meanwhile, and let the first one go on.
+        """Stop the command before the system call `held`, run a second instance, and let the first one go on.
 
-        Then the command is started once more, as a scheduler would do. A second instance that waits for the first one
-        is killed, because it cannot end before that. Raises `JobFailed` if the first instance never reached the effect.
+        Then the command is started once more, as a scheduler would do. A second instance that waits for the first
+        one is killed, because it cannot end before that. Raises `JobFailed` if the first instance never made the
+        call.
         """
         others: list[Start] = []
 
@@ -487,7 +485,8 @@ class Harness:
 
         first = self.start(run, ask=hold)
         if not others:
-            raise JobFailed(f"{NEVER_REACHED}: {self.ending_of(first)}")
+            how_it_ended = self.ending_of(first)
+            raise JobFailed(f"{NEVER_REACHED}: {how_it_ended}")
         run.starts.sort(key=lambda start: start.watched.began)
         for which, start in (("first", first), ("second", others[0])):
             waited = start is others[0] and start.over is Over.STALLED
@@ -513,7 +512,7 @@ class Harness:
         return start
 
     def _outwait(self, run: PipelineRun, start: Start, at: Point | None = None) -> Start:
-        """Repeat a start of a command that ends at once without an effect, and return the last start.
+        """Repeat a start of a command that ends at once without doing anything, and return the last start.
 
         The instance that was killed may hold a lease. So the start is repeated until it works, or reaches the crash
         point `at` if one is given, for as long as `--limit` allows. After the first wait in vain, no run of the test
@@ -533,12 +532,11 @@ class Harness:
         return start
 
     def _refuses(self, start: Start) -> bool:
-        """Return whether the command refused to run: it ended without an effect, except on log-like files."""
+        """Return whether the command refused to run: it ended without changing anything except log-like files."""
         quiet = (each.kind is CallKind.EXIT or each.where in self.logs for each in start.effects)
         return start.over is Over.ENDED and all(quiet)
 
     def _is_incomplete(self) -> bool:
-        """Return whether rows are missing or cannot be read although no process of the pipeline runs."""
         try:
             return self.settle(OUTAGE_AGAIN) > 0
         except ReaderFailed:
@@ -547,8 +545,8 @@ class Harness:
     def _once_more(self, run: PipelineRun) -> None:
         """Repeat a start that ended well although rows are missing, because some jobs need several starts.
 
-        If this start has no effect, a lease or the like may block it, which expires with time. The first such run
-        therefore repeats the start for as long as the settings allow; if that is in vain, later runs do not repeat it.
+        If a start does nothing, a lease may block it, which expires with time. The first such run therefore repeats
+        the start for as long as the settings allow; if that is in vain, later runs do not repeat it.
         """
         run.notes.append(ONCE_MORE)
         begun, idle = time.monotonic(), 0
@@ -566,15 +564,15 @@ class Harness:
                 return
 
     def failed(self, start: Start) -> bool:
-        """Return whether a start failed or hung; silence of a command that runs forever is no failure."""
+        """Return whether a start failed or hung; silence of a command that never ends by itself is no failure."""
         if start.over is Over.STALLED:
             return not self.endless
         return start.over is Over.ENDED and start.watched.status != 0
 
     def settle(self, again: float = READ_AGAIN) -> int:
-        """Wait while missing rows may arrive, and return how many are still missing.
+        """Wait some seconds for missing rows to arrive, and return how many are still missing.
 
-        A failing reader is called again for `again` seconds.
+        A failing reader is called again for up to `again` seconds.
         """
         finish = time.monotonic() + SETTLED
         while True:
@@ -603,7 +601,7 @@ class Harness:
         run.readings.append(Reading(time.time(), len(run.starts), tuple(values), moment))
 
     def recovery_of(self, run: PipelineRun) -> Start | None:
-        """Return the first start after a crash that did not refuse to run; None if there was no second start."""
+        """Return the start that recovered from the first crash of a run; None if there is none."""
         later = [each for each in run.starts[1:] if not self._refuses(each)] or run.starts[1:]
         return later[0] if later else None
 
@@ -621,7 +619,7 @@ def surely(read: Callable[[], list[Any]], seconds: float = READ_AGAIN) -> list[A
 
 
 def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]:
-    """Return the rows as soon as two readings agree. Raises `JobFailed` if they still differ after `seconds`."""
+    """Read until two readings agree, and return the rows. Raises `JobFailed` if they differ after `seconds`."""
     finish = time.monotonic() + seconds
     values = surely(read)
     while True:
@@ -632,7 +630,7 @@ def steady(read: Callable[[], list[Any]], seconds: float = SETTLED) -> list[Any]
         if time.monotonic() > finish:
             raise JobFailed(
                 f"the reader returned different rows when it was called twice ({len(values)}, then {len(again)} "
-                "rows) although nothing ran"
+                "rows) although the pipeline was not running"
             )
         values = again
 

@@ -39,7 +39,7 @@ FEW = 2
 
 
 class Glance(NamedTuple):
-    """The rows that the reader returned while the pipeline was stopped before one effect."""
+    """The rows that the reader returned while the pipeline was stopped before one durable system call."""
 
     happened: int
     """The number of effects that had happened before this reading."""
@@ -48,31 +48,31 @@ class Glance(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Two consecutive readings between which rows appeared or disappeared."""
+    """Two consecutive readings of the store between which rows appeared or disappeared."""
 
     earlier: Glance
     later: Glance
 
     @property
     def appeared(self) -> int:
-        """Return how many rows appeared."""
+        """The number of rows that appeared."""
         return (Counter(self.later.rows) - Counter(self.earlier.rows)).total()
 
     @property
     def gone(self) -> int:
-        """Return how many rows disappeared."""
+        """The number of rows that disappeared."""
         return (Counter(self.earlier.rows) - Counter(self.later.rows)).total()
 
 
 def changes(glances: Sequence[Glance]) -> Iterator[Change]:
-    """Yield each pair of consecutive readings whose rows differ."""
+    """Yield each pair of consecutive readings of the store whose rows differ."""
     for earlier, later in pairwise(glances):
         if earlier.rows != later.rows:
             yield Change(earlier, later)
 
 
 def showing(glances: Sequence[Glance], effects: Sequence[Effect]) -> set[str]:
-    """Return the names of the effects that changed the reader's rows.
+    """Return the names of the durable system calls that changed the reader's rows.
 
     The result is empty if the only readings were those at the beginning and at the end, because they show no cause.
     """
@@ -101,8 +101,9 @@ def doubts(
 ) -> list[str]:
     """Return the reasons, as sentences, why the test may have missed a write; [] if it observed every write.
 
-    `unseen` are system calls that could not be followed, with the files they concern. `logs` are the masked paths of
-    files that nothing reads. `by_lines` says that the test saw lines of Python instead of system calls.
+    `glances` are the rows before each system call. `unseen` maps calls that could not be followed to their files.
+    `logs` are the masked paths of files that nothing reads. `by_lines`: the test saw lines of Python instead of
+    system calls.
     """
     gaps = [each for each in changes(glances) if not _explained(each, effects, logs)]
     reasons = []
@@ -130,10 +131,10 @@ def _blind(name: str, paths: Sequence[str]) -> str:
 
 
 def blind_spots(unseen: Iterable[str], paths: Mapping[str, Sequence[str]], belongs: "Belongs") -> dict[str, list[str]]:
-    """Return the system calls that could not be followed, by name, with the pipeline's files that they concern.
+    """Return the system calls that the test could not follow, by name, with the pipeline's files that they concern.
 
-    `unseen` are the names of all such calls, and `paths` their files. A call that concerns only other programs' files
-    is left out; a call without a known file may concern any file.
+    `unseen` are the names of all such calls, and `paths` their files. A call that concerns only other programs'
+    files is left out; a call without a known file may concern any file.
     """
     concerned: dict[str, list[str]] = {}
     for name in unseen:
@@ -151,7 +152,7 @@ class Belongs:
         self._folders, self._ignored = folders, ignored
 
     def __call__(self, path: str) -> bool:
-        """Return whether the file is in a watched folder and no pattern excludes it."""
+        """Return whether the file is in a watched folder and matches no `--ignore` pattern."""
         for folder in self._folders:
             if Path(path).is_relative_to(folder):
                 below = Path(path).relative_to(folder)
@@ -160,10 +161,10 @@ class Belongs:
 
 
 def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) -> bool:
-    """Return whether an observed effect can have changed the rows between two readings.
+    """Return whether an observed system call can have changed the rows between two readings.
 
-    It is an effect between the readings, or an earlier one that may still go on. A write to a log explains nothing,
-    since the reader does not read logs.
+    Possible are a call between the readings, and an earlier one that may still go on. A write to a log explains
+    nothing, since the reader does not read logs.
     """
     happened = change.earlier.happened
     between = effects[happened : change.later.happened]
@@ -179,7 +180,7 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 
 
 def _shows(effect: Effect) -> bool:
-    """Return whether this effect can change the rows that a reader gets.
+    """Return whether this system call (or line) can change the rows that a reader gets.
 
     The return of a function cannot: rows that appear after it were written by another thread, process or the JVM.
     """
@@ -214,7 +215,7 @@ APPENDING = frozenset({CallKind.CREATE, CallKind.WRITE, CallKind.SYNC})
 
 
 def logs(effects: Sequence[Effect], reads: FileReads) -> frozenset[str]:
-    """Return the paths, with ids masked, of the files to which the pipeline only appended and that nothing read."""
+    """Return the masked paths of the files that look like logs: the pipeline only appended, and nothing read them."""
     kinds: dict[str, set[CallKind]] = defaultdict(set)
     files: dict[str, set[Path]] = defaultdict(set)
     # An effect is named by its new name, so a file that got another name shows only here.

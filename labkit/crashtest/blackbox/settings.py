@@ -26,17 +26,18 @@ CHECKPOINT = "copied_checkpoint"
 
 
 def _source(text: str) -> str:
-    """Return the text of `--expected` unchanged if it is empty, a file, or FILE:NAME. Raises `Unfit` for other text."""
     if text and not Path(text).is_file():
         if ":" not in text:
-            raise Unfit("there is no such file; name one with a row in each line, or FILE:NAME for a function of rows.")
+            raise Unfit(
+                "there is no such file; name one with a row in each line, or FILE:NAME, a function that returns rows."
+            )
         Subject.read(text)
     return text
 
 
 @dataclass(frozen=True)
 class PipelineSettings(SharedOptions):
-    """The options of one crash test of a pipeline, as `labkit crashtest --command` takes them."""
+    """The options of the crash test of a pipeline, as `labkit crashtest --command` takes them."""
 
     KIND = "a pipeline, --command"
     WHY_UNJUDGED: ClassVar[str] = "nobody said which rows belong together"
@@ -110,17 +111,17 @@ class PipelineSettings(SharedOptions):
 
     @property
     def subject(self) -> str:
-        """Return the name of the pipeline under test, which is its command."""
+        """The name of the pipeline under test, which is its command."""
         return self.pipeline
 
     @property
     def unseen(self) -> str:
-        """The reason why the test may miss writes if the reader is too slow to show when rows appear; mostly empty."""
+        """Why the test may miss writes when the reader is slow; empty if there is no such danger."""
         return ""
 
     @property
     def watch(self) -> Watch:
-        """Return the function that runs a command of this test and watches it."""
+        """The function with which this test runs a command and watches its system calls, or its lines of Python."""
         from labkit.host.line_watch import watch_lines
         from labkit.host.syscalls.watching import watch
 
@@ -128,51 +129,51 @@ class PipelineSettings(SharedOptions):
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """Return the folder in which the pipeline runs, which is watched by default."""
+        """The folder in which the pipeline runs; the test watches it if the user names no folder."""
         return (self.folder,)
 
     @property
     def patience(self) -> float:
-        """The seconds for which a command that had no effect and left rows missing is repeated, as for a lease."""
+        """For how many seconds to repeat a start that did nothing while rows are missing (a lease may block it)."""
         return self.limit
 
     @property
     def named(self) -> str:
-        """The name of what is under test, for messages."""
+        """What error messages begin with: the option `--command`, or the name of the sink under test."""
         return "--command"
 
     @property
     def adapter(self) -> str:
-        """The way in which rows reach what is under test, for the report."""
+        """The report's name for the interface under test: a command, or a Spark interface such as foreachBatch."""
         return "a command"
 
     @property
     def reset_remedy(self) -> str:
-        """The advice for a user who gave no way to empty the store."""
+        """The advice in the message to a user who gave no way to empty the store."""
         return "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
 
     def remove_state(self) -> None:
-        """Remove what the test itself made for the last run, after the user's reset; here, nothing."""
+        """Remove what the test itself made for the last run; called after the user's reset. Here there is nothing."""
 
     def untested(self, results: "Sequence[Result]") -> str:
-        """Return a sentence on the faults that these runs did not try; empty for the usual sentence about pipelines."""
+        """Return the report's sentence on faults that were not tried; empty for the default one, on pipelines."""
         return ""
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
-        """Return the properties that cannot be judged, because nobody knows which rows form a batch."""
+        """Return the properties that the test cannot judge: here those of batches, as their rows are unknown."""
         return ("precommitted_read", "fractured_read")
 
     @property
     def unnamed(self) -> Path | None:
-        """The watched folder whose own name is left out of the names of effects; None if there is none."""
+        """The watched folder that is left out of the names of system calls; None if all are included."""
         return None
 
     def decides(self, name: str) -> bool:
-        """Return whether the effect with this name is the engine's decision that a batch is over."""
+        """Return whether the system call with this name is the engine's decision that a batch is over."""
         return False
 
     def minor(self, effects: "Sequence[Effect]") -> frozenset[str]:
-        """Return the masked paths, among these effects, of less important files; crashes there come last."""
+        """Return the masked paths of files, such as an engine's own, at which the test crashes last."""
         return frozenset()
 
     def due(self) -> list[Any] | None:
@@ -180,14 +181,14 @@ class PipelineSettings(SharedOptions):
         return None
 
     def expectation(self, values: Sequence[Any], read: Sequence[Any]) -> Expectation:
-        """Return the rows that should come out, and the form in which the reader returns them.
+        """Return the rows that should come out, with the form in which the reader returns rows.
 
-        `values` are the rows that are due, `read` those that a run without a crash showed.
+        `values` are the expected rows, `read` those that the reader returned after a run without a crash.
         """
         return expect(values, read)
 
     def unfinished(self, effects: "Sequence[Effect]", crashed_at: str) -> tuple[int, ...]:
-        """Return the batches in which durable work is left at a crash before this effect; empty if they are unknown."""
+        """Return the batches that a crash before the effect `crashed_at` leaves unfinished; () if unknown."""
         return ()
 
     def check_commands(self) -> None:
@@ -219,5 +220,9 @@ class PipelineSettings(SharedOptions):
 
 
 def pipeline_settings(command: str, **words: Any) -> PipelineSettings:
-    """Return the settings of a test of this command; `words` are options by keyword. Raises `InvalidInput`."""
+    """Return the settings for the crash test of a pipeline.
+
+    `command` is a shell command; `words` are options by keyword. Raises `InvalidInput` for a bad value or a
+    conflict.
+    """
     return PipelineSettings.plan({"command": command, **words})

@@ -44,13 +44,11 @@ class _Effect(msgspec.Struct, frozen=True):
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """The effects in `effects.json` of `labkit effects --out`, or in the report of `labkit crashtest`."""
-
     effects: tuple[_Effect, ...]
 
 
 class Reading(NamedTuple):
-    """One possible design of a recorded pipeline: its order of writes, and facts that the record does not show."""
+    """A design that a recorded pipeline may have: its order of writes, and facts that the record does not show."""
 
     design: Design
     guarantee: str
@@ -61,12 +59,12 @@ class Reading(NamedTuple):
 
     @property
     def chosen(self) -> str:
-        """Return the assumptions in words: what happens to repeated output, and what a restart reads."""
+        """The assumptions of this design: what happens to rows that are written again, and what a restart reads."""
         return f"{self.design.output}; {self.design.recovery}"
 
 
 class Standing(NamedTuple):
-    """The order of writes that a record shows, and every design with this order in the simulator's table."""
+    """The order of writes that a record shows, and every design in the simulator's table that has this order."""
 
     engines: tuple[str, ...]
     """The names of the tables in `writes.toml` (one for each engine or format) that interpreted the effects."""
@@ -78,7 +76,7 @@ class Standing(NamedTuple):
     readings: tuple[Reading, ...]
 
     def text(self) -> str:
-        """Return the result as lines for a terminal."""
+        """Return the order and the possible designs as text for a terminal."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -105,7 +103,7 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the designs to print: none that reads the newest state if reading an older one guarantees the same."""
+        """Yield the designs to print, without those that gain no guarantee from reading the newest state."""
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
@@ -114,7 +112,7 @@ class Standing(NamedTuple):
                 yield each
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON."""
+        """Return the order and the possible designs as a dict for JSON."""
         result = self.orders.steps[-1].made if self.orders else ()
         return {
             "order": str(self.orders) if self.orders else None,
@@ -141,7 +139,7 @@ def _guarantee_text(reading: Reading) -> str:
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names of the effects in a record or in a folder of `--out`. Raises `InvalidInput` if none."""
+    """Return the names of the system calls in a record of `labkit effects`. Raises `InvalidInput` without one."""
     files = [path]
     if path.is_dir():
         files = [path / "effects.json", path / "report.json"]
@@ -160,7 +158,10 @@ def read_names(path: Path) -> list[str]:
 
 
 def user_row(text: str) -> Meaning:
-    """Return the meaning that `--write` gives, such as `write store/all.txt=visible`. Raises `InvalidInput`."""
+    """Parse a value of `--write`, such as `write store/all.txt=visible`: a system call, and the kind of write it is.
+
+    Raises `InvalidInput` for any other form.
+    """
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
         raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
@@ -168,10 +169,10 @@ def user_row(text: str) -> Meaning:
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
-    """Return the order of writes of a pipeline with effects of these names, and the designs that it may have.
+    """Return the order of writes of a pipeline with these durable system calls, and its possible designs.
 
-    `own` are the user's meanings of effects, which come before those of the recognised engines. `ends` is a pattern of
-    the effect that ends a step.
+    `own` are the user's rows (`--write`), each of which says what kind of write a call is; they come before those
+    for recognised engines. `ends` is a pattern of the call that ends a step, such as a batch.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)
@@ -190,7 +191,7 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
-    """Yield every design of the simulator's table with this order of writes, each with its guarantee.
+    """Yield every design in the simulator's table with this order of writes, each with its guarantee.
 
     Designs that differ only in writes that the recovery does not read count as one.
     """

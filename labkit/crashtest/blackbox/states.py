@@ -28,7 +28,7 @@ EXACT, MASKED, PRESENT, IGNORED = range(4)
 
 
 class Content(NamedTuple):
-    """What is compared of one file: three values, from the strictest comparison to the loosest."""
+    """What the test compares of one file: three values, from the strictest comparison to the loosest."""
 
     exact: bytes
     """A digest of its bytes, kind, mode, number of names, extended attributes, and of a time that somebody set."""
@@ -38,13 +38,13 @@ class Content(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The change that a run has made to a file: its content before and now; None stands for no file."""
+    """A file that a run has changed, as it was before the run and as it is now; None stands for no file."""
 
     before: Content | None
     now: Content | None
 
     def known(self, level: int) -> Hashable:
-        """Return the value to compare at a level (`EXACT` to `IGNORED`); None if the file is as before the run."""
+        """Return the value to compare this file by, at a level from `EXACT` to `IGNORED`; None if it is unchanged."""
         before, now = (level < IGNORED and each and each[level] for each in self)
         return None if before == now else (now,)
 
@@ -54,17 +54,17 @@ State = Mapping[str, Change]
 
 
 class RunFiles:
-    """The files that one run changes, read before each effect, while the pipeline is held and nothing changes them."""
+    """The files that one run changes; they are read before each system call, while the pipeline is stopped."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """Prepare to follow the files of a run. Contents are compared without the paths in `folders`."""
+        """Prepare to follow the files of a run; the names of `folders` are cut from contents before a comparison."""
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
         self._read: dict[str, tuple[tuple[int, ...], Content]] = {}
 
     def look(self, effect: Effect, namer: Namer) -> State:
-        """Return the state just before an effect, and follow from now on the files that the effect changes."""
+        """Return the state of the files just before a system call, and add the files that it changes to them."""
         call = effect.call
         for path in {call.path, call.target} - {""} if effect.kind not in (CallKind.SYNC, CallKind.SEND) else ():
             if effect.kind in (CallKind.RENAME, CallKind.LINK):
@@ -91,7 +91,6 @@ class RunFiles:
                 yield from (f"{place}/{name}" for name in (*folders, *names))
 
     def _content(self, path: str) -> Content | None:
-        """Return what is compared of a file as it is now; an unchanged file is not read again."""
         with suppress(OSError):
             state = os.lstat(path)
             times = state.st_mtime_ns, state.st_ctime_ns
@@ -126,17 +125,17 @@ def _digest(body: bytes, *more: str) -> bytes:
 
 
 class Comparison:
-    """Compares states of files; it learns from equal runs how far each file agrees from run to run."""
+    """Compares states of a pipeline's files, and learns how far each file differs between equal starts."""
 
     def __init__(self) -> None:
         self._levels: Counter[str] = Counter()
         """How far files are compared (`EXACT` unless they differ), by the family of their names."""
 
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
-        """Loosen the comparison of each file that differs between starts that have done the same so far.
+        """Compare a file less strictly from now on if it differs between starts that have done the same so far.
 
-        `starts` are, for each start, the states before its effects, by the effect's name. Returns all states of the
-        longest start.
+        `starts` are, for each start, the states before its system calls, by the call's name. Returns all states of
+        the longest start.
         """
         longest = max(starts, key=len)
         for start in starts:
@@ -149,7 +148,7 @@ class Comparison:
         return list(longest.values())
 
     def key(self, state: State, left_out: Container[str] = ()) -> Hashable:
-        """Return a value that is equal for equal states; files in `left_out`, masked paths, are not compared."""
+        """Return a value that is equal for equal states of the files; `left_out` are paths that do not count."""
         return frozenset(
             (path, part)
             for path in state
@@ -158,7 +157,7 @@ class Comparison:
         )
 
     def blurred(self) -> list[str]:
-        """Return the files of which at most the emptiness is compared."""
+        """Return the files whose contents are not compared, because they differ even between equal starts."""
         return sorted(path for path, level in self._levels.items() if level >= PRESENT)
 
     def _part(self, path: str, state: State) -> Hashable:

@@ -25,7 +25,7 @@ ALONE = "alone"
 
 
 class Line(NamedTuple):
-    """One event of a run: who did it (`engine`, `sink` or `reader`), when (`at`, a Unix time), and what it was."""
+    """One event in a run's timeline: who did it (`engine`, `sink` or `reader`), when (a Unix time), and what it was."""
 
     at: float
     who: str
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 
 
 def lines(run: PipelineRun) -> list[Line]:
-    """Return the lines of one run's timeline, in order of time."""
+    """Return the timeline of one run, as events in order of time."""
     unordered = [*_starts(run), *_crashes(run), *_readings(run)]
     return sorted(unordered, key=lambda line: line.at)
 
@@ -56,7 +56,7 @@ def _starts(run: PipelineRun) -> Iterator[Line]:
 
 
 def said(effect: Effect) -> str:
-    """Return a short description of an effect: its name, file, size in bytes and line of Python."""
+    """Return a short description of a durable system call: its name, file, size in bytes and line of Python."""
     call = effect.call
     size = f"{call.size} bytes" if call.size > 0 else ""
     file = effect.file if effect.file != effect.where else ""
@@ -93,7 +93,7 @@ def _readings(run: PipelineRun) -> Iterator[Line]:
 
 
 def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
-    """Return effects as plain data for the JSON report."""
+    """Return durable system calls as dicts for the JSON report."""
     return [
         {
             "name": each.name,
@@ -109,13 +109,13 @@ def plain(effects: Sequence[Effect]) -> list[dict[str, object]]:
 
 
 def text(lines: Sequence[Line]) -> tuple[str, ...]:
-    """Return the lines of a timeline as text, each with the seconds since the first line."""
+    """Return the events of a timeline as lines of text, each with the seconds since the first event."""
     begun = lines[0].at if lines else 0.0
     return tuple(f"{line.at - begun:7.2f} s  {line.who:<6}  {line.text}" for line in lines)
 
 
 def picture(lines: Sequence[Line], title: str) -> str:
-    """Return the lines of a timeline as a space-time diagram, which is an SVG document."""
+    """Return a timeline as a space-time diagram, an SVG document."""
     names = {"engine": "engine", "sink": "sink", "reader": "reader"}
     steps = tuple(Step(line.who, line.event, (), line.text) for line in lines)
     return svg(Diagram(names, steps), title=title)
@@ -132,7 +132,7 @@ MEANWHILE = {"regression": "{row} after a later row of its key", "aborted_read":
 
 
 def because(verdict: Verdict, values: Mapping[int, Any], due: int) -> str:
-    """Return the guarantee and its reason in a sentence; `values` are the expected rows, `due` their number."""
+    """Return a run's guarantee and the reason in a sentence; `values` are expected rows, `due` how many must come."""
     reasons = _reasons(verdict, COUNTED, values)
     meanwhile = _reasons(verdict, MEANWHILE, values)
     if reasons:
@@ -152,7 +152,7 @@ _ROW = re.compile(
 
 
 def in_their_rows(explanation: Explanation, values: Mapping[int, Any]) -> Explanation:
-    """Return the explanation with the user's rows in place of the offsets that the test gave them."""
+    """Return the explanation with the user's rows in place of the numbers that the test gave them."""
 
     def quoted(match: re.Match[str]) -> str:
         offset = int(match[1])

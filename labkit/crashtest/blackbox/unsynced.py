@@ -25,7 +25,7 @@ class _Lost(NamedTuple):
 
 
 class Unsynced:
-    """Knows how much of each file one start has synced, and drops the bytes whose sync failed.
+    """Tracks how many bytes of each file one start has synced, and removes those whose sync failed.
 
     It follows sizes alone: bytes that were overwritten in place, and names in folders, stay as they are, and
     `unmodelled` says so.
@@ -40,7 +40,7 @@ class Unsynced:
         """What a sync that failed would have made durable and `drop` cannot take back; empty if there is nothing."""
 
     def note(self, call: Call) -> None:
-        """Note a call that will happen."""
+        """Record a system call that is about to happen."""
         path, size = call.path, _size(call.path)
         match call.kind:
             case CallKind.CREATE:
@@ -61,7 +61,6 @@ class Unsynced:
                 self._rename(path, call.target)
 
     def _written_anew(self, path: str, begin: int, end: int) -> None:
-        """Note that other bytes take the place of those from `begin` to `end`."""
         lost = self._lost
         if lost and lost.path == path and begin <= lost.begin and end >= lost.end:
             self._lost = None
@@ -79,7 +78,7 @@ class Unsynced:
             self._lost = None
 
     def fail(self, call: Call, fault: Fault) -> None:
-        """Note that this call suffers a fault."""
+        """Record that a system call fails; if it is a sync, the bytes that it should have saved are lost."""
         if call.kind is not CallKind.SYNC or fault not in _LOSING:
             return
         size = _size(call.path)
@@ -92,7 +91,7 @@ class Unsynced:
             self._lost = _Lost(call.path, synced, size)
 
     def drop(self) -> None:
-        """Drop the lost bytes: shorten the file, or put zeros in their place if others follow."""
+        """Remove the bytes whose sync failed: shorten the file, or write zeros there if other bytes follow."""
         lost, self._lost = self._lost, None
         if lost is None:
             return

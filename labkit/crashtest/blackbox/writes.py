@@ -36,7 +36,7 @@ OUTPUT = frozenset({Write.STAGED, Write.VISIBLE})
 
 
 class Meaning(NamedTuple):
-    """One row of a table: the kinds of writes that an effect makes if its name matches the pattern."""
+    """A row of a table in `writes.toml`: the kinds of writes that a system call makes if its name matches."""
 
     pattern: str
     """A pattern of the effect's name, numbered or not: `rename offsets/<n>`, `unlink store/rows.db-journal #[357]`."""
@@ -47,12 +47,12 @@ class Meaning(NamedTuple):
     commits: bool = False
 
     def fits(self, name: str) -> bool:
-        """Return whether this row applies to the effect with that name."""
+        """Return whether the system call with this name matches the row's pattern."""
         return fits(self.pattern, name)
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches the name of an effect, with or without its running number."""
+    """Return whether a pattern matches a system call's name, with or without its number: `rename a #2`."""
     bare = without_number(name)
     # The name of a watched folder is no part of an effect's name, so `*/offsets/<n>` must also match `offsets/<n>`.
     kind, _, place = bare.partition(" ")
@@ -60,11 +60,11 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def meaning(pattern: str, writes: str) -> Meaning:
-    """Return the row for a pattern, with its meaning in the words of `writes.toml`.
+    """Return the table row for a pattern; `writes` says what the matching system calls mean.
 
-    The words are kinds of writes such as `visible+marker`, `(visible)` for a write that lasts at the commit, `commits`,
-    or `nothing`. Several words mean several things at once: `staged (visible)`. Raises `InvalidInput` for an unknown
-    word.
+    The words are kinds of writes such as `visible+marker`, `(visible)` for a write that lasts at the commit,
+    `commits`, or `nothing`. Several words mean several things at once: `staged (visible)`. Raises `InvalidInput` for
+    an unknown word.
     """
     now: set[Write] = set()
     later: set[Write] = set()
@@ -78,17 +78,19 @@ def meaning(pattern: str, writes: str) -> Meaning:
             write = word_of(Write, word, f"write for {pattern!r}")
             (later if inside else now).add(write)
     if not writes.strip():
-        raise InvalidInput(f"{pattern!r} names no kind of write; write {NOTHING!r} if these effects do not count.")
+        raise InvalidInput(
+            f"{pattern!r}: say which kind of write these effects are, or {NOTHING!r} if they do not count."
+        )
     return Meaning(pattern, frozenset(now), frozenset(later), commits)
 
 
 def meanings(table: Mapping[str, str]) -> tuple[Meaning, ...]:
-    """Return the rows of a table `{pattern: meaning}`, in its order; the first row that matches an effect counts."""
+    """Convert a table `{pattern: kinds of writes}` to rows in its order; of several that match, the first counts."""
     return tuple(meaning(pattern, writes) for pattern, writes in table.items())
 
 
 class Engine(NamedTuple):
-    """The meanings of one engine's effects, a table of `writes.toml`; `idle` are writes of steps without output."""
+    """The table of `writes.toml` for one engine or format: what kinds of writes its system calls are."""
 
     name: str
     sign: str
@@ -111,7 +113,7 @@ def _engine(name: str, table: dict[str, str]) -> Engine:
 
 
 def engine_rows(*names: str) -> tuple[Meaning, ...]:
-    """Return the rows of the named engines, or of all if none is named. Raises `InvalidInput` for an unknown name."""
+    """Return the table rows of these engines, or of all if none is named. Raises `InvalidInput` if unknown."""
     every = engines()
     for name in names:
         if name not in every:
@@ -120,16 +122,16 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats whose `sign` matches one of these names of a run's effects."""
+    """Return the engines and formats that a run used: a system call's name matches the pattern `sign`."""
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
     """Return rows by which changes of attributes (mode, owner, time) mean nothing, for files that engines write.
 
-    `names` are the names of a run's effects, `table` the rows of its engines. An engine sets modes on the files that it
-    makes, and reads none of them. Attributes of any other file get no row, because a pipeline may keep its marker
-    there.
+    `names` are the names of a run's system calls, `table` the rows of its engines. An engine sets modes on the files
+    that it makes, and reads none of them. Attributes of any other file get no row, because a pipeline may keep its
+    marker there.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
@@ -144,41 +146,41 @@ def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Mean
 
 
 class AtomicWrite(NamedTuple):
-    """Kinds of writes of which a crash keeps all or none, with the names of the effects (system calls) behind them."""
+    """Kinds of writes that a crash keeps or loses together, and the names of the system calls that make them."""
 
     writes: AtomicSet
     effects: tuple[str, ...]
 
 
 class Step(NamedTuple):
-    """One step of a run, for example a batch: the sets of writes that it made, in order."""
+    """One step of a recorded run, such as a batch: the writes that it made, in order."""
 
     made: tuple[AtomicWrite, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """Return the sets of writes in order; the writes of a set last together or not at all."""
+        """The kinds of writes in order; those in one set last together or not at all."""
         return tuple(each.writes for each in self.made)
 
 
 class Orders(NamedTuple):
-    """The steps of a run, such as its batches, which all have the same order of writes."""
+    """The steps of a recorded run, such as its batches, which all make their writes in the same order."""
 
     steps: tuple[Step, ...]
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """Return the order of writes, which is the same in every step."""
+        """The order of writes, which is the same in every step."""
         return self.steps[0].order
 
     def __str__(self) -> str:
         return order_text(self.order)
 
     def before(self, number: int, made: int) -> str:
-        """Return the effect before which a kill leaves the first `made` sets of writes of a step, and no more.
+        """Return the system call before which a kill leaves the first `made` writes of a step, and no more.
 
-        `number` is the number of the step, from 1. After the step's last set, the result is the first effect of the
-        next step, or the command's end.
+        `number` is the number of the step, from 1; writes that last together count as one. After the step's last
+        write, the result is the first call of the next step, or the command's end.
         """
         sets = self.steps[number - 1].made
         if made < len(sets):
@@ -187,10 +189,10 @@ class Orders(NamedTuple):
         return following[0].made[0].effects[0] if following else EXIT
 
     def place(self, name: str) -> tuple[int, int] | None:
-        """Return the step (from 1) in which an effect makes a write, and how many of its sets are complete before that.
+        """Return the step (from 1) in which a system call makes a write, and how many of its writes come before.
 
-        Returns None if no effect of that name makes a write. This is the inverse of `before`, but accepts any effect of
-        a set: a kill in the middle of a set leaves that set incomplete.
+        Writes that last together count as one. Returns None if no call of that name makes a write. This is the
+        inverse of `before`, but accepts any call of a write: a kill in the middle leaves the write incomplete.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step.made):
@@ -202,20 +204,22 @@ class Orders(NamedTuple):
 def orders(
     names: Iterable[str], table: Sequence[Meaning], ends: str | None = None, idle: Iterable[Write] = ()
 ) -> Orders:
-    """Return the steps of a run from the names of its durable effects, in their order.
+    """Return the steps (such as batches) of a run, from the names of its durable system calls in their order.
 
-    `table` gives the meanings of the effects. A step ends before a write that it has already made or, if `ends` is
-    given, after each effect that matches this pattern. `idle` are writes that an engine also makes without output, such
-    as checkpoints at intervals; only the last one before visible output belongs to its step. Steps without output are
-    left out. Raises `InvalidInput` for an effect that no row matches, for a step whose writes are interleaved, and for
-    steps that differ.
+    `table` gives the meanings of the calls. A step ends before a write that it has already made or, if `ends` is
+    given, after each call that matches this pattern. `idle` are writes that an engine also makes without output,
+    such as checkpoints at intervals; only the last one before visible output belongs to its step. Steps without
+    output are left out. Raises `InvalidInput` for a call that no row matches, for a step whose writes are
+    interleaved, and for steps that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     steps = [
         step for step in map(_step, _cut(events, ends)) if any(OUTPUT & set(result.writes) for result in step.made)
     ]
     if not steps:
-        raise InvalidInput("the record contains no effect that writes output, staged or visible.")
+        raise InvalidInput(
+            "the record contains no effect that writes output, staged or visible; name one with --write."
+        )
     for number, step in enumerate(steps, start=1):
         if step.order != steps[0].order:
             raise InvalidInput(
@@ -226,7 +230,7 @@ def orders(
 
 
 def unknown(names: Iterable[str], table: Sequence[Meaning]) -> list[str]:
-    """Return the names, without running numbers, of the effects that no row of the table matches, in order."""
+    """Return the names, without running numbers, of the system calls that no row of the table matches."""
     names_without_number = (without_number(name) for name in names if not _row(name, table))
     return list(dict.fromkeys(names_without_number))
 
@@ -241,7 +245,7 @@ def _row(name: str, table: Sequence[Meaning]) -> Meaning | None:
 
 
 def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
-    """Yield each effect that is a write, in order; all writes of a transaction become one set at its commit."""
+    """Yield each system call that is a write; all writes of a transaction become one set at its commit."""
     waiting: set[Write] = set()
     for name in names:
         if name == EXIT:
@@ -261,7 +265,6 @@ def _events(names: Iterable[str], table: Sequence[Meaning]) -> Iterator[_Event]:
 
 
 def _without_idle(events: Sequence[_Event], idle: frozenset[Write]) -> Iterator[_Event]:
-    """Yield the writes in order, but of several idle writes before visible output only the last."""
     waits, kept = False, []
     for event in reversed(events):
         if Write.VISIBLE in event.writes:
@@ -292,7 +295,6 @@ def _cut(events: Sequence[_Event], ends: str | None) -> Iterator[list[_Event]]:
 
 
 def _step(events: Sequence[_Event]) -> Step:
-    """Return one step's sets of writes in order. Raises `InvalidInput` if they are interleaved."""
     effects: dict[AtomicSet, list[str]] = {}
     for event in events:
         effects.setdefault(event.writes, []).append(event.name)
@@ -302,6 +304,6 @@ def _step(events: Sequence[_Event]) -> Step:
     if len(writes) > len(set(writes)) or sorted(first, key=last.__getitem__) != first:
         turns = [writes for writes, _ in groupby(event.writes for event in events)]
         more = ", and so on" if len(turns) > SHOWN else ""
-        message = order_text(turns[:SHOWN]) + more
-        raise InvalidInput(f"the writes of a step are interleaved, so they have no order: {message}.")
+        write_order = order_text(turns[:SHOWN]) + more
+        raise InvalidInput(f"the writes of a step are interleaved, so they have no order: {write_order}.")
     return Step(tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items()))

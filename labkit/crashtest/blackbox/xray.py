@@ -33,7 +33,7 @@ LEGEND = "Dot: synced, or nothing to sync. Diamond: not synced, a loss of power 
 
 
 class Line(NamedTuple):
-    """One line of the record: an effect, or several consecutive effects of one kind on one file."""
+    """One line of a pipeline's record: a durable system call, or several alike on one file in a row."""
 
     first: Effect
     lane: str
@@ -43,7 +43,7 @@ class Line(NamedTuple):
     """Whether the effect was synced; None where that has no meaning, as for a sync, a message or the end."""
 
     def said(self) -> str:
-        """Return the effect in a few words: kind, file or server, bytes, how many times, and line of Python."""
+        """Return the system call in a few words: kind, file or server, bytes, how many times, and line of Python."""
         kind, place = self.first.kind.value, self.first.file or self.first.where
         if self.first.kind is CallKind.EXIT:
             return f"the command ends with status {self.first.call.size}"
@@ -55,7 +55,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class XRay:
-    """The record of a pipeline's durable effects in one run without a crash."""
+    """The record of a pipeline's durable system calls in one run without a crash."""
 
     command: str
     folders: tuple[Path, ...]
@@ -68,7 +68,7 @@ class XRay:
     """Notes on what the record lacks."""
 
     def lines(self) -> list[Line]:
-        """Return the effects in order, with consecutive effects of one kind on one file merged into one line."""
+        """Return the recorded calls in order, with consecutive ones of one kind on one file merged into one line."""
         syncs = synced_by(self.effects)
         rows = [(each, self.lanes.of(each), _lasts(each, sync)) for each, sync in zip(self.effects, syncs, strict=True)]
         lines = []
@@ -80,7 +80,7 @@ class XRay:
         return lines
 
     def notes(self) -> list[str]:
-        """Return sentences that a reader needs to understand the record, such as that nothing was synced."""
+        """Return notes that somebody needs to understand the record, such as that nothing was synced."""
         return list(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -110,7 +110,7 @@ class XRay:
         yield from self.more_notes
 
     def text(self) -> str:
-        """Return the record as lines for a terminal."""
+        """Return the record as text for a terminal."""
         lines = self.lines()
         wide = max([4, *(len(line.lane) for line in lines)])
         shown = [
@@ -120,7 +120,7 @@ class XRay:
         return "\n".join([f"effects of: {self.command}", *shown, *(f"Note: {n}" for n in self.notes())])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as plain data for JSON."""
+        """Return the record as a dict for JSON."""
         syncs = synced_by(self.effects)
         return {
             "command": self.command,
@@ -152,7 +152,7 @@ class XRay:
         }
 
     def picture(self) -> str:
-        """Return an SVG document with a row for each lane; synced effects are dots, others are diamonds."""
+        """Return the record as an SVG document: dots are synced calls, diamonds are calls that a power cut may undo."""
         every = self.lines()
         shown = every[:MOST_STEPS]
         used = {line.lane for line in shown}
@@ -170,19 +170,19 @@ class XRay:
 
 
 def with_state(said: str, synced: bool | None) -> str:
-    """Return the description of an effect, followed by `[synced]` or `[not synced]`; unchanged if `synced` is None."""
+    """Return the description of a system call, followed by `[synced]` or `[not synced]` unless `synced` is None."""
     if synced is None:
         return said
     return f"{said} [{'synced' if synced else 'not synced'}]"
 
 
 def drawn(lane: str, sentence: str, *, synced: bool | None) -> Step:
-    """Return an effect as a step of a space-time diagram: a diamond if it was not synced, otherwise a dot."""
+    """Return a system call as a step of a space-time diagram: a diamond if it was not synced, otherwise a dot."""
     return Step(lane, _UNSYNCED if synced is False else _SYNCED, (), sentence)
 
 
 class Page:
-    """An SVG page under construction: each call adds text or a diagram below the earlier ones."""
+    """An SVG page under construction; each method call adds text or a diagram below the earlier ones."""
 
     def __init__(self, wide: float) -> None:
         self._wide, self._high = wide, 0.0
@@ -216,14 +216,13 @@ def _lasts(effect: Effect, sync: Effect | None) -> bool | None:
 
 
 def _named_again(effects: Sequence[Effect], folders: Sequence[Path]) -> tuple[Effect, ...]:
-    """Return the effects with their final names: only a whole run shows which log entries come in random order."""
     namer = Namer(folders, numbered=unordered(effects))
     renamed = (namer.name(effect.call) for effect in effects)
     return tuple(effect for effect in renamed if effect is not None)
 
 
 class Recorder:
-    """Records the effects of a command's system calls, and kills the command if it makes none for `limit` seconds."""
+    """Records the durable system calls of a command, and kills the command after `limit` seconds without a call."""
 
     def __init__(self, folders: Sequence[Path], limit: float) -> None:
         self._namer = Namer(folders)
@@ -234,7 +233,7 @@ class Recorder:
         self.silent = False
 
     def decide(self, call: Call) -> Answer:
-        """Record the effect of a system call, and answer that the call may happen."""
+        """Record a system call, and answer that the call may happen."""
         self._last = time.monotonic()
         effect = self._namer.name(call)
         if effect is not None:
@@ -256,10 +255,10 @@ def xray(
     limit: float = LIMIT_SECONDS,
     run: Callable[..., WatchedRun] = watch,
 ) -> XRay:
-    """Run a command once, by a shell in the current folder, and return the record of its durable effects.
+    """Run a command once, by a shell in the current folder, and return the record of its durable system calls.
 
-    `folders` are the folders to watch, and `output` is the file for what the command prints. The command is killed
-    after `limit` seconds without a system call. Raises the errors of `watch`.
+    `folders` are watched; `output` gets what the command prints; `lanes` finds each call's purpose. The command is
+    killed after `limit` seconds without a system call. Raises the errors of `watch`.
     """
     recorder = Recorder(folders, limit)
     watched = run(
