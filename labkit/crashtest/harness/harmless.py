@@ -7,21 +7,21 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCom
 
 
 def batch(frame: Any, _number: int) -> None:
-    """Read a batch and throw it away, as a foreachBatch function."""
+    """Read all rows of a batch and discard them; stands in for a user's foreachBatch function."""
     frame.collect()
 
 
 def writer(_row: Any) -> None:
-    """Throw a row away, as a foreach function."""
+    """Discard a row; stands in for a user's foreach function."""
 
 
 def stream(rows: Any) -> Any:
-    """Return a writer to Spark's `noop` format, like a user's function that starts a query."""
+    """Return a writer into Spark's `noop` format; stands in for a user's function that starts a query."""
     return rows.writeStream.format("noop")
 
 
 class Nowhere(DataSourceStreamWriter):
-    """A stream writer that reads its rows and throws them away."""
+    """A writer of a Python data source that reads its rows and discards them."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         for _ in iterator:
@@ -36,7 +36,7 @@ class Nowhere(DataSourceStreamWriter):
 
 
 class source(DataSource):  # noqa: N801  # the name by which it is asked for, as of the others
-    """A Python data source whose writer throws its rows away."""
+    """A Python data source for Spark whose stream writer discards every row."""
 
     @classmethod
     def name(cls) -> str:

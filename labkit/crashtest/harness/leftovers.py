@@ -31,7 +31,7 @@ _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupError)
 
 @dataclass(frozen=True)
 class Open:
-    """The files and connections to other processes that the Python processes of one session have open."""
+    """A snapshot of the files and connections that the Python processes of one Unix session have open."""
 
     files: frozenset[str]
     peers: frozenset[str]
@@ -42,7 +42,10 @@ class Open:
 
 
 def opened(scratch: Path) -> Open:
-    """Return this session's open files outside `scratch`, except logs, and its connections to other processes."""
+    """Return the files and connections that the Python processes of this Unix session have open.
+
+    Logs, files in `scratch`, and connections within the session are left out.
+    """
     members = [psutil.Process(pid) for pid in session_members(os.getsid(0)) if psutil.pid_exists(pid)]
     files: set[str] = set()
     connections: list[Any] = []
@@ -59,7 +62,6 @@ def opened(scratch: Path) -> Open:
 
 
 def _end(address: Any) -> object:
-    """Return the address of one end of a connection for comparison; for loopback addresses only the port."""
     return address.port if getattr(address, "ip", "").removeprefix("::ffff:") in ("127.0.0.1", "::1") else address
 
 
@@ -68,7 +70,7 @@ def _peer(address: Any) -> str:
 
 
 def threads() -> set[threading.Thread]:
-    """Return the Python threads of this process, except those that Py4J and PySpark started for themselves."""
+    """Return the living threads of this process, except those that Py4J and PySpark started for themselves."""
     return {thread for thread in threading.enumerate() if not _module(thread).startswith(("py4j.", "pyspark."))}
 
 
@@ -78,7 +80,7 @@ def _module(thread: threading.Thread) -> str:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Return, sorted, the ids of the living processes with this test's mark in their environment."""
+    """Return, sorted, the ids of the living processes that have `mark`, a test's id, in their environment."""
     pids = []
     for process in psutil.process_iter():
         with suppress(*_GONE):
@@ -88,7 +90,7 @@ def marked_processes(mark: str) -> list[int]:
 
 
 def end(pids: list[int]) -> None:
-    """Kill the processes with these ids, which a sink left behind, and wait until they are gone."""
+    """Kill the processes with these ids, and wait until they are gone."""
     kill_all(lambda: [pid for pid in pids if _is_alive(pid)], END_SECONDS)
 
 

@@ -57,14 +57,14 @@ _GO_POLL = 0.01
 
 
 class Query(Struct, frozen=True):
-    """One query of a plain job: the folders of its input rows and of its checkpoint."""
+    """One Spark query of a job under test: the folders of its input rows and of its checkpoint."""
 
     input: str
     checkpoint: str
 
 
 class Go(Struct, frozen=True):
-    """The content of the file `go`, by which a waiting session gets its next job."""
+    """The content of the file `go`, which tells a waiting Spark session the job that it must run next."""
 
     job: str
     """The file that describes the job."""
@@ -73,7 +73,7 @@ class Go(Struct, frozen=True):
 
 
 class PlainJob(Struct, frozen=True):
-    """The description of a plain Spark job with the user's sink, which this program reads from the file JOB."""
+    """The description of a plain Spark job that writes into the user's sink, stored as a JSON file."""
 
     file: str
     """The user's file with the sink; if Spark finds the sink by name, the file with its reader."""
@@ -95,23 +95,23 @@ class PlainJob(Struct, frozen=True):
 
     @property
     def input(self) -> Path:
-        """The folder of the input rows."""
+        """The folder from which the job's query reads its input rows."""
         return Path(self.folder, "input")
 
     def all_queries(self) -> list[Query]:
-        """Return the queries that the job runs."""
+        """Return the queries that the job runs at the same time."""
         return self.queries or [Query(str(self.input), str(self.checkpoint))]
 
 
 def load(file: str) -> ModuleType:
-    """Import the user's file, under the name that Python workers use too, and return the module."""
+    """Import the user's file, under the name that Spark's Python workers use too, and return the module."""
     root = str(package_root(file))
     name = Path(file).stem if root == str(Path(file).parent) else module_name(file)
     return importlib.import_module(name)
 
 
 def reach(file: str) -> None:
-    """Extend the paths of this process and of its Python workers, so that they can import the user's file."""
+    """Extend `sys.path` and PYTHONPATH so that this process and Spark's Python workers can import the user's file."""
     root = str(package_root(file))
     for folder in (root, str(Path.cwd())):
         if folder not in sys.path:
@@ -121,7 +121,7 @@ def reach(file: str) -> None:
 
 
 def run(job: PlainJob) -> None:
-    """Run the job to the end of its rows, continuing from its checkpoint if it has one."""
+    """Run the job until its input is used up, continuing from its checkpoint if there is one."""
     reach(job.file)
     module = load(job.file)
     scratch = Path(tempfile.mkdtemp(prefix="scratch-", dir=job.folder))
@@ -132,7 +132,7 @@ def run(job: PlainJob) -> None:
 
 
 def wait(job: PlainJob, folder: Path) -> None:
-    """Start a Spark session in `folder` and warm it up; then run a job whenever the file `go` appears there."""
+    """Start a Spark session in `folder`, then run a job each time the file `go` appears there."""
     reach(job.file)
     spark = session(job, folder)
     warm_up(spark, job.adapter, folder)
@@ -153,7 +153,6 @@ def wait(job: PlainJob, folder: Path) -> None:
 
 
 def _forget_project(file: str) -> None:
-    """Remove the modules of the user's project from this process, so that the next job imports them anew."""
     for name, module in list(sys.modules.items()):
         if belongs(getattr(module, "__file__", None) or "<none>", _folders(file)):
             del sys.modules[name]
@@ -161,15 +160,14 @@ def _forget_project(file: str) -> None:
 
 
 def _folders(file: str) -> tuple[Path, ...]:
-    """Return the folders of the user's project: the root of the file's package, and the working folder."""
     return package_root(file), Path.cwd()
 
 
 class Traces:
-    """The state of a Spark session and its process before a run, to be compared with the state afterwards."""
+    """A snapshot of a Spark session and its process before a job, to find out what the user's sink leaves behind."""
 
     def __init__(self, spark: "SparkSession", scratch: Path) -> None:
-        """Record the state now; files in `scratch`, the session's own folder, do not count."""
+        """Record the state of the session and its process now; files in `scratch` do not count."""
         self._spark, self._scratch = spark, scratch
         self._open, self._threads, self._before = opened(scratch), threads(), self._now()
 
@@ -184,14 +182,14 @@ class Traces:
         return dict(os.environ), Path.cwd(), self._spark.conf.getAll, tables, listeners, at_end, signals, processes
 
     def left(self) -> bool:
-        """Return whether the sink left anything. Spark's workers are ended first, as they keep the user's modules."""
+        """Kill Spark's Python workers; return whether the sink left anything else behind, such as a thread."""
         end_workers()
         is_open = opened(self._scratch).beyond(self._open)
         return bool(is_open or threads() - self._threads or self._now() != self._before)
 
 
 def end_workers() -> None:
-    """Kill the Python processes that Spark keeps for its tasks; it starts new ones when it needs them."""
+    """Kill the Python worker processes of Spark; Spark starts new ones when it needs them."""
     workers = [each for each in psutil.Process().children(recursive=True) if DAEMON in _words_of(each.pid)]
     for worker in workers:
         with suppress(psutil.Error):
@@ -206,7 +204,7 @@ def _words_of(pid: int) -> list[str]:
 
 
 def session(job: PlainJob, scratch: Path) -> "SparkSession":
-    """Start the job's Spark session, with Spark's temporary files in `scratch`."""
+    """Start the Spark session of a job, with Spark's temporary files in `scratch`."""
     from labkit.spark.session import start_session
 
     profile = SparkOptions(job.conf, tuple(job.jars)).profile()
@@ -214,7 +212,7 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Run a query on a harmless sink of the same kind, so that the job's own query starts fast."""
+    """Run a query that discards its rows, through the same Spark interface, so that the next query starts fast."""
     folder = scratch / "warm"
     rows = generate(1)
     rows.write(folder / "input")
@@ -235,7 +233,7 @@ def _run(job: PlainJob, spark: "SparkSession", module: ModuleType) -> None:
 
 
 def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query) -> Callable[[], object]:
-    """Start a query on the user's sink, and return a function that waits for the query's end."""
+    """Start a query that writes into the user's sink, and return a function that waits for the query's end."""
     schema = job.schema or spark.read.json(query.input).schema
     rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).json(query.input)
     by_name = job.adapter in BY_NAME
@@ -253,7 +251,6 @@ def start(spark: "SparkSession", job: PlainJob, module: ModuleType, query: Query
 
 
 def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Callable[[], object]:
-    """Let the user's code start the query with this checkpoint; return a function that waits until both end."""
     from labkit.crashtest.harness.starting import Start, begin, wants_writer
 
     def code() -> object:
@@ -272,7 +269,7 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
     if not start.started:
         future.result()
         raise TypeError(
-            "the function started no query; start one, or return the writer, as in return "
+            "the sink's function started no query; start one, or return the writer, as in return "
             "stream.writeStream.format(...)"
         )
 
@@ -284,12 +281,12 @@ def _started(job: PlainJob, rows: "DataFrame", sink: Any, checkpoint: str) -> Ca
 
 
 def read(path: str) -> PlainJob:
-    """Return the job that a file describes."""
+    """Read the description of a job from its JSON file."""
     return wire.decode(Path(path).read_bytes(), PlainJob)
 
 
 def main(verb: str, path: str, *more: str) -> None:
-    """Run the job that the file `path` describes (`verb` is `run`), or start its session early (`wait`)."""
+    """Run the job that the file `path` describes (verb `run`), or start Spark for it in advance (verb `wait`)."""
     job, watcher = read(path), connection()
     if watcher is not None and verb == "run":
         folders = _folders(job.file)

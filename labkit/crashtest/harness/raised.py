@@ -9,7 +9,7 @@ _RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]*): (?P<text>.*)")
 
 
 def sentence_of(error: Exception) -> str:
-    """Return the error that the user's code raised in one sentence, of at most 400 characters."""
+    """Return a sentence, of at most 400 characters, on an error that the user's code raised."""
     _, traceback, text = str(error).partition("Traceback (most recent call last)")
     for line in text.splitlines() if traceback else []:
         if raised := _RAISED.fullmatch(line):
@@ -19,7 +19,7 @@ def sentence_of(error: Exception) -> str:
 
 
 def _cause_in_java(text: str) -> str:
-    """Return the JVM's exception and its root cause, from the lines after Py4J's error; empty if there is none."""
+    """Return the JVM's exception and its root cause from the text of a Py4J error; empty if there is none."""
     raised = [line[2:] for line in text.splitlines() if line.startswith(": ")][:1]
     causes = [
         line.strip().removeprefix("Caused by: ")

@@ -45,7 +45,7 @@ MOST_ROWS = 1_000_000
 
 
 class ReaderFailed(LabError):
-    """Raised because the user's reader gave no usable answer this time; a later question may get one."""
+    """Raised if the user's reader gave no usable rows this time; another call may succeed."""
 
     exit_code = 64
 
@@ -54,13 +54,13 @@ Verb = Literal["describe", "values", "reset"]
 
 
 class Question(Struct, frozen=True):
-    """A question to the process that runs the user's reader: what it can do, the rows, or a reset."""
+    """A request to the process that runs the user's reader: to say what it can do, return rows, or reset the store."""
 
     verb: Verb
 
 
 class Answer(Struct, frozen=True):
-    """The answer of the process that runs the user's reader to one question."""
+    """The reply of the process that runs the user's reader to one request."""
 
     resets: bool = False
     """Whether the user's file has a function `reset`."""
@@ -73,10 +73,10 @@ class Answer(Struct, frozen=True):
 
 
 class Reader:
-    """The user's reader in a process of its own, for a `with` block; if the process ends, a question restarts it."""
+    """Calls the user's reader function in a separate process; use it in a `with` block."""
 
     def __init__(self, subject: Subject, log: Path, folder: Path | None = None) -> None:
-        """Prepare the reader without starting it; its process will work in `folder` (None: in that of this process)."""
+        """Prepare to call the function `subject` in `folder` (None: the current one); its output goes to `log`."""
         self._subject, self._log, self._folder = subject, log, folder
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -98,15 +98,15 @@ class Reader:
             self._end()
 
     def values(self, seconds: float = READ_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Return the rows that can be read now, as plain data with any columns, within `seconds`.
+        """Return the rows that the user's function reads now, as plain data (lists, dicts, text, numbers).
 
-        A reader that sleeps for `asleep` seconds in a row, as if it tried to get a lock, is given up earlier. Raises
-        `ReaderFailed`, or `InvalidInput` if the reader can never answer.
+        The call is given up after `seconds`, or after the function has slept for `asleep` seconds in a row, as while
+        it waits for a lock. Raises `ReaderFailed`, or `InvalidInput` if no later call can succeed either.
         """
         return self._ask("values", seconds, asleep).values
 
     def reset(self) -> None:
-        """Empty the store with the user's `reset` function. Raises `ReaderFailed` if it fails."""
+        """Empty the store by the user's function `reset`. Raises `ReaderFailed` if it fails."""
         self._ask("reset", RESET_SECONDS)
 
     def _ask(self, verb: Verb, seconds: float = READ_SECONDS, asleep: float = math.inf) -> Answer:
@@ -170,7 +170,7 @@ class Reader:
 
 
 def _sleeps(pid: int) -> bool:
-    """Return whether a process sleeps for a set time, as SQLite does between two attempts to get a lock."""
+    """Return whether a process is in a timed sleep, as SQLite is between two attempts to get a lock."""
     try:
         return Path(f"/proc/{pid}/wchan").read_text() == "hrtimer_nanosleep"
     except OSError:
@@ -181,7 +181,6 @@ _WORDS = {"values": "read", "describe": "describe", "reset": "reset"}
 
 
 def _as_mapping(row: Any) -> Any:
-    """Return a row with named columns (of Spark, sqlite3, a named tuple) as a mapping; any other row unchanged."""
     if hasattr(row, "asDict"):
         return row.asDict()
     if hasattr(row, "_asdict"):
@@ -192,9 +191,9 @@ def _as_mapping(row: Any) -> Any:
 
 
 def value(row: Any) -> Any:
-    """Return a row with any columns as plain data, with whole floats as ints (1.0 as 1).
+    """Return one row of the user's reader as plain data; whole floats become ints (1.0 becomes 1).
 
-    Raises `TypeError` for a value that is neither text nor a number.
+    Raises `TypeError` for a value that is neither text, a number nor a date.
     """
     row = _as_mapping(row)
     if isinstance(row, Mapping):
@@ -210,11 +209,11 @@ def value(row: Any) -> Any:
         return int(number) if number.is_integer() else number
     if isinstance(row, Decimal | date | time_of_day | UUID):
         return str(row)
-    raise TypeError(f"a value of type {type(row).__name__} is neither text nor a number")
+    raise TypeError(f"a value of type {type(row).__name__} is neither text nor a number; convert it")
 
 
 def answer(module: Any, name: str, verb: Verb) -> Answer:
-    """Return the answer of the user's function to one question; an error that it raises is an answer, too."""
+    """Call the user's function for one request, and return its reply; an error that it raises is part of the reply."""
     where = f"{Path(module.__file__).name}:{'reset' if verb == 'reset' else name}"
     try:
         return _answer_of(module, name, verb, where)
@@ -237,22 +236,21 @@ def _answer_of(module: Any, name: str, verb: Verb, where: str) -> Answer:
 
 
 class _Refused(Exception):
-    """Raised because the user's reader returned a value that can never be accepted as rows."""
+    """Raised if the user's file has no reader, or if the reader returned something that can never be rows."""
 
 
 def _rows(returned: Any, where: str) -> list[Any]:
-    """Return the rows that the user's function returned, as plain data. Raises `_Refused` for other values."""
     remedy = "return an iterable of rows: mappings with id, or tuples (id, key, amount)"
     if returned is None or isinstance(returned, str | bytes | Mapping) or not hasattr(returned, "__iter__"):
-        raise _Refused(f"{where} returned {_what(returned)}; {remedy}.")
+        raise _Refused(f"{where} returned {_what(returned)} instead of rows; {remedy}.")
     rows: list[Any] = []
     for row in returned:
         try:
             rows.append(value(row))
         except (TypeError, ValueError) as error:
-            raise _Refused(f"{where} returned something that is not a row ({error}); {remedy}.") from None
+            raise _Refused(f"{where} returned a value that is not a row ({error}); {remedy}.") from None
         if len(rows) > MOST_ROWS:
-            raise _Refused(f"{where} returned more than {MOST_ROWS} rows; {remedy}.")
+            raise _Refused(f"{where} returned more than {MOST_ROWS} rows; return only those of the tested store.")
     return rows
 
 
@@ -261,7 +259,7 @@ def _what(returned: Any) -> str:
 
 
 def main(file: str, name: str) -> None:
-    """Import the user's file, then answer questions from standard input until it ends."""
+    """Import the user's file, then answer each request on standard input until the input ends."""
     channel = os.dup(1)
     os.dup2(2, 1)
     end_with_parent()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The settings of a test's run that replace those of a query that the user's code starts."""
+    """The checkpoint and name suffix that a test gives to queries of the user's code, and those started so far."""
 
     checkpoint: str
     suffix: str
@@ -29,14 +29,13 @@ _starting = threading.local()
 
 
 def _current() -> Start | None:
-    """Return the settings for queries that this thread starts; None outside of `starting`."""
     current: Start | None = getattr(_starting, "now", None)
     return current
 
 
 @contextmanager
 def starting(start: Start) -> Iterator[None]:
-    """Apply the run's settings to every query that this thread starts in the `with` block."""
+    """In a `with` block, give every query that this thread starts the test's checkpoint and trigger."""
     _replace_starts()
     _starting.now = start
     try:
@@ -80,9 +79,10 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
-    """Run the user's code that starts a query in another thread, because the code may wait for the query's end.
+    """Run the user's code that starts a query in a new thread, because the code may wait until the query ends.
 
-    `run` is that code, and returns a writer, a query, or nothing. The future ends with the code, and has its error.
+    `run` calls that code, which returns a writer, a query, or nothing. The returned future completes when the code
+    does.
     """
     future: Future[None] = Future()
 
@@ -102,6 +102,6 @@ def begin(run: Callable[[], Any], start: Start) -> Future[None]:
 
 
 def wants_writer(function: Callable[..., Any]) -> bool:
-    """Return whether a function is annotated to take a DataStreamWriter instead of a DataFrame."""
+    """Return whether a user's function takes a DataStreamWriter instead of a DataFrame, by its annotation."""
     [parameter, *_] = inspect.signature(function).parameters.values()
     return "DataStreamWriter" in str(parameter.annotation)

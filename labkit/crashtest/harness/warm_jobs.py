@@ -39,15 +39,18 @@ _POLL = 0.02
 
 
 def at_once() -> int:
-    """Return how many Spark sessions may warm up at the same time in the memory that is free now."""
+    """Return how many Spark sessions may start at the same time, given the free memory and the cores."""
     return max(1, min(cores(), psutil.virtual_memory().available // BYTES - RESERVED))
 
 
 class WarmJob:
-    """One plain Spark job that was started early, in a folder of its own, and waits."""
+    """One Spark process that was started ahead of time, in a folder of its own, and waits for a job to run."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the job that the file `job` describes in the working folder `folder`; its own files go to `place`."""
+        """Start the process in the folder `folder`; `job` is the file that describes what to run.
+
+        Its own files go to `place`.
+        """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
         # A mark of its own, because after each run every process with the test's mark is killed, and this one waits for
@@ -57,28 +60,30 @@ class WarmJob:
         self.ahead = Ahead(words, folder=folder, environment={**environment, MARK: self._mark}, output=self.log)
 
     def await_ready(self) -> None:
-        """Wait until the job is warm. Raises `JobFailed`, with the first error of its log, if it fails."""
+        """Wait until Spark has started. Raises `JobFailed`, with an error from the log, if it does not."""
         finish = time.monotonic() + START_SECONDS
         while not (self._place / READY).exists():
             if self.ahead.has_ended or time.monotonic() > finish:
-                line = telling_line(self.log.read_text(encoding="utf-8", errors="replace"))
-                late = "" if self.ahead.has_ended else f" within {START_SECONDS:.0f} s"
-                raise JobFailed(f"Spark could not be started for the sink{late}; it said {line[:200]!r}")
+                first_error = telling_line(self.log.read_text(encoding="utf-8", errors="replace"))
+                within_time = "" if self.ahead.has_ended else f" within {START_SECONDS:.0f} s"
+                raise JobFailed(
+                    f"Spark could not be started for the sink{within_time}; its log says {first_error[:200]!r}"
+                )
             time.sleep(_POLL)
 
     def go(self, order: Go) -> None:
-        """Let the waiting session run the job of this order."""
+        """Tell the waiting process to run the job that `order` names."""
         path = self._place / "order"
         path.write_bytes(wire.encode(order))
         path.rename(self._place / GO)
 
     def end_log(self, output: Path) -> None:
-        """Copy the log so far to the file `output`, and begin a new log."""
+        """Copy the log so far to the file `output`, and empty the log."""
         shutil.copyfile(self.log, output)
         os.truncate(self.log, 0)
 
     def is_done(self) -> bool:
-        """Return whether the job has ended and the session waits for another one; true only once for each job."""
+        """Return whether the job has ended and the process waits for another; call it once for each job."""
         done = self._place / DONE
         if not done.exists():
             return False
@@ -86,17 +91,17 @@ class WarmJob:
         return True
 
     def close(self) -> None:
-        """Kill the job if it still runs, and remove its folder."""
+        """Kill the process if it still runs, and remove its folder."""
         self.ahead.close()
         end(marked_processes(self._mark))
         shutil.rmtree(self._place, ignore_errors=True)
 
 
 class WarmJobs:
-    """Plain Spark jobs that are started early and wait until the test needs them."""
+    """A pool of Spark processes that are started ahead of time and wait until a crash test needs them."""
 
     def __init__(self, job: Path, place: Path, most: int) -> None:
-        """Prepare for the job in the file `job`, with files in `place`; up to `most` sessions warm up during a run."""
+        """Prepare the pool for the job in the file `job`; up to `most` processes start ahead during a run."""
         self._job, self._place, self._most = job, place, most
         self._waiting: list[WarmJob] = []
         self._kept: WarmJob | None = None
@@ -104,10 +109,10 @@ class WarmJobs:
         self._count = 0
 
     def starter(self, *, is_first: bool, exits: bool) -> Callable[..., WatchedRun]:
-        """Return the function that starts and watches the next job.
+        """Return the function that starts the next job of a run and watches its system calls.
 
-        Only the first start of a run may use a session in which a job has ended, because a restarted job must find
-        nothing in its process. If `exits`, the end of the process belongs to the run, so the session is not kept.
+        Only the first start of a run may use a process in which another job has ended, because a restart after a
+        crash must find nothing in memory. If `exits`, the end of the process belongs to the run, so it is not kept.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
@@ -124,7 +129,6 @@ class WarmJobs:
         tick: Callable[[], Answer] = go_on,
         contents: bool = False,
     ) -> WatchedRun:
-        """Let a waiting session run the job that the command's last word describes, and watch its system calls."""
         job = self._take(folder, environment, is_first=is_first)
         order = Go(shlex.split(command[-1])[-1], keep=not exits and self._kept is None)
         keeps = False
@@ -142,7 +146,6 @@ class WarmJobs:
                 job.close()
 
     def _take(self, folder: Path, environment: Mapping[str, str], *, is_first: bool) -> WarmJob:
-        """Return the session of an ended job if this start may use it, otherwise one that was started early."""
         kept, self._kept = (self._kept, None) if is_first else (None, self._kept)
         if kept is None:
             self._fill(1, folder, environment)
@@ -155,7 +158,7 @@ class WarmJobs:
             self._waiting.append(WarmJob(self._job, place, folder, environment))
 
     def close(self) -> None:
-        """End all jobs that wait."""
+        """Kill all waiting processes."""
         for job in [*self._waiting, *([self._kept] if self._kept else [])]:
             job.close()
         self._waiting, self._kept = [], None
