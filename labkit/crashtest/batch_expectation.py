@@ -12,7 +12,7 @@ _LIMIT = 2**63
 
 
 class BatchExpectation(Expectation):
-    """The input rows of a query, which a sink's store must contain in the end; rows are recognised by their ids."""
+    """The rows that a sink's store must contain after a run: the input rows of its query, recognised by their ids."""
 
     @cached_property
     def by_offset(self) -> Mapping[int, Any]:
@@ -37,23 +37,23 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the rows that a sink's store should contain in the end, with the form in which the reader returns them.
+    """Return the rows that a sink's store should contain at the end of a run, matched with the reader's rows by id.
 
-    `rows` are the sink's input, `read` are the rows after a run without a crash. Raises `InvalidInput` if the reader
-    returns neither rows with ids nor sums of amounts.
+    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash. Raises
+    `InvalidInput` if the reader returns neither rows with ids nor sums of amounts.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):
         raise InvalidInput(
-            f"the reader returned {some(read, 1)}, which cannot be matched with the input. Return mappings with id, "
-            "tuples (id, key, amount), or totals as tuples (key, sum of amounts)."
+            f"the reader returned {some(read, 1)}, which labkit cannot match with the input. Return mappings with a "
+            "field id, tuples (id, key, amount), or sums as tuples (key, sum of amounts)."
         )
     values = tuple(row for batch in rows.batches for row in batch.rows)
     return BatchExpectation(values, shape_of(seen, rows), rows)
 
 
 def _seen(value: Any) -> Seen:
-    """Return a reader's row as id, key and amount. A value that is no such row, as after a torn write, has no id."""
+    """Return a reader's row as id, key and amount. Any other value, such as a torn row, gets no id."""
     try:
         return plain(value)
     except (TypeError, ValueError):
@@ -61,7 +61,7 @@ def _seen(value: Any) -> Seen:
 
 
 def plain(row: Any) -> Seen:
-    """Return the id, key and amount of a reader's row. Raises `TypeError` or `ValueError` if the value is no row."""
+    """Return one row of a reader as id, key and amount. Raises `TypeError` or `ValueError` if it is not a row."""
     if isinstance(row, Mapping):
         return Seen(_whole(row.get("id")), _text(row.get("key")), _whole(row.get("amount")))
     if isinstance(row, int):
@@ -70,7 +70,7 @@ def plain(row: Any) -> Seen:
         if isinstance(row[0], str):
             return Seen(None, row[0], _whole(row[1]) if len(row) == 2 else None)
         return Seen(_whole(row[0]), _text(row[1]) if len(row) > 1 else None, _whole(row[2]) if len(row) > 2 else None)
-    raise TypeError(f"a value of type {type(row).__name__} is not a row")
+    raise TypeError(f"a row must be a mapping, a list or an id, not of type {type(row).__name__}")
 
 
 def _whole(value: Any) -> int | None:
@@ -79,7 +79,7 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, bool) or int(value) != value:
         raise TypeError(f"{value!r:.40} is not a whole number")
     if not -_LIMIT <= value < _LIMIT:
-        raise TypeError(f"{value!r:.40} does not fit into 64 bits")
+        raise TypeError(f"the id or amount {value!r:.40} does not fit into 64 bits")
     return int(value)
 
 

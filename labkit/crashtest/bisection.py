@@ -24,7 +24,7 @@ AS_EXPECTED, WEAKER = "as expected", "weaker than expected"
 
 
 class Range(NamedTuple):
-    """The versions of a range, oldest first, and those that were left out of it."""
+    """The versions of a package that a bisection may test, oldest first, and those that it leaves out."""
 
     versions: tuple[str, ...]
     pre_releases: tuple[str, ...] = ()
@@ -32,9 +32,10 @@ class Range(NamedTuple):
 
 
 def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = frozenset()) -> Range:
-    """Return the versions in the range `FIRST..LAST`, both included, in the order of PEP 440.
+    """Return the versions of a package in the range `wanted`, a text `FIRST..LAST`, oldest first.
 
-    Either end may be empty. Raises `InvalidInput` if the range is malformed or holds no version.
+    An empty end means no limit. `available` are all versions, `yanked` those that were withdrawn. Raises
+    `InvalidInput` if the range is malformed or contains no version.
     """
     first, last = bounds(wanted)
     known = sorted({each for text in available if (each := _version(text)) is not None})
@@ -42,9 +43,11 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
     withdrawn = {each for text in yanked if (each := _version(text)) is not None}
     final = [each for each in within if not each.is_prerelease and each not in withdrawn]
     if not final:
-        there = f"its versions are {known[0]} to {known[-1]}" if known else "it has no version that pip can read"
-        left = ", and others are pre-releases or yanked" if within else ""
-        raise InvalidInput(f"--versions {wanted}: no version is in this range ({there}{left}); name another range.")
+        known_range = f"its versions are {known[0]} to {known[-1]}" if known else "it has no version that pip can read"
+        excluded = ", and others are pre-releases or yanked" if within else ""
+        raise InvalidInput(
+            f"--versions {wanted}: no version is in this range ({known_range}{excluded}); name another range."
+        )
     return Range(
         tuple(map(str, final)),
         tuple(str(each) for each in within if each.is_prerelease),
@@ -53,14 +56,14 @@ def chosen(available: Sequence[str], wanted: str, yanked: frozenset[str] = froze
 
 
 def bounds(wanted: str) -> tuple[Version | None, Version | None]:
-    """Return the first and the last version of a range; None for an open end. Raises `InvalidInput`."""
+    """Parse a range of versions `FIRST..LAST`; an empty end is None. Raises `InvalidInput` for a malformed range."""
     first, separator, last = wanted.partition(BETWEEN)
     if wanted and not separator:
         raise InvalidInput(f"--versions {wanted}: write the first and the last version, as in 1.18.0..1.31.0.")
     ends: list[Version | None] = []
     for text in (first.strip(), last.strip()):
         if text and _version(text) is None:
-            raise InvalidInput(f"--versions {wanted}: {text} is no version; write numbers, as in 1.18.0..1.31.0.")
+            raise InvalidInput(f"--versions {wanted}: {text} is no version number; write one, as in 1.18.0..1.31.0.")
         ends.append(_version(text) if text else None)
     if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
         raise InvalidInput(f"--versions {wanted}: the first version is later than the last; swap the two.")
@@ -79,10 +82,11 @@ Sides = Mapping[int, str | None]
 
 
 def next_to_try(count: int, sides: Sides) -> int | None:
-    """Return the position of the version that a bisection of `count` versions tries next; None when it is done.
+    """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
-    It tries both ends first, and then the middle between two neighbours with different sides. A version without a side
-    decides nothing, so the nearest one that is still untried takes its place, at an end as well as in the middle.
+    `sides` maps the index of each tested version to its result, None for an inconclusive test. Both ends come first,
+    then the middle between neighbouring results that differ. Next to an inconclusive version, the nearest untested
+    one is tried.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -109,7 +113,7 @@ def _changes(sides: Sides) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome of one version."""
+    """One version of a package that a bisection tested, with the result of its crash test."""
 
     version: str
     day: str = ""
@@ -132,15 +136,15 @@ class Trial:
     """The crash test that was made, as somebody can repeat it."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the outcome as plain data."""
+        """Return the tested version and its result as a dict for JSON."""
         return {**vars(self), "packages": list(self.packages)}
 
 
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
-    """Return the outcome of a version from the JSON report of its crash test and that test's exit code.
+    """Return the result of one version, made from the JSON report of its crash test and that test's exit code.
 
-    Without an expected guarantee, the side is the guarantee that holds at best, or that the pipeline is stuck; with
-    one, it is whether the crash test found the pipeline as expected.
+    If `expected`, a guarantee, is given, the result says whether the pipeline met it. Otherwise the result is the
+    best guarantee that the test leaves possible, and whether the pipeline was stuck (never recovered from a crash).
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
@@ -165,7 +169,7 @@ def _is_stuck(report: Mapping[str, Any]) -> bool:
 
 
 class Change(NamedTuple):
-    """Two versions with different sides; no version between them has a side."""
+    """Two tested versions of a package with different results, and no conclusive result between them."""
 
     package: str
     before: Trial
@@ -177,12 +181,12 @@ class Change(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the two versions are neighbours in the range."""
+        """Whether no version lies between the two, so that the later one brought the change."""
         return not self.undecided and not self.untried
 
     @property
     def others(self) -> list[str]:
-        """How the two environments differ apart from the package itself, as `name 1.0 -> 2.0`."""
+        """The other packages that differ between the environments of the two versions, each as `name 1.0 -> 2.0`."""
         one, other = (_installed(each) for each in (self.before, self.after))
         names = sorted({*one, *other} - {canonicalize_name(self.package)})
         return [
@@ -199,7 +203,7 @@ def _installed(trial: Trial) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the tried versions say together."""
+    """The answer of a bisection: the tested versions of a package, and where their guarantee changed."""
 
     package: str
     range: Range
@@ -209,17 +213,17 @@ class Answer:
 
     @property
     def sides(self) -> dict[int, str | None]:
-        """The side of each version that was tried."""
+        """The result of each tested version, by its index in the range; None for an inconclusive test."""
         return {position: each.side for position, each in self.trials.items()}
 
     @property
     def known(self) -> list[Trial]:
-        """The versions with a side, oldest first."""
+        """The tested versions with a conclusive result, oldest first."""
         return [self.trials[each] for each in sorted(self.trials) if self.trials[each].side is not None]
 
     @property
     def changes(self) -> list[Change]:
-        """Where the side changed, oldest first."""
+        """The pairs of tested versions between which the result changed, oldest first."""
         found = []
         for one, other in _changes(self.sides):
             between = range(one + 1, other)
@@ -230,24 +234,24 @@ class Answer:
 
     @property
     def untried(self) -> list[str]:
-        """The versions that were not tried, oldest first."""
+        """The versions that were not tested, oldest first."""
         return [each for position, each in enumerate(self.range.versions) if position not in self.trials]
 
     @property
     def is_definite(self) -> bool:
-        """Whether both ends of the range have a side, and some change lies between neighbours, if there is one."""
+        """Whether the answer is final: both ends have a result, and if results differ, two neighbours differ."""
         ends = (0, len(self.range.versions) - 1)
         decided = all(self.sides.get(each) is not None for each in ends)
         return decided and (not self.changes or any(each.is_exact for each in self.changes))
 
     def code(self, expected: str = "") -> int:
-        """Return the exit code: 0 for a definite answer, 2 for any other, 1 if the newest version is weaker."""
+        """Return the exit code: 1 if the newest version is weaker than `expected`, 0 for a final answer, else 2."""
         if expected and self.known and self.known[-1].side == WEAKER:
             return 1
         return 0 if self.is_definite else 2
 
     def sentences(self) -> list[str]:
-        """Return the answer, then what restricts it, one sentence each."""
+        """Return the answer of the bisection in sentences: where the guarantee changed, and what limits the answer."""
         if not self.known:
             return ["The guarantee of no version is known, so nothing can be said about a change."]
         told = [_told(each) for each in self.changes] or [self._agreement()]
@@ -270,7 +274,7 @@ class Answer:
         return f"{self.package} {known[0].version} and {known[-1].version} agree: {' and '.join(ends)}{kept}."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer as plain data."""
+        """Return the answer of the bisection as a dict for JSON."""
         return {
             "package": self.package,
             "versions": list(self.range.versions),
@@ -296,7 +300,6 @@ class Answer:
 
 
 def _in_words(trial: Trial) -> str:
-    """Return the guarantee with its strength, and after it whether that was expected, if somebody said what was."""
     return f"{trial.words} ({trial.side})" if trial.side in (AS_EXPECTED, WEAKER) else trial.words
 
 

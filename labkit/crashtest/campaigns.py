@@ -12,10 +12,10 @@ from labkit.crashtest.settings import Settings, settings
 
 
 def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = silent, **more: Any) -> Report:
-    """Run the crash test of the sink `FILE:NAME`, and return the report.
+    """Run the crash test of the sink `subject`, given as `FILE:NAME`, and return the report.
 
-    `more` are options by keyword, as in `labkit.crashtest.settings.settings`. Raises `InvalidInput` with one sentence
-    if the file, the name, the reader or the store cannot be tested.
+    `folder` gets the logs, `tell` each progress message; `more` are options of `labkit.crashtest.settings.settings`.
+    Raises `InvalidInput`, in one sentence, if the file, the name, the reader or the store cannot be tested.
     """
     with campaign_of(settings(subject, **more), folder, tell) as running:
         return running.everything()
@@ -24,10 +24,10 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
 def campaign_of(
     wanted: Settings | PipelineSettings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> AbstractContextManager[Campaign]:
-    """Return the crash test for these settings as a context manager.
+    """Provide the crash test of a sink or pipeline, depending on the settings, as a context manager.
 
-    With `only_lists` no further run follows the one without a crash. The test of a sink is imported only when it is
-    used, because it needs Spark.
+    `folder` gets the logs of the runs, and `tell` is called with each progress message. With `only_lists` the caller
+    only lists the crash points, so nothing is prepared for further runs.
     """
     if isinstance(wanted, PipelineSettings):
         return pipeline_campaign(wanted, folder, tell)

@@ -19,7 +19,7 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 class Strength(StrEnum):
-    """How much of what could refute the guarantee (crash points, pairs of them) a test has tried."""
+    """How well a crash test supports its guarantee: whether everything was tried, and whether a run refuted it."""
 
     COMPLETE = "complete"
     """Everything was tried and every run proved something, or there is no guarantee at all."""
@@ -32,7 +32,7 @@ class Strength(StrEnum):
 
 
 class Goal(StrEnum):
-    """The result that a user demands with the option `--expect`."""
+    """A value of the option `--expect`: the result that a user demands of a crash test."""
 
     EXACTLY_ONCE = Guarantee.EXACTLY_ONCE.value
     NOT_REFUTED = "not-refuted"
@@ -43,13 +43,13 @@ class Goal(StrEnum):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee that every run must have at least, if the goal is to be reached."""
+        """The weakest guarantee that a run may have if this goal is to be reached."""
         return Guarantee.EXACTLY_ONCE if self is Goal.NOT_REFUTED else Guarantee(self.value)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The guarantee that one test may claim. Its text has a qualifier unless everything was tried."""
+    """The guarantee that a crash test claims; its text has a qualifier, such as `not refuted`, unless all was tried."""
 
     strength: Strength
     at_best: Guarantee
@@ -60,7 +60,7 @@ class Claim:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee if it is claimed without a qualifier; otherwise `unknown`."""
+        """The guarantee, or `unknown` if the test can state it only with a qualifier such as `not refuted`."""
         return self.at_best if self.strength is Strength.COMPLETE else Guarantee.UNKNOWN
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Claim:
 
     @property
     def look(self) -> Look:
-        """The sign and colours of the claim. Only exactly-once without a qualifier has those of a correct result."""
+        """The sign and colours for this claim on pages; only exactly-once without a qualifier looks like a success."""
         if self.is_stuck:
             return LOOKS[Guarantee.NONE]
         if self.strength is Strength.SAMPLED:
@@ -83,7 +83,7 @@ class Claim:
         return LOOKS[self.at_best if self.strength is Strength.REFUTED else self.guarantee]
 
     def reaches(self, goal: Goal) -> bool | None:
-        """Return whether the claim is at least as strong as the user's goal; None if the test does not know."""
+        """Return whether the claim is at least as strong as the user's goal; None if too little was tried to know."""
         if not satisfies(self.at_best, goal.guarantee):
             return False
         if goal is Goal.NOT_REFUTED:
@@ -91,12 +91,12 @@ class Claim:
         return True if self.strength is Strength.COMPLETE else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the claim as plain data."""
+        """Return the strength and the best possible guarantee as a dict for JSON."""
         return {"strength": self.strength.value, "at_best": self.at_best.value}
 
 
 def claim(summary: Summary) -> Claim:
-    """Return the claim that a test with these results may make."""
+    """Return the guarantee that a crash test supports, with a qualifier if needed, from the summary of its runs."""
     at_best, coverage = summary.at_best(), summary.coverage
     return Claim(_strength(summary, at_best), at_best, coverage, summary.axes["stuck"] is Outcome.VIOLATED)
 
@@ -113,10 +113,11 @@ def _strength(summary: Summary, at_best: Guarantee) -> Strength:
 
 @dataclass(frozen=True)
 class FaultClaim:
-    """What a test claims about one kind of fault. It is separate from the guarantee, which is about crashes.
+    """What a crash test claims about one kind of fault, such as a write that fails because the disk is full.
 
-    Its text, such as `withstood`, differs from the names of the guarantees. `withstood` says that every call of the
-    pipeline that can suffer the fault suffered it in one run, and that no run violated a property.
+    It is separate from the guarantee, which concerns crashes, so its text uses other words. `withstood` means that
+    every system call that can suffer the fault suffered it in some run, and that no run violated a property such as
+    `lost`.
     """
 
     fault: Fault
@@ -135,12 +136,12 @@ class FaultClaim:
 
     @property
     def is_silent(self) -> bool:
-        """Whether rows are wrong although the command that met the fault ended well, so that nobody is told."""
+        """Whether rows are wrong although the command that met the fault reported success, so nobody would notice."""
         return self.worst is not None and any(each.get("silent") for each in self.worst.evidence)
 
     @property
     def is_violated(self) -> bool:
-        """Whether rows were wrong at the end of a run with this fault, or the pipeline stuck."""
+        """Whether a run with this fault ended with wrong rows, or never recovered."""
         return self.at_best is not Guarantee.EXACTLY_ONCE or bool(self.worst and self.worst.stuck)
 
     def __str__(self) -> str:
@@ -159,7 +160,7 @@ class FaultClaim:
         return f"{'withstood' if self.tried >= self.found else 'not refuted'} ({extent})"
 
     def reaches(self, goal: Goal) -> bool | None:
-        """Return whether the pipeline reaches the user's goal under this fault too; None if the test does not know."""
+        """Return whether the pipeline reaches the user's goal under this fault; None if the test cannot tell."""
         if self.is_violated and (not satisfies(self.at_best, goal.guarantee) or (self.worst and self.worst.stuck)):
             return False
         if self.found == 0:
@@ -169,7 +170,7 @@ class FaultClaim:
         return True if goal is Goal.NOT_REFUTED or self.tried >= (self.found or 0) else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the claim as plain data."""
+        """Return the claim about this fault as a dict for JSON."""
         return {
             "claim": str(self),
             "at_best": self.at_best.value if self.tried else Guarantee.UNKNOWN.value,
@@ -182,7 +183,7 @@ class FaultClaim:
 
 
 def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
-    """Return the claim about each kind of fault, in the order of `Fault`; a kind that was not tried is unknown."""
+    """Return a claim about every kind of fault, in the order of `Fault`; it is `unknown` if it was not tried."""
     doubts = [each for each in summary.results if each.group is Group.SEEING]
     return tuple(_fault_claim(fault, summary, in_doubt=bool(doubts)) for fault in Fault)
 
@@ -190,8 +191,8 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 def _proves(result: Result) -> bool:
     """Return whether a run with a fault proves something.
 
-    It does not if rows are right only because labkit could not take back what a failed sync covered, and the command
-    did not say that anything had failed.
+    After a failed sync labkit drops the bytes that the sync did not save, but it cannot do so in every case. If it
+    could not, the rows are right, and the command reported no failure, the run proves nothing.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

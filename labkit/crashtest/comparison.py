@@ -21,14 +21,14 @@ VIOLATED = "violated"
 
 
 class ClaimPart(Struct, frozen=True):
-    """The claim in a report: how much was tried (`strength`), and the guarantee that can hold at best."""
+    """The claim in a JSON report of a crash test: how much was tried, and the best guarantee still possible."""
 
     strength: Strength
     at_best: Guarantee
 
 
 class CoveragePart(Struct, frozen=True):
-    """The fields of a report's coverage (the number of crash points) that a comparison shows."""
+    """The numbers of crash points and of required second crashes, found and tried, in a report to compare."""
 
     found: int
     tried: int
@@ -37,7 +37,7 @@ class CoveragePart(Struct, frozen=True):
 
 
 class RunPart(Struct, frozen=True):
-    """The fields of one run in a report that a comparison needs."""
+    """One run in a JSON report of a crash test, with the fields that a comparison needs."""
 
     id: str
     title: str
@@ -49,7 +49,7 @@ class RunPart(Struct, frozen=True):
 
 
 class ReportPart(Struct, frozen=True):
-    """The parts of a JSON report that a comparison needs; other fields are ignored."""
+    """A JSON report of a crash test, with the fields that a comparison needs; other fields are ignored."""
 
     subject: str
     guarantee: str
@@ -63,7 +63,7 @@ class ReportPart(Struct, frozen=True):
 
     @property
     def harmful(self) -> dict[str, RunPart]:
-        """The runs that show that the sink or pipeline is not exactly-once, by the run's id."""
+        """The runs, by id, that disprove exactly-once: rows were wrong at the end, or the job never recovered."""
         return {
             run.id: run
             for run in self.runs
@@ -73,7 +73,7 @@ class ReportPart(Struct, frozen=True):
 
 
 class Change(IntEnum):
-    """The result of a comparison; the value is the exit code of `labkit compare`."""
+    """How a later report differs from an earlier one; the value is the exit code of `labkit compare`."""
 
     NOT_WEAKER = 0
     WEAKER = 1
@@ -82,28 +82,28 @@ class Change(IntEnum):
 
 
 def read_report(path: Path) -> ReportPart:
-    """Return the report that `crashtest --json` printed or `--out` wrote. Raises `InvalidInput` for another file."""
+    """Read a report of `labkit crashtest --json` or `--out`. Raises `InvalidInput` if the file is no such report."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=ReportPart)
     except OSError as error:
-        raise InvalidInput(f"{path}: this report cannot be read ({error.strerror}).") from None
+        raise InvalidInput(f"{path}: this report cannot be read ({error.strerror}); name another file.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(
-            f"{path}: this is no report of a crash test ({error}); name what `labkit crashtest --json` printed, or "
-            "report.json in the folder of --out."
+            f"{path}: this is no report of a crash test ({error}); name a file with the output of `labkit crashtest "
+            "--json`, or report.json in the folder of --out."
         ) from None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A report, and an earlier one on the same sink or pipeline (`before`) if there is one."""
+    """A report of a crash test (`after`), and an earlier one to compare it with (`before`), None if there is none."""
 
     before: ReportPart | None
     after: ReportPart
 
     @property
     def change(self) -> Change:
-        """Whether the later report is weaker (it claims less, or violates a new property), or proves too little."""
+        """How the later report differs: weaker (in its guarantee or a property), not weaker, or unknown."""
         before, after = self.before, self.after
         if before is None:
             return Change.UNKNOWN if after.claim.strength is Strength.UNKNOWN else Change.NOT_WEAKER
@@ -115,7 +115,7 @@ class Comparison:
         return Change.NOT_WEAKER
 
     def markdown(self) -> str:
-        """Return a Markdown text: the guarantee, what changed, and the runs that are newly or no longer harmful."""
+        """Return the comparison as Markdown: the guarantees, what changed, and the runs that newly go wrong."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -194,5 +194,5 @@ def _extent(report: ReportPart) -> str:
 
 
 def _inline(text: str) -> str:
-    """Return a text of the user's on one line, without characters that would end the code or the table around it."""
+    """Return a text on one line, without characters that would end Markdown code or a table cell."""
     return " ".join(text.split()).replace("`", "'").replace("|", "\\|").replace("<", "&lt;")

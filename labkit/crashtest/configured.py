@@ -26,7 +26,7 @@ KEYS = {each.json_name: each for each in OPTIONS.values() if each.in_project}
 
 
 def configured(path: Path) -> dict[str, Any]:
-    """Return the options in the project's pyproject.toml by keyword; empty if there is no such file.
+    """Return the crash test options that a pyproject.toml sets, by keyword; empty if there is no such file.
 
     Raises `InvalidInput` for an unknown key, a value of the wrong type, or keys that exclude each other.
     """
@@ -38,15 +38,15 @@ def configured(path: Path) -> dict[str, Any]:
     for name in ("tool", "labkit", "crashtest"):
         table = table.get(name, {})
         if not isinstance(table, dict):
-            raise InvalidInput(f"{path}: {name} is not a table; write [tool.labkit.crashtest] above its keys.")
+            raise InvalidInput(
+                f"{path}: the key {name} is not a table; write [tool.labkit.crashtest] above the options."
+            )
     place, words = f"{path}, [tool.labkit.crashtest]:", {}
     for key, plain in table.items():
         if any(key == each.json_name and not each.in_project for each in OPTIONS.values()):
-            raise InvalidInput(
-                f"{place} {key}: this option is for a single test, so no file can set it. Give it on the command line."
-            )
+            raise InvalidInput(f"{place} {key}: this option holds for one call only; give it on the command line.")
         if key not in KEYS:
-            raise InvalidInput(f"{place} {key}: unknown; {nearest(key, sorted(KEYS))}")
+            raise InvalidInput(f"{place} {key}: there is no such option; {nearest(key, sorted(KEYS))}")
         option = KEYS[key]
         words[option.keyword] = option.kind.word_of(plain)
         option.read(words[option.keyword], f"{place} {key} =")
@@ -56,7 +56,10 @@ def configured(path: Path) -> dict[str, Any]:
 
 
 def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Settings | PipelineSettings:
-    """Return the test's settings; the command line overrides the project. Raises `InvalidInput` if options conflict."""
+    """Return the settings of a crash test; options of the command line override those of the project.
+
+    `project` are the options from pyproject.toml, by keyword. Raises `InvalidInput` for a bad value or a conflict.
+    """
     command_line = _but_demands(command_line)
     replaced = {keyword for name in command_line for keyword in OPTIONS[name].instead_of}
     kept = {name: word for name, word in _but_demands(project).items() if name not in replaced}
@@ -69,18 +72,18 @@ def requested(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Se
 
 
 def demanded(project: Mapping[str, Any], command_line: Mapping[str, Any]) -> Demand:
-    """Return the result that the user demands; the command line overrides the project. Raises `InvalidInput`."""
+    """Return the options `--expect` and `--also`; those of the command line override those of the project."""
     words = {**project, **command_line}
     return Demand.plan({each.keyword: words.get(each.keyword) for each in options_of(Demand)})
 
 
 def names_subject(words: Mapping[str, Any]) -> bool:
-    """Return whether the options, by keyword, name something to test: a sink or a pipeline."""
+    """Return whether these options, by keyword, name a sink or a pipeline to test."""
     return _kind(words) is not None
 
 
 def owner(option: Option[Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the only kind of test that has this option; None if both kinds or neither have it."""
+    """Return the only settings class (for sinks or pipelines) with this option; None if both or neither have it."""
     owners = [kind for kind in KINDS if option in options_of(kind)]
     return owners[0] if len(owners) == 1 else None
 
@@ -91,7 +94,6 @@ def _but_demands(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] | None:
-    """Return the kind of test whose sink or pipeline the options name (if both, a pipeline); None if they name none."""
     for kind in reversed(KINDS):
         if any(each.names_subject and each.keyword in words for each in options_of(kind)):
             return kind
@@ -99,9 +101,9 @@ def _kind(words: Mapping[str, Any]) -> type[Settings] | type[PipelineSettings] |
 
 
 def _refuse_others(kind: type[SharedOptions], words: Mapping[str, Any], written: Callable[[Option[Any]], str]) -> None:
-    """Raise `InvalidInput` if an option belongs only to another kind of test than `kind`.
+    """Raise `InvalidInput` for an option that only the other kind of test (sink or pipeline) has.
 
-    `written` is a function that returns an option as the user wrote it.
+    `kind` is the settings class of this test. `written` returns an option as the user wrote it, for the message.
     """
     for option in (OPTIONS[name] for name in words):
         other = owner(option)

@@ -24,7 +24,7 @@ PROJECT = "project"
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A shipped pipeline of a real engine: one entry of `engines.toml`, which explains the fields."""
+    """A shipped pipeline of a real engine such as Flink: an entry of `engines.toml`, which explains the fields."""
 
     name: str
     system: str
@@ -52,28 +52,28 @@ class Pipeline:
 
     @property
     def key(self) -> str:
-        """The name of the system as the command line takes it: `Delta Lake` is `delta-lake`."""
+        """The name of the engine as the command line takes it: `delta-lake` for `Delta Lake`."""
         return self.system.lower().replace(" ", "-")
 
     @property
     def program(self) -> Path:
-        """The path of the pipeline's program."""
+        """The path of the program that runs this pipeline."""
         return ENGINES / (self.pipeline or f"{self.name}.py")
 
     @property
     def is_ours(self) -> bool:
-        """Whether the pipeline runs in labkit's own Python environment, so that only jars are downloaded for it."""
+        """Whether the pipeline runs in labkit's own Python environment, so that only its jars must be downloaded."""
         return {self.environment, self.read_environment} == {PROJECT}
 
 
 def pipelines() -> dict[str, Pipeline]:
-    """Return every shipped pipeline by name."""
+    """Return the pipelines of real engines that labkit ships, by name."""
     text = (ENGINES / "engines.toml").read_text(encoding="utf-8")
     return {name: msgspec.convert({"name": name, **fields}, Pipeline) for name, fields in tomllib.loads(text).items()}
 
 
 def named(name: str) -> Pipeline:
-    """Return the pipeline with this name. Raises `InvalidInput` if there is none."""
+    """Return the shipped pipeline with this name. Raises `InvalidInput` if there is none."""
     all_pipelines = pipelines()
     if name not in all_pipelines:
         raise InvalidInput(f"There is no pipeline {name[:40]}; choose one of {', '.join(all_pipelines)}.")
@@ -81,14 +81,14 @@ def named(name: str) -> Pipeline:
 
 
 def not_run() -> dict[str, str]:
-    """Return the systems that were not tested, each with the reason."""
+    """Return the engines that labkit has not crash-tested, by name, each with the reason."""
     return tomllib.loads((ENGINES / "not_run.toml").read_text(encoding="utf-8"))
 
 
 def chosen(names: str) -> list[Pipeline]:
-    """Return the pipelines that a comma-separated text names: `all`, pipelines, or systems with all their pipelines.
+    """Return the pipelines that a comma-separated text names: `all`, pipelines, or engines with all their pipelines.
 
-    Raises `InvalidInput` if there is none of that name.
+    Raises `InvalidInput` for an unknown name.
     """
     results: dict[str, Pipeline] = {}
     for name in names.split(","):
@@ -98,7 +98,7 @@ def chosen(names: str) -> list[Pipeline]:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The recorded result of a crash test of a pipeline, one line of `verdicts.jsonl`."""
+    """The recorded result of one crash test of a shipped pipeline: one line of `verdicts.jsonl`."""
 
     name: str
     """The pipeline."""
@@ -132,14 +132,14 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def verdicts() -> dict[str, Verdict]:
-    """Return the recorded results by the name of the pipeline."""
+    """Return the recorded crash test results, by the name of the pipeline."""
     lines = VERDICTS.read_bytes().splitlines() if VERDICTS.exists() else []
     records = (msgspec.json.decode(line, type=Verdict) for line in lines)
     return {each.name: each for each in records}
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The recorded test of a pipeline: the command that repeats it, the programs' versions, and the effects."""
+    """A recorded crash test of a shipped pipeline: its command, the versions, and the pipeline's system calls."""
 
     command: str
     versions: list[str]
@@ -147,12 +147,12 @@ class Kept(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the pipeline that was run."""
+        """The name of the tested pipeline."""
         return self.command.split()[2]
 
 
 def kept(name: str) -> Kept:
-    """Return the recorded test of the pipeline `name`. Raises `InvalidInput` if there is no record."""
+    """Return the recorded crash test of the pipeline `name`. Raises `InvalidInput` if there is no record."""
     path = RECORDS / f"{name}.json"
     if not path.exists():
         path = RECORDS / f"{named(name).program.stem}.json"

@@ -13,7 +13,7 @@ RAISED = "the sink raised "
 
 
 class Job(NamedTuple):
-    """One run that a test is to perform, with its id, its title for people, and its kind (`group`)."""
+    """One run that a crash test is to perform: its id, title and kind, and the function that performs it."""
 
     id: str
     title: str
@@ -28,5 +28,5 @@ class Job(NamedTuple):
 
 
 def unknown(job: Job, why: str) -> Result:
-    """Return the result of a job whose run proves nothing; `why` is the reason."""
+    """Return the result of a run that proves nothing; `why` is the reason."""
     return Result(job.id, job.title, job.group, unknown=why)

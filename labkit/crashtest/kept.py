@@ -8,7 +8,7 @@ from labkit.crashtest.report import Report
 
 
 def keep(report: Report, out: Path) -> None:
-    """Write the report in every format into the folder `out`, which also contains the logs and the evidence."""
+    """Write the report of a crash test in every format (text, JSON, HTML, badge) into the folder `out`."""
     (out / "report.txt").write_text(report.text() + "\n", encoding="utf-8")
     (out / "report.json").write_text(json.dumps(report.to_json(), indent=2), encoding="utf-8")
     (out / "report.html").write_text(page(report), encoding="utf-8")

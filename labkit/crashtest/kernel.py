@@ -61,7 +61,7 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The settings for the test of a sink as a pipeline, whose command is a plain Spark job that uses the sink."""
+    """The settings for the crash test of a Spark sink, whose command is a plain Spark job that uses the sink."""
 
     WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"
 
@@ -72,7 +72,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def subject(self) -> str:
-        """The name of the sink, for messages and reports."""
+        """The name of the sink under test, for messages and reports."""
         return str(self.sink.subject) if self.sink else self.pipeline
 
     @property
@@ -91,7 +91,7 @@ class SinkPipeline(PipelineSettings):
 
     @property
     def patience(self) -> float:
-        """Return 0 seconds: a Spark job that ends well without an effect has no rows left, so waiting does not help."""
+        """The seconds to wait after a start that did nothing: 0, because Spark has then processed all rows."""
         return 0.0
 
     @property
@@ -104,7 +104,7 @@ class SinkPipeline(PipelineSettings):
         return f"write a function reset() next to {self.reader} that empties it."
 
     def remove_state(self) -> None:
-        """Remove the checkpoint, and the temporary files of sessions that were killed."""
+        """Remove the checkpoint, and the temporary files of killed Spark sessions, before the next run."""
         assert self.checkpoint is not None
         for folder in (self.checkpoint, *self.checkpoint.parent.glob("scratch-*")):
             shutil.rmtree(folder, ignore_errors=True)
@@ -121,7 +121,7 @@ class SinkPipeline(PipelineSettings):
         return name.startswith(COMMIT)
 
     def minor(self, effects: Sequence[Effect]) -> frozenset[str]:
-        """Return the masked paths of Spark's own files, except renames, since only a rename makes such a file count."""
+        """Return the paths of Spark's own files, ids masked; crashes there come last, except at renames."""
         return frozenset(each.where for each in effects if self._is_engine_s(each) and each.kind is not CallKind.RENAME)
 
     def command(self, only: str = "") -> str:
@@ -134,9 +134,10 @@ class SinkPipeline(PipelineSettings):
         return expect_batches(self.rows, read)
 
     def unfinished(self, effects: Sequence[Effect], crashed_at: str) -> tuple[int, ...]:
-        """Return (batch,) if the crash prevented an effect on a file of the sink in that batch, otherwise ().
+        """Return the batch that a crash before the system call `crashed_at` interrupted, as a tuple; () if none.
 
-        Messages to servers and lines of code do not count, because they do not show what they change.
+        A batch is interrupted if this call or a later one of the batch changes a file of the sink. Messages to
+        servers and lines of code do not show what they change, so they do not count.
         """
         names = [each.name for each in effects]
         if crashed_at not in names:
@@ -151,7 +152,6 @@ class SinkPipeline(PipelineSettings):
         return ()
 
     def _is_commit(self, effect: Effect) -> bool:
-        """Return whether an effect is Spark's decision that a batch is finished: it renames a file to `commits/N`."""
         target = Path(effect.call.target or "/")
         return effect.kind is CallKind.RENAME and target.parent.name == "commits" and self._is_engine_s(effect)
 
@@ -161,7 +161,7 @@ class SinkPipeline(PipelineSettings):
 
 
 def as_pipeline(wanted: Settings, adapter: Adapter, jars: tuple[str, ...], place: Path) -> SinkPipeline:
-    """Write the description and input of a plain Spark job with the sink into `place`; return the test's settings."""
+    """Write the description and input of a Spark job with the sink into `place`; return the settings of its test."""
     rows = _rows(wanted)
     rows.write(place / "input")
     job = PlainJob(
@@ -207,7 +207,7 @@ def _rows(wanted: Settings) -> Rows:
 
 
 def _check_apart(place: Path, watched: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if the test's own folder is in a watched one, where its files would count as the sink's."""
+    """Raise `InvalidInput` if a watched folder contains `place`, since the test's own files would count there."""
     for folder in watched:
         if place.is_relative_to(folder.resolve()):
             raise InvalidInput(
@@ -217,12 +217,10 @@ def _check_apart(place: Path, watched: Sequence[Path]) -> None:
 
 
 def _words(job: Path) -> str:
-    """Return the command line that runs the sink in an ordinary Spark job, which the file `job` describes."""
     return f"exec {shlex.join(own_python('-B', '-m', 'labkit.crashtest.harness.plain_job', 'run', str(job)))}"
 
 
 def _waiting(tell: Tell) -> Callable[[int], None]:
-    """Return a function to call with the number of runs that must end before this test begins; it reports changes."""
     told = 0
 
     def waits(ahead: int) -> None:
@@ -238,11 +236,11 @@ def _waiting(tell: Tell) -> Callable[[int], None]:
 def kernel_campaign(
     wanted: Settings, folder: Path | None = None, tell: Tell = silent, *, only_lists: bool = False
 ) -> Iterator[Campaign]:
-    """Prepare the test of a sink that kills at its system calls, for a `with` block.
+    """Provide the crash test of a Spark sink, in a `with` block.
 
-    With `only_lists` no Spark session is started early for a second run. Where system calls cannot be watched, the test
-    kills between lines of Python. If LABKIT_TURNS is set, the whole test takes one turn, since its Spark sessions stay
-    in memory between its runs. Raises `InvalidInput` if the user's file has no `reset`.
+    The test kills the job at its system calls, or between lines of Python where system calls cannot be watched. With
+    `only_lists` no Spark session is started in advance. If the environment variable LABKIT_TURNS is set, the test
+    waits for its turn among labkit's tests on this machine. Raises `InvalidInput` if the user's file has no `reset`.
     """
     with ExitStack() as stack:
         stack.enter_context(turn(_waiting(tell)))

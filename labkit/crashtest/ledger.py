@@ -14,14 +14,14 @@ Tell = Callable[[str, str], None]
 
 
 def silent(_what: str, _text: str) -> None:
-    """Ignore a report of progress."""
+    """Ignore a progress message; use it as `tell` if nobody wants to see the progress."""
 
 
 class Ledger:
-    """The results of one test and its time budget; the clock starts when the ledger is created."""
+    """Collects the results of one crash test and keeps its time budget; the clock starts at once."""
 
     def __init__(self, budget: float, tell: Tell) -> None:
-        """Start the clock; `budget` is the seconds for all runs, and `tell` is called with the progress."""
+        """Start the clock. `budget` is the seconds for all runs; `tell` is called with each progress message."""
         self.budget, self.tell = budget, tell
         self.results: list[Result] = []
         self.planned = 0
@@ -34,15 +34,15 @@ class Ledger:
         self._begun = time.monotonic()
 
     def is_over(self) -> bool:
-        """Return whether the time budget is spent."""
+        """Return whether the time budget is used up."""
         return time.monotonic() - self._begun > self.budget
 
     def seconds_left(self) -> float:
-        """Return the seconds that are left of the budget."""
+        """Return how many seconds of the time budget are left."""
         return max(self.budget - (time.monotonic() - self._begun), 0.0)
 
     def progress(self, job: Job) -> str:
-        """Return a text such as "run 3 of 20, about 95 s left" for a run that begins; the numbers are estimates."""
+        """Return a text such as "run 3 of 20, about 95 s left" for a run that is about to begin, from estimates."""
         runs = [each for each in self.results if each.group is not Group.SEEING]
         number = len(runs) + len(self._under_way - {job.id}) + 1
         total = max(self.total, number)
@@ -54,16 +54,16 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
-        """Count a run that must prove something before the guarantee is complete; faults are counted apart."""
+        """Count a planned run. The guarantee is complete only if each of them proves something; faults do not count."""
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:
-        """Report that the run of this job begins."""
+        """Report, as progress, that a run begins."""
         self.tell("run", f"{self.progress(job)}: {job.title}")
         self._under_way.add(job.id)
 
     def skip(self, job: Job) -> Result:
-        """Record that a job was not run because no time was left, and return that result."""
+        """Record that a run was not performed because the time budget was used up, and return this result."""
         budget = f"{self.budget:.0f} s were over"
         return self.keep(replace(unknown(job, f"not run: {budget} (--seconds allows more)"), skipped=True))
 
@@ -92,11 +92,11 @@ class Ledger:
         between_lines: bool,
         faults: Mapping[str, int] | None = None,
     ) -> Summary:
-        """Return the summary of all results so far.
+        """Return the combined result of all runs so far.
 
-        `unjudged` are the properties that this kind of test cannot judge. `pairs` are the ids of all possible pairs,
-        `directed` those of the runs that a complete test must make. `faults` are those of `Summary`, and the other
-        parameters are fields of `Coverage`.
+        `unjudged` are properties that this kind of test cannot judge. `pairs` are the ids of all possible runs with
+        two crashes, `directed` those of the runs that a complete test must make. `faults` maps each kind of fault
+        that the user asked for to the number of calls that can suffer it. The others are fields of `Coverage`.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

@@ -23,12 +23,12 @@ USUAL_LIMIT = 30.0
 
 
 class Named(Kind[Subject]):
-    """The kind of an option whose value is `FILE:NAME`, as in `sink.py:write_batch`, or `package.module:NAME`."""
+    """An option whose value is a name in a Python file: `FILE:NAME`, or `package.module:NAME`."""
 
     metavar = "FILE:NAME"
 
     def read(self, word: object) -> Subject:
-        """Return the file and the name. Raises `Unfit` for another form, or if the file does not exist."""
+        """Parse the value of the option. Raises `Unfit` if it has another form, or if the file does not exist."""
         if not isinstance(word, str):
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
         return Subject.read(word)
@@ -39,7 +39,7 @@ class Named(Kind[Subject]):
 
 @dataclass(frozen=True)
 class SharedOptions(Options):
-    """The options that the test of a sink and the test of a pipeline have in common."""
+    """The options that the crash test of a sink and the crash test of a pipeline have in common."""
 
     VERB = "labkit crashtest"
     KIND: ClassVar[str] = ""
@@ -117,26 +117,26 @@ class SharedOptions(Options):
 
     @property
     def subject(self) -> object:
-        """The sink or pipeline under test; `str` of it is its name for messages."""
+        """The sink or pipeline under test; `str` returns its name for messages."""
         raise NotImplementedError
 
     @property
     def usual_reader(self) -> Subject | None:
-        """The default of `--reader`; None if there is none."""
+        """The reader that a test uses without `--reader`; None if there is no default."""
         return None
 
     @property
     def usual_watched(self) -> tuple[Path, ...]:
-        """The default of `--watch`: the folders that are watched if the user names none."""
+        """The folders that a test watches without `--watch`."""
         return ()
 
     @property
     def is_selection(self) -> bool:
-        """Whether the user selected runs or points, so that the test leaves others out."""
+        """Whether the user selected a part of the test with `--only` or `--since`."""
         return bool(self.only or self.since)
 
     def changed(self) -> ChangedLines | None:
-        """Return the lines changed since revision `--since`; None without it. Raises `InvalidInput` if git fails."""
+        """Return the lines changed since git revision `--since`, else None. Raises `InvalidInput` if git fails."""
         return changed_since(self.since, Path.cwd()) if self.since and not self.only else None
 
     def command(self, only: str = "") -> str:
@@ -146,7 +146,7 @@ class SharedOptions(Options):
 
 @dataclass(frozen=True)
 class Demand(Options):
-    """The options by which a user demands a result of a test."""
+    """The options `--expect` and `--also`, by which a user states the result that a crash test must have."""
 
     expect: Goal | None = option(
         Name(Goal, metavar="GUARANTEE"),

@@ -55,7 +55,7 @@ _RECORDED_BY = {KERNEL: "its system calls", LINES: "its lines in the driver alon
 
 
 def page(report: Report) -> str:
-    """Return the HTML page of a report. It quotes lines of the sink's file as the file is when this is called."""
+    """Return the report of a crash test as an HTML page, with every run and its timeline."""
     title, seen_by = f"Crash test of {report.settings.subject}", f"eyes: {SEEN_BY[report.eyes]}"
     facts = (report.adapter, seen_by, f"the reader returns {report.shape}", str(report.summary.coverage))
     return document(
@@ -96,13 +96,12 @@ def _why(report: Report) -> Iterator[Html]:
 
 
 def axis_table(report: Report) -> Html:
-    """Return an HTML table of the checked properties with their outcomes, and of the conditions of the guarantee."""
+    """Return an HTML table of the checked properties: the outcome of each, and the runs that violate it."""
     rows = [(axis, held, ", ".join(report.summary.violating(axis))) for axis, held in report.axes.items()]
     return table(("axis", "", "violated by"), [*rows, *_condition_rows(report)])
 
 
 def _faults(report: Report) -> Iterator[Html]:
-    """Yield a section on the calls that failed while the command went on, apart from the guarantee, if any did."""
     if report.faults:
         yield section("Under faults, apart from the guarantee", table(("", ""), report.fault_rows()))
 
@@ -126,12 +125,11 @@ def _runs(results: Iterable[Result]) -> Iterator[Html]:
 
 
 def _violations(result: Result) -> str:
-    """Return the properties that a run violates, in brackets; empty if there are none."""
     return f" ({', '.join(result.violated)})" if result.violated else ""
 
 
 def effects_and_kills(report: Report) -> str:
-    """Return an SVG picture of the effects in the run without a crash, with their lines of Python, and of the kills."""
+    """Return an SVG picture of the durable system calls in the run without a crash, and of the kills before them."""
     kills = {each.id: each for each in report.summary.results if each.group is Group.CRASH}
     rows: list[Row] = []
     is_whole = not report.settings.only
@@ -157,7 +155,7 @@ def _of_kill(result: Result, *, is_whole: bool) -> Row:
 
 
 def certificate(report: Report) -> str:
-    """Return the certificate of a report as an HTML document to print, which loads nothing from other hosts."""
+    """Return a printable HTML certificate of a crash test: what was tested and measured, and what was not."""
     title = f"Crash test of {report.settings.subject}"
     look, weakest = report.claim.look, report.summary.weakest
     recorded = f"with effects recorded by {_RECORDED_BY[report.eyes]}"
@@ -213,7 +211,6 @@ def _measured(report: Report) -> Iterator[str]:
 
 
 def _is_right(result: Result) -> bool:
-    """Return whether a run proves that nothing was wrong in it; a run without a verdict does not."""
     return result.guarantee is not Guarantee.UNKNOWN and not result.violated
 
 

@@ -31,7 +31,7 @@ _CLAIM = "guarantee"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add an option to pytest for each option of `labkit crashtest`."""
+    """Register a pytest option for each option of `labkit crashtest`."""
     from labkit.crashtest.configured import OPTIONS
 
     group = parser.getgroup("labkit", "crash-testing a streaming sink or pipeline")
@@ -52,7 +52,6 @@ def _flag(option: "Option[Any]") -> str:
 
 
 def _taken(option: "Option[Any]") -> dict[str, Any]:
-    """Return argparse's keyword arguments for an option of a crash test."""
     taken, many = option.kind.annotation, get_origin(option.kind.annotation) is list
     if taken is bool:
         return {"action": "store_true"}
@@ -61,7 +60,6 @@ def _taken(option: "Option[Any]") -> dict[str, Any]:
 
 
 def _command_line(config: pytest.Config) -> dict[str, Any]:
-    """Return the options of the crash test on pytest's command line, by keyword."""
     from labkit.crashtest.configured import OPTIONS
 
     words = {each.keyword: config.getoption(_flag(each)) for each in OPTIONS.values() if not each.argument}
@@ -72,7 +70,7 @@ def _command_line(config: pytest.Config) -> dict[str, Any]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the crash tests if `--crashtest` is given. Raises `UsageError` if pytest-xdist runs in parallel."""
+    """Register the crash test if `--crashtest` is given. Raises `UsageError` if pytest-xdist is used in parallel."""
     if config.getoption("--crashtest") is None:
         return
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
@@ -81,14 +79,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class CrashTests:
-    """The pytest plugin object that adds the crash test of one sink or pipeline to a pytest session."""
+    """The pytest plugin object that adds the runs of one crash test to a pytest session, as tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config, self._stack = config, ExitStack()
         self._running: Campaign | None = None
 
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Perform the run without a crash, and add a pytest test for each crash point that it shows."""
+        """Perform the run without a crash, which reveals the crash points, and add a pytest test for each other run."""
         from labkit.core.errors import InvalidInput, LabError
         from labkit.crashtest.campaigns import campaign_of
         from labkit.crashtest.claim import Goal
@@ -113,7 +111,7 @@ class CrashTests:
         items += self._tests(session, running=running, first=first, only=only, goal=goal, also=also)
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Mark the crash test as incomplete if pytest deselects some of its runs, for example by `-k`."""
+        """Mark the crash test as incomplete if pytest deselects some of its tests, for example by `-k`."""
         runs = [each for each in items if isinstance(each, CrashTest) and each.name != f"crashtest[{_CLAIM}]"]
         if self._running is not None and runs:
             self._running.is_part = True
@@ -128,8 +126,6 @@ class CrashTests:
         goal: "Goal",
         also: tuple[str, ...],
     ) -> list[pytest.Item]:
-        """Return a pytest test for each run (or each of `--crashtest-only`), and one for the claim of all runs."""
-
         def item(name: str, compare: Callable[..., None], *values: object) -> pytest.Item:
             return CrashTest.from_parent(session, name=f"crashtest[{name}]", compare=partial(compare, *values))
 
@@ -155,26 +151,26 @@ class CrashTests:
         return [*tests, item(_CLAIM, _compare_claim, running, goal, also)]
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Print the claim of all runs together at the end of pytest's report."""
+        """Print the guarantee that all runs support together at the end of pytest's report."""
         if self._running is not None and self._running.results:
             report = self._running.report()
             terminalreporter.section("labkit crashtest")
             terminalreporter.line(f"{report.settings.subject}: {report.words}; {report.summary.coverage}")
 
     def pytest_sessionfinish(self) -> None:
-        """End every process of the crash test when pytest ends."""
+        """Kill every process of the crash test when pytest ends."""
         self._stack.close()
 
 
 class CrashTest(pytest.Item):
-    """A pytest test that compares runs, or the claim of all runs, with what the user expects."""
+    """One pytest test of a crash test: it compares some runs, or the final guarantee, with the user's expectation."""
 
     def __init__(self, *, compare: Callable[[], None], **more: Any) -> None:
         super().__init__(**more)
         self._compare = compare
 
     def runtest(self) -> None:
-        """Perform the runs; fail with a sentence and the run's timeline if a run is weaker than expected."""
+        """Perform the runs; fail with a reason and the run's timeline if a run is weaker than expected."""
         self._compare()
 
     def reportinfo(self) -> tuple[Path, None, str]:
@@ -183,9 +179,9 @@ class CrashTest(pytest.Item):
 
 
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
-    """Perform runs, and fail if one of them is weaker than expected, violates a property in `also`, or proves nothing.
+    """Perform runs; fail if one is weaker than expected, violates a property in `also`, or proves nothing.
 
-    A violation only skips the test if the run causes a fault that no sink need withstand (a condition).
+    A bad result only skips the test if the run shows a condition, that is, a fault that no sink needs to withstand.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group
@@ -201,7 +197,6 @@ def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", 
 
 
 def _compare_claim(running: "Campaign", goal: "Goal", also: tuple[str, ...]) -> None:
-    """Fail if the claim of all runs is weaker than the user's goal, or if the test proves too little to know."""
     report = running.report()
     if report.reaches(goal, also) is not True:
         pytest.fail(f"expected {goal}, and the test says: {report.words}; {report.summary.coverage}", pytrace=False)

@@ -15,7 +15,7 @@ _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 @functools.cache
 def belongs(file: str, folders: tuple[Path, ...]) -> bool:
-    """Return whether a source file is in one of the folders, and not part of Python, a package or labkit."""
+    """Return whether a source file is the user's: in one of the folders, and no part of Python or a package."""
     if file.startswith("<"):  # code that comes from no file: `<string>`, `<frozen importlib>`
         return False
     path = Path(os.path.realpath(file))
@@ -24,7 +24,7 @@ def belongs(file: str, folders: tuple[Path, ...]) -> bool:
 
 
 def package_root(file: str | Path) -> Path:
-    """Return the folder from which a file's package can be imported; without a package, the file's own folder."""
+    """Return the folder that must be on `sys.path` to import a file by its package; without one, the file's folder."""
     folder = Path(file).parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
@@ -35,7 +35,7 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return the import folder of a file in a package without `__init__.py`; None without relative imports."""
+    """Return the import root of a file in a package without `__init__.py`; None without relative imports."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

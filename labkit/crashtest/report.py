@@ -21,7 +21,7 @@ NOT_SEEN = "not seen"
 
 
 class Recipe(NamedTuple):
-    """A repair of a sink or pipeline, and the notebook that explains it."""
+    """A repair that a report recommends for a sink or pipeline, and the notebook that explains it."""
 
     name: str
     sentence: str
@@ -29,7 +29,7 @@ class Recipe(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """An explanation of a weak result: the code of the pattern, the reason, and the repair."""
+    """The explanation of a run that went wrong: the code of the known mistake, the reason, and the repair."""
 
     code: str
     why: str
@@ -38,7 +38,7 @@ class Diagnosis(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The result of one crash test, in a form from which every output is derived."""
+    """The result of one crash test, from which the text, JSON, HTML and JUnit outputs are made."""
 
     settings: SharedOptions
     adapter: str
@@ -63,16 +63,16 @@ class Report:
 
     @property
     def claim(self) -> Claim:
-        """The guarantee that this test may claim, with a qualifier unless everything was tried."""
+        """The guarantee that this test supports, with a qualifier such as `not refuted` unless everything was tried."""
         return claim(self.summary)
 
     @property
     def faults(self) -> tuple[FaultClaim, ...]:
-        """The claims about the kinds of fault that the user asked for; they say nothing about crashes."""
+        """The claims about the kinds of fault that the user asked for; they are separate from the guarantee."""
         return tuple(each for each in fault_claims(self.summary) if each.found is not None)
 
     def fault_rows(self) -> list[tuple[str, str]]:
-        """Return for each kind of fault that was tried a label with the verdict, and a row with the reason for it."""
+        """Return rows (label, text) of a table on the faults that were tried: claim, worst run, and repair."""
         rows = []
         for each in self.faults:
             rows.append((f"under {each.fault}", str(each)))
@@ -85,30 +85,36 @@ class Report:
 
     @property
     def axes(self) -> dict[str, str]:
-        """The outcome of each checked property; one that no run violated `holds` only if everything was tried."""
+        """The outcome of each checked property, such as `lost`: violated, holds, not seen or unknown.
+
+        It `holds` only if everything was tried, and is `not seen` if no run violated it but something was left out.
+        """
         held = Outcome.HOLDS.value if self.summary.coverage.complete else NOT_SEEN
         return {
             axis: held if outcome is Outcome.HOLDS else outcome.value for axis, outcome in self.summary.axes.items()
         }
 
     def replay(self) -> str:
-        """Return the command that repeats the weakest run, or the whole test if no run violates a property."""
+        """Return the command that repeats the worst run, or the whole test if no run went wrong."""
         weakest = self.summary.weakest
         return self.settings.command(weakest.id if weakest else "")
 
     def repeat(self) -> str:
-        """Return the command of `replay` for a shell in any folder: for a pipeline, it first changes the folder."""
+        """Return the command of `replay` in a form that works from any folder; for a pipeline it begins with `cd`."""
         folder = getattr(self.settings, "folder", None)
         return f"cd {shlex.quote(str(folder))} && {self.replay()}" if folder else self.replay()
 
     def code(self, goal: Goal | None, also: Sequence[str] = ()) -> int:
-        """Return the exit code: 0 if the goal is reached or there is none, 1 if the claim is weaker, 2 if unknown."""
+        """Return the exit code: 0 if the goal is reached, 1 if it is missed, 2 if the test cannot tell.
+
+        Without a goal: 0, or 2 if the guarantee is unknown.
+        """
         if goal is None:
             return 2 if self.claim.strength is Strength.UNKNOWN else 0
         return {True: 0, False: 1, None: 2}[self.reaches(goal, also)]
 
     def reaches(self, goal: Goal, also: Sequence[str] = ()) -> bool | None:
-        """Return whether the claims reach the goal and the properties `also` hold; None if too little was proved."""
+        """Return whether the guarantee reaches the goal, and the properties `also` hold; None if that is unknown."""
         outcomes = [self.axes[axis] for axis in (*also, "stuck")]
         claims = [self.claim.reaches(goal), *(each.reaches(goal) for each in self.faults)]
         if False in claims or Outcome.VIOLATED.value in outcomes:
@@ -117,7 +123,7 @@ class Report:
         return None if sampled or Outcome.UNKNOWN.value in outcomes or None in claims else True
 
     def text(self) -> str:
-        """Return the report as text for a terminal, which begins with the guarantee, its reason, and the repair."""
+        """Return the report as text for a terminal; it begins with the guarantee, the reason for it, and the repair."""
         summary, weakest, why = self.summary, self.summary.weakest, self.diagnosis
         rows = [("guarantee", str(self.claim))]
         if why is not None:
@@ -141,7 +147,7 @@ class Report:
         return f"{head}\n\n{body}{timeline}\n\n{self.untested}"
 
     def not_run(self) -> list[str]:
-        """Return sentences on the runs that were left out: by `--only`, for want of time, or without the fault."""
+        """Return sentences on the runs that were not performed, because of `--only` or for lack of time."""
         reasons: dict[str, list[str]] = {}
         for each in self.summary.skipped():
             reasons.setdefault(each.unknown.removeprefix("not run: "), []).append(each.id)
@@ -152,7 +158,6 @@ class Report:
         return left_out
 
     def _unknown_runs(self) -> list[str]:
-        """Return a sentence for each reason why runs prove nothing, with the only run or the first of several."""
         runs: dict[str, list[str]] = {}
         for each in self.summary.unknown():
             runs.setdefault(each.unknown, []).append(each.id)
@@ -167,7 +172,7 @@ class Report:
         return f"{outcome:<9} {', '.join(bad[:SHOWN])}{more}".rstrip()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON."""
+        """Return the report as a dict for JSON."""
         why, summary = self.diagnosis, self.summary
         weakest = summary.weakest
         return {
@@ -194,7 +199,7 @@ class Report:
         }
 
     def junit(self, goal: Goal | None = None, also: Sequence[str] = ()) -> str:
-        """Return the report as JUnit XML for a build, with one test case for each run, and one for the claim."""
+        """Return the report as JUnit XML for a CI server: one test case for each run, and one for the guarantee."""
         least = (goal or Goal.NOT_REFUTED).guarantee
         cases = [_case(each, least, also, str(self.settings.subject)) for each in self.summary.results]
         cases.append(self._claim_case(goal, also))
@@ -209,7 +214,6 @@ class Report:
         )
 
     def _claim_case(self, goal: Goal | None, also: Sequence[str]) -> str:
-        """Return the JUnit test case of the claim, which fails if the exit code is 1 and is an error if it is 2."""
         name = quoteattr(f"guarantee: {self.claim}")
         head = f"<testcase classname={quoteattr(str(self.settings.subject))} name={name}"
         message = quoteattr(f"{goal or 'a result'} is demanded, and the test says: {self.words}")
@@ -218,11 +222,11 @@ class Report:
 
     @property
     def words(self) -> str:
-        """The claim under crashes, followed by the claim about each kind of fault that the user asked for."""
+        """The guarantee, followed by the claim about each kind of fault that the user asked for."""
         return "; ".join([str(self.claim), *(f"{each.fault}: {each}" for each in self.faults)])
 
     def badge(self) -> str:
-        """Return a badge with the claimed guarantee, as an SVG document."""
+        """Return an SVG badge that shows the guarantee and the claims about faults."""
         violated = [LOOKS[each.at_best].shade for each in self.faults if each.is_violated]
         label, value, colour = "crash-tested", self.words, (violated or [self.claim.look.shade])[0]
         left, right = 7 * len(label) + 12, 7 * len(value) + 12
@@ -239,7 +243,10 @@ class Report:
 
 
 def weaker(result: Result, expected: Guarantee, also: Sequence[str] = ()) -> str:
-    """Return the reason why a run is weaker than expected; empty if it is not, or if the run shows only a condition."""
+    """Return why a run is weaker than the expected guarantee; empty if it is not, or if it proves nothing.
+
+    Empty also for a run with a condition, that is, a fault that no sink needs to withstand.
+    """
     if result.group is Group.CONDITION or result.unknown:
         return ""
     broken = [axis for axis in (*also, "stuck") if result.rows_of(axis)]

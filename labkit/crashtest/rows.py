@@ -35,7 +35,7 @@ SCHEMA = "id long, key string, amount long"
 
 
 class Shape(StrEnum):
-    """The form in which a reader returns rows."""
+    """The form in which the user's reader returns the rows of the store."""
 
     ROWS = "each row"
     LAST = "the last row of each key"
@@ -43,7 +43,7 @@ class Shape(StrEnum):
 
 
 class Seen(NamedTuple):
-    """One row as a reader returned it; a field is None if the row has no such column."""
+    """One row as the user's reader returned it; a field is None if the row has no such column."""
 
     id: int | None
     key: str | None
@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 class Token(NamedTuple):
-    """An input row found in a reading, by its offset in the input (-1 if no input row explains the row read)."""
+    """An input row that the reader's output contains; `offset` is its id, -1 if no input row fits."""
 
     offset: int
     key: str
@@ -59,21 +59,21 @@ class Token(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The input rows of one batch, which Spark has to process together."""
+    """The input rows of one micro-batch, which Spark has to process together."""
 
     number: int
     rows: tuple[dict[str, Any], ...]
 
 
 class Rows:
-    """The input of one query: its batches, and the records that the store should contain in the end."""
+    """The input rows of one Spark query, divided into batches."""
 
     def __init__(self, batches: Sequence[Sequence[dict[str, Any]]], *, generated: bool = True) -> None:
         self.batches = [Batch(number, tuple(rows)) for number, rows in enumerate(batches)]
         self.generated = generated
 
     def expected(self) -> list[Record]:
-        """Return the records that the store should contain in the end, in the order of the input."""
+        """Return one record for each input row, in order; at the end the store should contain them all."""
         return [
             Record(row["id"], str(row.get("key", row["id"])), row.get("amount", 0) if self.generated else 0)
             for batch in self.batches
@@ -81,14 +81,14 @@ class Rows:
         ]
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return the batches as ranges of row ids; empty if ids do not grow from batch to batch."""
+        """Return the range of row ids of each batch; empty if the ids do not grow from batch to batch."""
         spans = [(min(row["id"] for row in batch.rows), max(row["id"] for row in batch.rows)) for batch in self.batches]
         if any(later[0] <= earlier[1] for earlier, later in pairwise(spans)):
             return []
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self, first: int) -> "Rows":
-        """Return the rows with new ids, for a second query; unchanged if `first`, the batches before, is 0."""
+        """Return the rows with higher ids, as input of a second query after one with `first` batches (0: unchanged)."""
         if not first:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
@@ -98,14 +98,14 @@ class Rows:
         )
 
     def ids(self, batch: int) -> set[int]:
-        """Return the ids of the rows of the batch with this number."""
+        """Return the ids of the rows in one batch."""
         return {row["id"] for row in self.batches[batch].rows}
 
     def write(self, folder: Path, first: int = 0) -> None:
-        """Write one file for each partition of each batch.
+        """Write each batch into the folder as files of JSON Lines, one file for each Spark partition.
 
         Modification times give the order in which Spark must read the files. `first` is the number of batches that
-        earlier queries wrote.
+        earlier queries wrote; file names and times continue from there.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for batch in self.batches:
@@ -117,16 +117,16 @@ class Rows:
 
 
 def generate_large(base: int = 0) -> Rows:
-    """Return two batches, the first with more rows than a sink may write at once. `base` is the first id."""
+    """Return two batches of generated rows with ids from `base`; the first batch has 3000 rows."""
     large, small = generate(1, base, per_batch=LARGE), generate(2, base + LARGE)
     return Rows([large.batches[0].rows, small.batches[1].rows])
 
 
 def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_BATCH) -> Rows:
-    """Return `batches` batches of generated rows, with ids from `base`.
+    """Return generated rows in `batches` batches of `per_batch` rows.
 
-    `first` is the number of batches that an earlier query on the same store had; if there are any, the rows get other
-    keys than those of that query.
+    `first` is the number of batches that an earlier query on the same store had. The ids begin at `base + first *
+    per_batch`, and after an earlier query the rows get other keys than it used.
     """
     letter = "m" if first else "k"
     return Rows(
@@ -141,11 +141,11 @@ def generate(batches: int, base: int = 0, first: int = 0, per_batch: int = PER_B
 
 
 def read_rows(path: Path, batches: int) -> Rows:
-    """Return the user's own rows, split evenly into `batches`. Raises `InvalidInput` if the file has no usable rows."""
+    """Read the user's rows from JSON Lines, split evenly into `batches`. Raises `InvalidInput` for a bad file."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except OSError as error:
-        raise InvalidInput(f"--rows {path}: cannot be read ({error.strerror}).") from None
+        raise InvalidInput(f"--rows {path}: this file cannot be read ({error.strerror}); name another one.") from None
     except ValueError as error:
         raise InvalidInput(f"--rows {path}: write one JSON object per line ({error}).") from None
     for number, row in enumerate(rows, start=1):
@@ -164,9 +164,9 @@ def read_rows(path: Path, batches: int) -> Rows:
 
 
 def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
-    """Return the form of a reader's rows (each row, the last of each key, or sums), from a run without a crash.
+    """Return the form in which a reader returns rows: each row, the last row of each key, or sums.
 
-    `seen` are the rows of the last reading, `rows` the input. Raises `InvalidInput` for any other form.
+    `seen` are its rows after a run without a crash, `rows` is the input. Raises `InvalidInput` for any other form.
     """
     if all(row.id is None for row in seen):
         if not rows.generated or any(row.key is None or row.amount is None for row in seen):
@@ -182,7 +182,7 @@ def shape_of(seen: Sequence[Seen], rows: Rows) -> Shape:
 
 
 def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
-    """Raise `InvalidInput` if the reader returns the number of rows of each key, which would be taken for sums."""
+    """Raise `InvalidInput` if the reader returns counts for each key, which would be mistaken for sums of amounts."""
     counts = Counter(record.key for record in rows.expected())
     read: Counter[str] = Counter()
     for row in seen:
@@ -195,16 +195,16 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """Return the record with the key that the judge should see.
+    """Return a record with the key by which the judge should follow values over time.
 
-    If each row replaces the earlier row of its key, that is the row's own key. Otherwise each record gets a unique key,
-    so that no key can seem to go back.
+    If rows replace each other by key, this is the row's own key. Otherwise every record gets a unique key, so that
+    the judge never takes two rows for two values of one key.
     """
     return record if shape is Shape.LAST else record._replace(key=f"{record.key}/{record.offset}")
 
 
 def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Counter[Token]:
-    """Return the input rows that a reading contains, with how often it contains each."""
+    """Return how often each input row occurs in one reading of the store (`seen`); `expected` is the input."""
     if shape is Shape.SUMS:
         return _digits(seen, expected)
     by_id = {record.offset: record for record in expected}
@@ -219,7 +219,7 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """Return how often sums contain each input row: its amount is a digit of its own in the sum of its key."""
+    """Return how often each input row occurs in sums; each amount is a digit of its own in the sum of its key."""
     sums: Counter[str] = Counter()
     for row in seen:
         sums[str(row.key)] += row.amount or 0

@@ -20,7 +20,7 @@ SETTLED = 4.0
 
 
 class Sample(NamedTuple):
-    """One reading of the store: the rows that the reader returned, and when."""
+    """One reading of the store during a run: the rows that the user's reader returned, and when."""
 
     at: float
     driver: int
@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenReading:
-    """A reading of the store together with the input rows that it contains."""
+    """One reading of the store, with the number of times that each input row occurs in it."""
 
     sample: Sample
     tokens: Counter[Token]
@@ -42,7 +42,7 @@ class TokenReading:
 
 @dataclass(frozen=True)
 class Life:
-    """The history of one copy of a row in the store: in which reading it appeared (`born`), and what became of it."""
+    """One copy of a row in the store over time: the reading in which it appeared (`born`), and whether it stayed."""
 
     token: Token
     born: int
@@ -52,7 +52,7 @@ class Life:
 
 
 class Readings:
-    """All readings of the store in one run, compared with the run's input rows."""
+    """All readings of the store in one run, matched with the run's input rows."""
 
     def __init__(self, samples: Sequence[Sample], rows: Rows, shape: Shape) -> None:
         known = rows.expected()
@@ -65,11 +65,11 @@ class Readings:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether each row replaces the earlier row of its key."""
+        """Whether the store keeps only the latest row of each key."""
         return self._shape is Shape.LAST
 
     def history(self, delivered: Sequence[Record]) -> History:
-        """Return the history of the run for the judge; `delivered` are the records that Spark gave to the sink."""
+        """Return which rows became visible when, for the judge; `delivered` are the records that the sink got."""
         return History(
             events=list(self._events()),
             keyed=self.is_keyed,
@@ -95,17 +95,20 @@ class Readings:
 
 
 def history(samples: Sequence[Sample], rows: Rows, shape: Shape, delivered: Sequence[Record]) -> History:
-    """Return the history of one run for the judge; `delivered` are the records that Spark gave to the sink."""
+    """Return which rows became visible when, as `labkit.core.judge` takes it, from the readings of one run.
+
+    `shape` is the form in which the reader returns rows, `delivered` are the records that Spark passed to the sink.
+    """
     return Readings(samples, rows, shape).history(delivered)
 
 
 def judge_run(
     samples: Sequence[Sample], rows: Rows, shape: Shape, due: Sequence[Record]
 ) -> tuple[Verdict, Explanation]:
-    """Return the judge's verdict on a run, and how its readings differ from those of any failure-free run.
+    """Return the verdict on one run, and an explanation of how its readings differ from a run without failures.
 
-    `rows` are the input, `shape` is the form of the reader's rows, and `due` are the records that the store must hold
-    in the end.
+    `samples` are the readings of the store, `rows` is the input, `shape` the form in which the reader returns rows,
+    and `due` are the records that the store must contain in the end.
     """
     expected = [named(each, shape) for each in due]
     observed = history(samples, rows, shape, due)
@@ -113,9 +116,9 @@ def judge_run(
 
 
 def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[Life]:
-    """Return every copy of every row that was ever read. `ids` are the row ids of each batch.
+    """Return the history of every copy of every row that was read; `ids` maps each batch to its row ids.
 
-    If copies of a row disappear, the newest ones count as gone.
+    If some of several copies of a row disappear, the newest ones count as gone.
     """
     living: dict[Token, list[Life]] = {}
     over: list[Life] = []
@@ -134,10 +137,9 @@ def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[L
 
 
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
-    """Mark the rows of a batch as read before their commit if the whole batch is readable.
+    """Mark the rows of a batch as read before their commit, if all of them are readable.
 
-    `ids` are the ids of the batch's rows. If only a part is readable, that is a fractured read instead, so nothing is
-    marked.
+    `ids` are the ids of the batch's rows. If only some are readable, the judge calls that a fractured read instead.
     """
     present = {token.offset for token, alive in living.items() if alive}
     if not ids <= present:
@@ -148,9 +150,10 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 
 
 def keyed(readings: Sequence[TokenReading]) -> list[Life]:
-    """Return every value that a key was seen to have; all count as aborted if the key is missing at the end.
+    """Return the history of every value of every key, for a store that keeps only the latest row of each key.
 
-    If a reading has two rows of one key, the extra row gets another key, which no input explains.
+    If a key is missing at the end, all its values count as aborted. A second row of a key in one reading gets a
+    made-up key, which matches no input row.
     """
     first, extra = [], []
     for each in readings:
@@ -161,7 +164,6 @@ def keyed(readings: Sequence[TokenReading]) -> list[Life]:
 
 
 def _apart(tokens: Counter[Token]) -> tuple[Counter[Token], Counter[Token]]:
-    """Return the latest row of each key, and separately all other rows, with changed keys."""
     keys: Counter[str] = Counter()
     kept, spare = Counter[Token](), Counter[Token]()
     for token in sorted(tokens.elements(), reverse=True):

@@ -57,24 +57,25 @@ def _pair(text: str) -> str:
 
 
 def _setting(text: str) -> str:
-    """Return a setting `spark.key=value`. Raises `Unfit` for another form, or if the test sets that key itself."""
     key, equals, value = text.partition("=")
     if not equals or not key.startswith("spark.") or key != key.strip():
         raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
     if key in OURS:
-        raise Unfit(f"the test must set this itself; {OURS[key]}.", key)
+        reason = OURS[key]
+        raise Unfit(f"the test must set this itself; {reason}.", key)
     if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
         raise Unfit("write the memory as Spark does, as in spark.driver.memory=2g.")
     if key == "spark.driver.extraJavaOptions":
         try:
             shlex.split(value)
         except ValueError as error:
-            raise Unfit(f"these Java options cannot be split into words ({error}).") from None
+            raise Unfit(
+                f"these Java options cannot be split into words ({error}); close every quotation mark."
+            ) from None
     return text
 
 
 def _jar(path: str) -> str:
-    """Return the absolute path of a jar. Raises `Unfit` if there is no such jar."""
     file = Path(path).expanduser()
     if not file.is_file():
         raise Unfit("there is no such file; name a jar.")
@@ -84,7 +85,6 @@ def _jar(path: str) -> str:
 
 
 def _package(text: str) -> str:
-    """Return Maven coordinates unchanged, after a check of their form. Raises `Unfit` for another form."""
     if not _PACKAGE.fullmatch(text):
         raise Unfit("write group:artifact:version, as in org.postgresql:postgresql:42.7.8.")
     return text
@@ -92,7 +92,7 @@ def _package(text: str) -> str:
 
 @dataclass(frozen=True)
 class Settings(SharedOptions):
-    """The options of one crash test of a sink, as `labkit crashtest FILE:NAME` takes them."""
+    """The options of the crash test of a Spark sink, as `labkit crashtest FILE:NAME` takes them."""
 
     KIND = "a sink, FILE:NAME"
 
@@ -150,12 +150,12 @@ class Settings(SharedOptions):
 
     @property
     def adapter(self) -> Adapter | None:
-        """The interface by which Spark calls the sink if the options decide it; None if the user's file decides it."""
+        """The interface by which Spark calls the sink, such as foreachBatch; None if the user's file decides it."""
         return Adapter.FORMAT if self.sink_format else Adapter.TABLE if self.table else None
 
     @cached_property
     def subject(self) -> Subject:
-        """The sink under test; for a format or table of Spark, the reader's file and the format's or table's name."""
+        """The sink under test; for a Spark format or table, its name together with the reader's file."""
         if self.sink is not None:
             return self.sink
         assert self.reader is not None
@@ -164,24 +164,24 @@ class Settings(SharedOptions):
 
     @property
     def usual_reader(self) -> Subject | None:
-        """The default of `--reader`: the function `read` in the sink's file; None for a format or table."""
+        """The default of `--reader`: the function `read` in the sink's file; None for a Spark format or table."""
         return None if self.sink is None else Subject(self.sink.file, "read")
 
     @property
     def rows_reader(self) -> Subject:
-        """The function of the user that returns the rows of the store."""
+        """The user's function that returns the rows of the store: `--reader` or its default."""
         reader = self.reader or self.usual_reader
         assert reader is not None
         return reader
 
     @property
     def options(self) -> dict[str, str]:
-        """The user's options for a data source, a format or a table, by name."""
+        """The values of the user's `--option NAME=VALUE` for a data source, format or table, by name."""
         return _pairs(self.pairs)
 
     @cached_property
     def spark(self) -> "SparkOptions":
-        """The options for the Spark sessions of the test's drivers."""
+        """The user's configuration, jars and packages for the Spark sessions of the test."""
         from labkit.crashtest.spark_options import SparkOptions
 
         return SparkOptions(_pairs(self.conf), self.jars, self.packages)
@@ -204,5 +204,8 @@ def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def settings(subject: str = "", **words: Any) -> Settings:
-    """Return the settings for the test of `subject` (FILE:NAME); `words` are options. Raises `InvalidInput`."""
+    """Return the settings for the crash test of a sink.
+
+    `subject` is `FILE:NAME`; `words` are options by keyword. Raises `InvalidInput` for a bad value or a conflict.
+    """
     return Settings.plan({"subject": subject or None, **words})

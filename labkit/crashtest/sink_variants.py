@@ -46,7 +46,7 @@ _DEAD_SECONDS = 10.0
 
 @dataclass
 class SinkVariants(Further):
-    """The further runs of one sink's test, with everything that their plain Spark jobs need."""
+    """Additional runs for a Spark sink's crash test: a second query, a large batch, a dying task and others."""
 
     job: PlainJob
     rows: Rows
@@ -74,7 +74,7 @@ class SinkVariants(Further):
         return jobs
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the run with one large batch, then runs with crashes in that batch; none if the user gave own rows."""
+        """Yield a run with one large batch, then runs that crash within this batch; none if the user gave own rows."""
         if not self.last_names():
             return
         title = f"a batch of {LARGE} rows"
@@ -105,7 +105,7 @@ class SinkVariants(Further):
             harness.look(run, "end")
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash when a batch is written but not recorded; repeat the batch id with rows of the next batch added."""
+        """Crash between a batch's write and Spark's commit; repeat the batch id with some rows of the next batch."""
         batch = min(1, len(self.rows.batches) - 1)
         try:
             harness.crash(run, Point(f"{COMMIT}{batch + 1}", 0))
@@ -115,7 +115,7 @@ class SinkVariants(Further):
             self.rows.write(Path(self.job.input))
 
     def _new_input(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash when the last batch is written but not recorded, recover, and go on with a batch of new rows."""
+        """Crash between the last batch's write and Spark's commit, recover, and go on with a batch of new rows."""
         count = len(self.rows.batches)
         parts = [batch.rows for batch in self.rows.batches]
         # Rows with the usual keys and the next ids.
@@ -134,7 +134,6 @@ class SinkVariants(Further):
             self.rows.write(Path(self.job.input))
 
     def _large_batch(self, harness: Harness, run: PipelineRun) -> None:
-        """Run a large batch without a crash, and choose the points at which later runs crash in it."""
         glances = Glances(harness.helpers, 0.0)
         with self._with_large(harness, run):
             start = harness.start(run, ask=glances)
@@ -162,21 +161,18 @@ class SinkVariants(Further):
             yield
 
     def _both(self) -> Rows:
-        """Return the rows of two queries that write into one store; those of the second have other ids and keys."""
         count = len(self.rows.batches)
         second = generate(count, first=count) if self.rows.generated else self.rows.moved(count)
         batches = [batch.rows for batch in (*self.rows.batches, *second.batches)]
         return Rows(batches, generated=self.rows.generated)
 
     def _query(self, name: str, rows: Rows, checkpoint: Path) -> Query:
-        """Write the input of a query into a folder with this name, and return the query."""
         folder = Path(self.job.folder, f"input-{name}")
         rows.write(folder)
         return Query(str(folder), str(checkpoint))
 
     @contextmanager
     def _running(self, harness: Harness, queries: list[Query]) -> Iterator[None]:
-        """Make the harness start a job with these queries, inside a `with` block."""
         usual = harness.settings
         path = Path(self.job.folder, "variant.json")
         path.write_bytes(wire.encode(changed(self.job, queries=queries)))
@@ -192,7 +188,7 @@ def _variant(name: str, perform: Callable[[Harness, PipelineRun], None]) -> Job:
 
 
 def of_tasks(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the effects of the Python workers that run Spark's tasks; the daemon's command line identifies a worker.
+    """Return the durable system calls of the Python workers that run Spark's tasks.
 
     Workers in which a data source commits are left out: Spark does not retry them, so the query would fail.
     """
@@ -204,7 +200,7 @@ def _is_task_s(words: Sequence[str]) -> bool:
 
 
 def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
-    """Kill only the process that is about to make the effect `name`; the engine then repeats the process's work."""
+    """Kill only the process that is about to make the system call `name`; Spark then retries its task."""
     killed: list[int] = []
     times: list[float] = []
 
@@ -219,7 +215,8 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
 
     start = harness.start(run, ask=ask)
     if not killed:
-        raise JobFailed(f"{NEVER_REACHED}: {harness.ending_of(start)}")
+        how_it_ended = harness.ending_of(start)
+        raise JobFailed(f"{NEVER_REACHED}: {how_it_ended}")
     run.crashes.append({"point": name, "signal": 9, "killed": killed, "at": times[0], ALONE: True})
     if harness.failed(start):
         run.stuck = harness.ending_of(start)
@@ -228,16 +225,16 @@ def _kill_one(harness: Harness, run: PipelineRun, *, name: str) -> None:
 
 
 def _await_death(pid: int) -> None:
-    """Wait until a killed process is dead or a zombie. Raises `JobFailed` after `_DEAD_SECONDS` seconds."""
     finish = time.monotonic() + _DEAD_SECONDS
     while _state(pid) not in ("", "Z", "X"):
         if time.monotonic() > finish:
-            raise JobFailed(f"the process {pid} was sent SIGKILL and still exists after {_DEAD_SECONDS:.0f} s")
+            raise JobFailed(
+                f"process {pid} still exists {_DEAD_SECONDS:.0f} s after SIGKILL, so this run proves nothing"
+            )
         time.sleep(0.001)
 
 
 def _state(pid: int) -> str:
-    """Return the letter of a process's state in `/proc`; empty if there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -245,9 +242,9 @@ def _state(pid: int) -> str:
 
 
 def _moved(rows: Rows, batch: int) -> Rows:
-    """Return the rows with half of the next batch's rows added to this batch.
+    """Return the rows with half of the next batch moved into this batch.
 
-    For the last batch, half of its own rows are added to the batch before.
+    For the last batch, half of its own rows move to the batch before it.
     """
     parts = [list(each.rows) for each in rows.batches]
     if batch + 1 < len(parts):
@@ -261,7 +258,6 @@ def _moved(rows: Rows, batch: int) -> Rows:
 
 @contextmanager
 def _expecting(harness: Harness, run: PipelineRun, rows: Rows) -> Iterator[None]:
-    """Make the harness expect these rows, inside a `with` block; the run keeps this expectation for the judge."""
     usual = harness.expectation
     assert isinstance(usual, BatchExpectation)
     values = tuple(row for batch in rows.batches for row in batch.rows)

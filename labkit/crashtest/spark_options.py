@@ -24,7 +24,7 @@ _LISTED = re.compile(r"\.jar$")
 
 @dataclass(frozen=True)
 class SparkOptions:
-    """The user's options for the Spark sessions of a test, in addition to those that the test sets itself."""
+    """The user's configuration, jars and packages for the Spark sessions of a test; the test adds its own."""
 
     conf: dict[str, str] = field(default_factory=dict)
     jars: tuple[str, ...] = ()
@@ -33,14 +33,14 @@ class SparkOptions:
     """Maven coordinates, group:artifact:version, of packages whose jars are not known yet."""
 
     def resolved(self, java: Java) -> "SparkOptions":
-        """Return the options with jars in place of packages. Raises `InvalidInput` if a package is unavailable."""
+        """Return the options with jars in place of Maven packages. Raises `InvalidInput` if one is unavailable."""
         if not self.packages:
             return self
         more = tuple(jar for jar in resolve(self, java) if jar not in self.jars)
         return replace(self, jars=(*self.jars, *more), packages=())
 
     def profile(self) -> Profile:
-        """Return the profile with which a session starts; memory and Java options become arguments of the JVM."""
+        """Return the JVM arguments and configuration of a session; driver memory becomes a JVM argument."""
         usual, conf, options = PROFILES["crashtest"], dict(self.conf), []
         memory = conf.pop("spark.driver.memory", "")
         if memory:
@@ -52,9 +52,10 @@ class SparkOptions:
 
 
 def resolve(options: SparkOptions, java: Java) -> list[str]:
-    """Return the jars of the packages and of their dependencies, resolved by SparkSubmit.
+    """Return the jars of the user's Maven packages and their dependencies, resolved by SparkSubmit.
 
-    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if a package is unavailable.
+    Packages in Ivy's cache or in ~/.m2 need no network. Raises `InvalidInput` if one is unavailable or takes too
+    long.
     """
     names = ", ".join(options.packages)
     with TemporaryDirectory(prefix="labkit-packages-") as folder:
@@ -95,12 +96,10 @@ def resolve(options: SparkOptions, java: Java) -> list[str]:
 
 
 def _of_ivy(conf: dict[str, str]) -> dict[str, str]:
-    """Return the user's settings that tell Ivy where to look for packages."""
     return {key: value for key, value in conf.items() if key.startswith(("spark.jars.", "spark.hadoop."))}
 
 
 def _class_path(output: str) -> list[str]:
-    """Return the jars that SparkSubmit prints as the class path of its main class."""
     _, _, after = output.partition("Classpath elements:\n")
     jars = []
     for line in after.splitlines():
@@ -112,7 +111,6 @@ def _class_path(output: str) -> list[str]:
 
 
 def _complaint(output: str) -> str:
-    """Return the line of SparkSubmit's output in which Ivy reports an error."""
     lines = [line.strip(" \t:") for line in output.splitlines()]
     telling = [line for line in lines if "not found" in line or "Exception" in line]
     return (telling or [line for line in lines if line] or ["it says nothing"])[0][:160]

@@ -32,7 +32,7 @@ LOAD_SECONDS = 60.0
 
 
 class Adapter(StrEnum):
-    """The Spark interface through which Spark calls the sink."""
+    """The interface through which Spark calls the user's sink, such as foreachBatch."""
 
     BATCH = "foreachBatch"
     WRITER = "foreach"
@@ -53,7 +53,7 @@ IN_JVM = (Adapter.STREAM, *BY_NAME)
 
 @dataclass(frozen=True)
 class Subject:
-    """A sink or reader that the user named: a file and a name in it."""
+    """A sink or reader that the user named: a Python file, and a name defined in it."""
 
     file: str
     name: str
@@ -62,7 +62,7 @@ class Subject:
 
     @classmethod
     def parse(cls, text: str, option: str = "FILE:NAME") -> "Subject":
-        """Return the sink or reader that the user typed as `FILE:NAME` or `package.module:NAME`.
+        """Parse `FILE:NAME` or `package.module:NAME`, as a user named a sink or reader.
 
         Raises `InvalidInput` for another form, or if the file does not exist; the message begins with `option`.
         """
@@ -73,7 +73,7 @@ class Subject:
 
     @classmethod
     def read(cls, text: str) -> "Subject":
-        """Return the sink or reader like `parse`, but raise `Unfit`, whose message does not name the option."""
+        """Parse `FILE:NAME` or `package.module:NAME`. Raises `Unfit` for another form or a missing file."""
         file, colon, name = text.rpartition(":")
         if not colon or not file or not name.isidentifier():
             raise Unfit("write a file and a name in it, as in sink.py:write_batch.")
@@ -89,7 +89,7 @@ class Subject:
 
 
 def file_of_module(module: str) -> Path | None:
-    """Return the file of a module in the working folder or `sys.path`, found without an import; None if none."""
+    """Return the source file of a module, found on `sys.path` or in the working folder; None if none is there."""
     inner = Path(*module.split("."))
     for folder in (Path.cwd(), Path("src").resolve(), *map(Path, sys.path)):
         for path in (folder / inner.with_suffix(".py"), folder / inner / "__init__.py"):
@@ -99,7 +99,7 @@ def file_of_module(module: str) -> Path | None:
 
 
 def module_name(file: str) -> str:
-    """Return the name under which every process imports the file, so that each of them can unpickle its objects.
+    """Return the module name of the user's file, the same in every process, so that they can exchange pickles.
 
     A file in a package keeps its usual name, so that its relative imports work.
     """
@@ -128,13 +128,13 @@ def load(file: str, *, reload: bool = False) -> ModuleType:
     except BaseException as error:
         sys.modules.pop(name, None)
         raise InvalidInput(
-            f"{file}: importing this file failed ({_error_text(error)}); make it run with python first."
+            f"{file}: importing this file failed ({_error_text(error)}); make it work with plain python first."
         ) from error
     return module
 
 
 def reach(file: str) -> None:
-    """Extend `sys.path` so that this process can import modules next to the file and in the current folder."""
+    """Extend `sys.path` so that this process can import modules next to the user's file and in the current folder."""
     for folder in (str(package_root(file)), str(Path(file).parent)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -148,7 +148,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def find(subject: Subject) -> Any:
-    """Import the file and return the object that `subject` names. Raises `InvalidInput` if it is not defined."""
+    """Import the user's file and return the named object. Raises `InvalidInput` if it is not defined."""
     module = load(subject.file)
     if not hasattr(module, subject.name):
         raise InvalidInput(
@@ -158,7 +158,7 @@ def find(subject: Subject) -> Any:
 
 
 def adapter_of(candidate: Any, where: object) -> Adapter:
-    """Return the Spark interface (such as foreachBatch) that fits the object.
+    """Return the Spark interface, such as foreachBatch, for which the user's object is written.
 
     Raises `InvalidInput` if the object is not a sink; the message begins with `where`.
     """
@@ -188,7 +188,6 @@ def adapter_of(candidate: Any, where: object) -> Adapter:
 
 
 def _starts_query(function: Any) -> bool:
-    """Return whether a function of one parameter takes a stream: its annotation or its use of `writeStream` tells."""
     code = getattr(function, "__code__", None)
     if code is not None and {"writeStream", "toTable"} & set(code.co_names):
         return True
@@ -215,7 +214,6 @@ def _what(sink: Any) -> str:
 
 
 def _parameters(function: Any) -> int:
-    """Return the number of positional arguments that a function requires; 2 if it has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -225,7 +223,7 @@ def _parameters(function: Any) -> int:
 
 
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
-    """The answer that this module prints as a program; the tag distinguishes it from output of the user's file."""
+    """The result that this module prints as a program; the tag distinguishes it from output of the user's file."""
 
     adapter: Adapter | None = None
     because: str = ""
@@ -233,7 +231,7 @@ class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
 
 
 def examine(subject: Subject) -> Adapter:
-    """Return the Spark interface that fits the sink, found in a separate process.
+    """Return the Spark interface, such as foreachBatch, that fits the sink; a separate process imports it.
 
     Raises `InvalidInput` if the name is not a sink, or if importing the file takes too long or ends the process.
     """
@@ -244,7 +242,7 @@ def examine(subject: Subject) -> Adapter:
         )
     except subprocess.TimeoutExpired:
         raise InvalidInput(
-            f"{subject}: importing this file took more than {LOAD_SECONDS:.0f} s; move what waits out of its top level."
+            f"{subject}: importing this file took more than {LOAD_SECONDS:.0f} s; move slow code into functions."
         ) from None
     answers = list(_examined(process.stdout))
     if not answers:

@@ -40,7 +40,7 @@ FAULT_AT = " at "
 
 
 class Group(StrEnum):
-    """The kind of a run, by the fault that was caused."""
+    """The kind of a run in a crash test, by the crash or other fault that the test causes in it."""
 
     HEALTHY = "healthy"
     CRASH = "crash"
@@ -58,13 +58,13 @@ class Group(StrEnum):
 
     @property
     def is_apart(self) -> bool:
-        """Whether runs of this kind do not count toward the guarantee under crashes."""
+        """Whether runs of this kind are reported separately and do not count toward the guarantee under crashes."""
         return self in (Group.CONDITION, Group.FAULT)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The judged result of one run of a crash test."""
+    """The result of one run of a crash test, after its rows were compared with the expected ones."""
 
     id: str
     title: str
@@ -83,28 +83,28 @@ class Result:
 
     @property
     def fault(self) -> str:
-        """The kind of fault that a call suffered in this run; empty for a run without one."""
+        """The kind of fault, such as a failing write, that the test caused in this run; empty for a run without one."""
         return self.id.partition(FAULT_AT)[0] if self.group is Group.FAULT else ""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
-        """Return the ids of the rows that violate a property. For `stuck`, which concerns no row: (0,) or ()."""
+        """Return the ids of the rows that violate a property such as `lost`; for `stuck`, (0,) or () if not stuck."""
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
 
     @property
     def violated(self) -> tuple[str, ...]:
-        """The properties that this run violates."""
+        """The properties, such as `lost` or `duplicate`, that this run violates."""
         return tuple(axis for axis in AXES if self.rows_of(axis))
 
     @property
     def guarantee(self) -> Guarantee:
-        """The guarantee that this run alone supports."""
+        """The strongest guarantee, such as exactly-once, that the rows of this run alone allow."""
         return Guarantee.UNKNOWN if self.unknown or self.verdict is None else self.verdict.guarantee
 
     @property
     def because(self) -> str:
-        """The reason for the guarantee of this run, in a sentence."""
+        """Why the run has its guarantee, in a sentence, such as which rows were lost."""
         what = "fault" if self.group is Group.FAULT else "crash"
         when = f"after the {what} the job fails again and again" if self.evidence else "the job fails without a crash"
         reasons = [f"stuck: {when} ({self.stuck})"] if self.stuck else []
@@ -115,11 +115,11 @@ class Result:
         return "; ".join(reasons)
 
     def verdict_notes(self) -> list[tuple[str, str]]:
-        """Return further remarks on the run, each with a label; see `labkit.core.exposure.verdict_notes`."""
+        """Return further remarks on the run as pairs (label, text); see `labkit.core.exposure.verdict_notes`."""
         return verdict_notes(self.explanation, None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON."""
+        """Return the result as a dict for JSON."""
         return {
             "id": self.id,
             "title": self.title,
@@ -147,7 +147,7 @@ _RANK = {
 
 
 def weakness(result: Result) -> int:
-    """Return a sort key, small for weak results. The order: loss, duplicates, stuck, early reads, no flaw, unknown."""
+    """Return a sort key that puts bad results first: loss, duplicates, stuck, early reads, no flaw, unknown."""
     rank = _RANK[result.guarantee]
     if rank == 5 and result.violated:
         return 3 if result.stuck else 4
@@ -156,7 +156,7 @@ def weakness(result: Result) -> int:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much a test has tried: crash points, pairs of them, and how many planned runs reached their points."""
+    """How much a crash test has tried: crash points, second crashes during recovery, and planned runs."""
 
     found: int
     """The number of crash points for single crashes in the log of the run without a crash."""
@@ -179,13 +179,13 @@ class Coverage:
 
     @property
     def complete(self) -> bool:
-        """Whether every crash point and every directed run was tried, and every planned run proved something."""
+        """Whether everything was tried: all crash points and required runs, each of which proved something."""
         every = self.tried >= self.found > 0 and self.directed_tried >= self.directed and not self.sampled_writes
         return every and self.hit >= self.planned and not self.selected and not self.between_lines
 
     @property
     def extent(self) -> str:
-        """How much was tried, in words: the number of crash points, and if all were tried, what else is incomplete."""
+        """How much was tried, such as `12 of 83 points`; once all points were tried, also what is missing besides."""
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"
@@ -201,13 +201,13 @@ class Coverage:
         return f"{self.hit} of {self.planned} runs reached their points: {tried}, and {pairs}{directed}{writes}"
 
     def to_json(self) -> dict[str, int]:
-        """Return the coverage as plain data for JSON."""
+        """Return the counts as a dict for JSON."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The combined result of all runs of a crash test."""
+    """The results of all runs of a crash test, and the guarantee that they support together."""
 
     results: tuple[Result, ...]
     coverage: Coverage
@@ -219,38 +219,38 @@ class Summary:
 
     @property
     def weakest(self) -> Result | None:
-        """The weakest run that violates a property; None if there is none. Runs that are apart do not count."""
+        """The run with the worst result, of those that count toward the guarantee; None if none went wrong."""
         ranked = [each for each in self.ranked() if each.violated and not each.group.is_apart]
         return ranked[0] if ranked else None
 
     def violating(self, axis: str) -> list[str]:
-        """Return the ids of the runs that violate a property, among those that count toward the guarantee."""
+        """Return the ids of the runs that violate a property such as `lost` and count toward the guarantee."""
         return [each.id for each in self.results if each.rows_of(axis) and not each.group.is_apart]
 
     def ranked(self) -> list[Result]:
-        """Return the results with the weakest first; equally weak ones keep the order in which they ran."""
+        """Return all results, the worst first; equally bad ones keep the order in which they ran."""
         return sorted(self.results, key=weakness)
 
     def unknown(self) -> list[Result]:
-        """Return the results of runs that were performed but prove nothing."""
+        """Return the results of runs that prove nothing, for example because they did not reach their crash point."""
         return [each for each in self.results if each.unknown and not each.skipped]
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the guarantee is unknown, or a run that might have refuted it proves nothing."""
+        """Whether the guarantee is unknown, or some run that could have refuted it proves nothing."""
         demanded = [each for each in self.results if not each.group.is_apart]
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return (description, guarantee) of each run with a fault that no sink need withstand (a condition)."""
+        """Return (description, guarantee) of each run with a condition, a fault that no sink must withstand."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:
-        """Return the results of runs for which no time was left."""
+        """Return the results of runs that were left out for lack of time, except those with faults."""
         return [each for each in self.results if each.skipped and each.group is not Group.FAULT]
 
     def at_best(self) -> Guarantee:
-        """Return the guarantee that holds if everything that is still unknown turns out to be right."""
+        """Return the best guarantee still possible, as if every property that is unknown would hold."""
         outcomes = {
             axis: Outcome.VIOLATED if held is Outcome.VIOLATED else Outcome.HOLDS for axis, held in self.axes.items()
         }
@@ -260,11 +260,11 @@ class Summary:
 def summarise(
     results: Sequence[Result], coverage: Coverage, unjudged: Sequence[str] = (), faults: Mapping[str, int] | None = None
 ) -> Summary:
-    """Return the summary of the results of all runs.
+    """Combine the results of all runs into an outcome for each property and a guarantee.
 
-    A property is violated if a run that belongs to the guarantee violates it, and unknown if such a run proves nothing.
-    `unjudged` are properties that runs of this kind cannot judge; they are unknown unless a run violates them.
-    `faults` are those of `Summary`.
+    A property is violated if a run that counts toward the guarantee violates it, and unknown if such a run proves
+    nothing. `unjudged` are properties that runs of this kind cannot judge; they are unknown unless a run violates
+    them. `faults` maps each kind of fault that the user asked for to the number of calls that can suffer it.
     """
     demanded = [each for each in results if not each.group.is_apart]
     axes = {axis: _outcome(axis, demanded) for axis in AXES}
@@ -286,7 +286,6 @@ def _properties(axes: Mapping[str, Outcome]) -> dict[str, Outcome]:
 
 
 def _proves_nothing(result: Result) -> bool:
-    """Return whether a run that was performed proves nothing, because it was disturbed or its verdict is unknown."""
     return not result.skipped and (bool(result.unknown) or result.guarantee is Guarantee.UNKNOWN)
 
 
