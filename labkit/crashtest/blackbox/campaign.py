@@ -685,7 +685,9 @@ def pipeline_campaign(
     if not settings.unwatchable and (why := supported()):
         raise ServiceUnavailable(why)
     if settings.faults and settings.unwatchable:
-        raise InvalidInput(f"--fault: a call can fail only where system calls are held. {settings.unwatchable}")
+        raise InvalidInput(
+            f"--fault: labkit cannot hold system calls here, so it cannot let one fail. {settings.unwatchable}"
+        )
     with ExitStack() as stack:
         place = folder or stack.enter_context(own_folder())
         place.mkdir(parents=True, exist_ok=True)
