@@ -575,7 +575,7 @@ class Campaign:
         known: Collection[str] = self.points
         place, kind = name.partition(THEN)[0], name.partition(FAULT_AT)[0]
         if kind in [*Fault] and kind not in self.settings.faults:
-            raise InvalidInput(f"--only {name}: this run has a fault; add --fault {kind}.")
+            raise InvalidInput(f"--only {name}: this run has a fault; add --fault {kind} to inject it.")
         if any(point.is_called(place) for point in self.points.values()):
             return
         if kind in self.settings.faults:

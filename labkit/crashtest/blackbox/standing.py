@@ -103,7 +103,7 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the designs to print, without those that gain no guarantee from reading the newest state."""
+        """Yield the designs to print, except those with the newest state if an older state guarantees as much."""
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
