@@ -48,21 +48,23 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         "",
         f"{pipeline.system}: {pipeline.does}.",
         "",
-        f"- Promise: {quoted if pipeline.promise else 'no promise found'}.",
+        f"- Its documentation promises: {quoted if pipeline.promise else 'no promise found'}.",
         f"- Predicted before the first run: {pipeline.predicted or expectation(pipeline)}.",
-        f"- Seen: {claim(record)}, {extent(record)}.",
+        f"- Result: {outcome(record)}.",
     ]
     if pipeline.why:
         lines.append(f"- Why: {pipeline.why}.")
     if record.because:
-        lines.append(f"- Weakest run, `{record.weakest}`: {html.escape(record.because, quote=False)}.")
+        lines.append(
+            f"- Run with the weakest guarantee, `{record.weakest}`: {html.escape(record.because, quote=False)}."
+        )
     if pipeline.report:
         lines.append(
-            f"- Written up for the maintainers: [{pipeline.report}](../../data/reports/{pipeline.report}/README.md)."
+            f"- Report for its maintainers: [{pipeline.report}](../../data/reports/{pipeline.report}/README.md)."
         )
     versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
-        f"- Where a kill tells most: {pipeline.at}.",
+        f"- Most revealing crash: {pipeline.at}.",
         f"- Versions: {versions}; labkit {record.labkit}, {record.day}.",
         f"- Repeat: `make systems ONLY={pipeline.name}`; {program}.",
         "",
@@ -104,6 +106,14 @@ def claim(record: Verdict) -> str:
         return "not refuted"
     best = f"at best {record.guarantee}" if record.strength in {"refuted", "sampled"} else record.guarantee
     return best + (f" ({', '.join(record.violated)})" if record.violated else "")
+
+
+def outcome(record: Verdict) -> str:
+    """Return the result, as `not refuted (no kill did harm), after kills at 1 of 98 points in 2 runs`."""
+    harmless = " (no kill did harm)" if claim(record) == "not refuted" else ""
+    unknown = f", {record.unknown} of which are unknown" if record.unknown else ""
+    tried = f"after kills at {record.tried} of {record.found} points in {record.runs} runs"
+    return f"{claim(record)}{harmless}, {tried}{unknown}"
 
 
 def extent(record: Verdict) -> str:
