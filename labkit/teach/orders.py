@@ -49,8 +49,8 @@ FAULTS = {
 """What else may happen besides crashes, in words; each is searched alone, and happens at most once in a schedule."""
 
 GRANTED = (
-    "Taken for granted: the input can be read again, a row has the same key and value each time, and only one process "
-    "runs. Without a fault besides crashes, what is staged never expires, and every write is answered."
+    "The simulator assumes that the input can be read again, that a row has the same key and value each time, and that "
+    "only one process runs. Unless a fault is chosen, staged output never expires, and every write gets its answer."
 )
 """Assumptions that the simulator never breaks, although a real system may."""
 

@@ -25,14 +25,14 @@ from labkit.sim.writes import (
 
 RULES = (
     "Every step makes its output visible.",
-    "Where output is staged, the staging comes before it becomes visible.",
-    "Staged output is removed only after its rows are visible, and only if rows are copied: a commit leaves nothing.",
-    "Rows that come one by one are atomic with no other write; only a transaction can join them with one.",
+    "A step that stages its output does so before the output becomes visible.",
+    "Staged output is removed only after its rows are visible, and only if they were copied; a commit leaves none.",
+    "Rows that are written one by one are atomic with no other write; the rows of a transaction may be.",
     "A store makes at most one set of several writes atomic.",
-    "A plan comes first and alone, or there is none: a plan that is written later has no use.",
+    "A plan, if there is one, comes first and alone, because a plan that is written later has no use.",
     "Recovery reads exactly the writes that the design makes, because an ignored write changes nothing.",
     "A notice that its receiver stores durably has the effect of a decision, so it is tried only as a decision.",
-    "Recovery that undoes output reads a record behind it, a plan or none, and neither skips nor finishes output.",
+    "Recovery that undoes output starts from a later record, a plan or nothing, and skips or finishes nothing.",
 )
 """The rules, in words, that every enumerated design follows."""
 
