@@ -30,7 +30,7 @@ RULES = (
     "Rows that are written one by one are atomic with no other write; the rows of a transaction may be.",
     "A store makes at most one set of several writes atomic.",
     "A plan, if there is one, comes first and alone, because a plan that is written later has no use.",
-    "Recovery reads exactly the writes that the design makes, because an ignored write changes nothing.",
+    "Recovery uses every write that the design makes, because a write that it ignored would change nothing.",
     "A notice that its receiver stores durably has the effect of a decision, so it is tried only as a decision.",
     "Recovery that undoes output starts from a later record, a plan or nothing, and skips or finishes nothing.",
 )

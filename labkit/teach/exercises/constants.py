@@ -115,7 +115,7 @@ class Prediction:
             + ("" if key in agree else "  <- different")
             for key in self.options
         )
-        message = f"{comparison}. {len(agree)} of {len(self.options)} as you predicted; the points are for predicting."
+        message = f"{comparison}. {len(agree)} of {len(self.options)} as you predicted."
         return Finding(True, message, settings_text(came), settings_text(predicted), trace)
 
 
