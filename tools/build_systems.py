@@ -53,7 +53,7 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         f"- Result: {outcome(record)}.",
     ]
     if pipeline.why:
-        lines.append(f"- Why: {pipeline.why}.")
+        lines.append(f"- Explanation: {pipeline.why}.")
     if record.because:
         lines.append(
             f"- Run with the weakest guarantee, `{record.weakest}`: {html.escape(record.because, quote=False)}."
