@@ -47,7 +47,6 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         f"### {pipeline.name}",
         "",
         f"{pipeline.system}: {pipeline.does}.",
-        "",
         f"- Its documentation promises: {quoted if pipeline.promise else 'no promise found'}.",
         f"- Predicted before the first run: {pipeline.predicted or expectation(pipeline)}.",
         f"- Result: {outcome(record)}.",
@@ -109,10 +108,10 @@ def claim(record: Verdict) -> str:
 
 
 def outcome(record: Verdict) -> str:
-    """Return the result, as `not refuted (no kill did harm), after kills at 1 of 98 points in 2 runs`."""
-    harmless = " (no kill did harm)" if claim(record) == "not refuted" else ""
+    """Return the result, as `not refuted (no crash did harm), after crashes at 1 of 98 possible points in 2 runs`."""
+    harmless = " (no crash did harm)" if claim(record) == "not refuted" else ""
     unknown = f", {record.unknown} of which are unknown" if record.unknown else ""
-    tried = f"after kills at {record.tried} of {record.found} points in {record.runs} runs"
+    tried = f"after crashes at {record.tried} of {record.found} possible points in {record.runs} runs"
     return f"{claim(record)}{harmless}, {tried}{unknown}"
 
 
