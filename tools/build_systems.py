@@ -47,20 +47,17 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
         f"### {pipeline.name}",
         "",
         f"{pipeline.system}: {pipeline.does}.",
-        f"- Its documentation promises: {quoted if pipeline.promise else 'no promise found'}.",
+        f"- Documented: {quoted}." if pipeline.promise else "- We found no promise in its documentation.",
         f"- Predicted before the first run: {pipeline.predicted or expectation(pipeline)}.",
         f"- Result: {outcome(record)}.",
     ]
     if pipeline.why:
         lines.append(f"- Explanation: {pipeline.why}.")
     if record.because:
-        lines.append(
-            f"- Run with the weakest guarantee, `{record.weakest}`: {html.escape(record.because, quote=False)}."
-        )
+        lines.append(f"- The worst single run, `{record.weakest}`: {html.escape(record.because, quote=False)}.")
     if pipeline.report:
-        lines.append(
-            f"- Report for its maintainers: [{pipeline.report}](../../data/reports/{pipeline.report}/README.md)."
-        )
+        text = f"[Report for its maintainers](../../data/reports/{pipeline.report}/README.md)"
+        lines.append(f"- {text} on this or a similar pipeline.")
     versions = ", ".join(filter(None, (*record.versions, record.machine)))
     lines += [
         f"- Most revealing crash: {pipeline.at}.",
@@ -108,11 +105,11 @@ def claim(record: Verdict) -> str:
 
 
 def outcome(record: Verdict) -> str:
-    """Return the result, as `not refuted (no crash did harm), after crashes at 1 of 98 possible points in 2 runs`."""
+    """Return the result, as `not refuted (no crash did harm); 1 of 98 possible crash points were tried, in 2 runs`."""
     harmless = " (no crash did harm)" if claim(record) == "not refuted" else ""
     unknown = f", {record.unknown} of which are unknown" if record.unknown else ""
-    tried = f"after crashes at {record.tried} of {record.found} possible points in {record.runs} runs"
-    return f"{claim(record)}{harmless}, {tried}{unknown}"
+    tried = f"{record.tried} of {record.found} possible crash points were tried, in {record.runs} runs"
+    return f"{claim(record).replace('none', 'no guarantee', 1)}{harmless}; {tried}{unknown}"
 
 
 def extent(record: Verdict) -> str:
