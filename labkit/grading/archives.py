@@ -84,7 +84,7 @@ class Archive:
         """Yield each file that may be a notebook, with its content or the reason why labkit does not read it.
 
         The files of ZIP archives inside this one are included. Raises `InvalidInput` if more than `MOST_ENTRIES`
-        files are outside of any folder.
+        such files lie at the archive's top level, in no folder.
         """
         wanted = [
             (path, member) for path, member in self._members if may_be_notebook(path.name) or self._is_archive(path)
@@ -92,8 +92,8 @@ class Archive:
         counts = Counter(_owner(path) for path, _ in wanted)
         if counts[""] > MOST_ENTRIES:
             raise InvalidInput(
-                f"{self.name}: the archive has {counts['']:,} entries, but at most {MOST_ENTRIES:,} are allowed; "
-                "split it."
+                f"{self.name}: the archive has {counts['']:,} files outside of folders, but at most {MOST_ENTRIES:,} are "
+                "allowed; split it."
             )
         for path, member in wanted:
             if counts[_owner(path)] <= MOST_ENTRIES:
@@ -215,7 +215,7 @@ def _inside(path: PurePosixPath) -> PurePosixPath:
 
 
 def _changed(member: zipfile.ZipInfo) -> datetime:
-    """Return a ZIP entry's date in local time, because ZIP stores no time zone; 1970 for an invalid date."""
+    """Return a ZIP entry's date, read as local time because ZIP stores no time zone; 1970 for an invalid date."""
     try:
         return datetime(*member.date_time).astimezone()
     except (ValueError, OverflowError):

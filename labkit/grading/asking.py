@@ -211,7 +211,9 @@ class RemoteAnswer:
         return now + min(patience.call_seconds, patience.item_seconds - self.waited, self._deadline + judged - now)
 
     def _empty(self) -> None:
-        """Receive every reply that is still due, because a message could block while the sandbox sends replies."""
+        """Receive all outstanding replies before a new message is sent; otherwise both sides could wait for each
+        other.
+        """
         while self._under_way:
             self._receive_next(self._until())
 

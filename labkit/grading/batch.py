@@ -37,7 +37,10 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Done:
-    """The result of one `labkit grade`; `graded`, `kept`, `failed`, `unread` and `taken` are numbers of submissions."""
+    """The result of one `labkit grade`: how many submissions came to which end, and how it graded.
+
+    `graded` is the number of submissions that were graded now, `unread` the number of those that could not be read.
+    """
 
     seed: int
     graded: int
@@ -55,9 +58,10 @@ class Done:
 
 
 def run(order: Order, tell: Tell) -> Done:
-    """Grade all submissions without a valid record (stored result); return how many were graded, kept and failed.
+    """Grade all submissions without a valid record (stored result).
 
-    `tell` shows the progress. Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
+    Returns how many were graded, how many had a valid record already, and how many failed. `tell` shows the
+    progress. Raises `InvalidInput` for unusable options, and `GradingError` if no sandbox works.
     """
     begun = time.monotonic()
     course = courses.load(order.course).only(order.asked)

@@ -78,8 +78,9 @@ def _of_platform(book: Gradebook, platform: Platform) -> Iterable[tuple[Row, str
 def _moodle(book: Gradebook, rules: Rules, _course: str, _doubts: list[str]) -> Iterable[Sequence[object]]:
     """Yield the lines of Moodle's grading worksheet for one assignment.
 
-    Unless the rules name the exercises, the assignment consists of all notebooks that anybody has handed in there,
-    because Moodle does not state them. A student who handed in nothing gets the maximum of the whole course.
+    Moodle does not state the notebooks of an assignment. Unless the rules name the exercises, the assignment
+    therefore consists of all notebooks that anybody has handed in there. In the row of a student who handed in
+    nothing, the column "Maximum Grade" has the maximum of the whole course.
     """
     assignments = _handed_in_together(book)
     yield (

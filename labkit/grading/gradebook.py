@@ -154,7 +154,8 @@ def _keys(row: Row) -> tuple[str, ...]:
 def table(book: Gradebook) -> str:
     """Return the text of grades.csv: a row for each student and a column for each exercise.
 
-    An exercise's cell is empty while its points are missing, and the total while a file could not be read or graded.
+    An exercise's cell is empty while its points are unknown. The total is empty while a file of the student could
+    not be read or graded.
     """
     titles: list[object] = ["student", *(one.name for one in book.exercises), "total", "late", *_FURTHER]
     lines = [titles]

@@ -234,7 +234,10 @@ class Order(Options):
 
 
 def _named(path: Path | None) -> str | None:
-    """Return the absolute path of a file as text; the word `none` stays, and None means no file."""
+    """Return the absolute path of a file as text, for a stored option.
+
+    The word `none`, with which a user takes a stored file back, stays unchanged. None means that no file was named.
+    """
     if path is None:
         return None
     return "none" if str(path) == "none" else str(path.absolute())

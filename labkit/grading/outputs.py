@@ -155,7 +155,10 @@ def stands(one: Submission, out: Path, course: Course, seed: int) -> Record | No
 
 
 def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
-    """Return whether a submission's stored record (grading result) is valid; if so, update its other facts."""
+    """Return whether a submission's stored record (grading result) is valid.
+
+    If it is, the facts in the record that do not affect points, such as date, file and doubts, are updated.
+    """
     record = stands(one, out, course, seed)
     if record is None:
         return False
@@ -176,6 +179,8 @@ def is_kept(one: Submission, out: Path, course: Course, seed: int) -> bool:
 
 
 def drop_stray(out: Path, submissions: list[Submission]) -> None:
-    """Delete the grading result "no notebook of the course" of each student who has handed in a notebook since."""
+    """Delete the records that say that a student handed in no notebook of the course, if the student has done so
+    since.
+    """
     for key in {one.key for one in submissions if one.notebook}:
         (out / "records" / f"{records.file_name(key, '')}.json").unlink(missing_ok=True)

@@ -108,7 +108,10 @@ def texts(book: Gradebook) -> dict[Exercise, list[Row]]:
 
 
 def reading(written: Mapping[Exercise, Sequence[Row]], book: Gradebook, rules: Rules) -> dict[str, object]:
-    """Return the template values for the page on which a person grades free texts and answers regrade requests."""
+    """Return the template values for the page on which a person grades free texts and answers regrade requests.
+
+    `written` maps each free-text exercise to the rows of the students who wrote a text.
+    """
     return {
         "course": ", ".join(dict.fromkeys(one.notebook for one in written)),
         "exercises": [

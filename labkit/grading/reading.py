@@ -145,7 +145,7 @@ def read(raw: bytes) -> Notebook:
     sheets = decoded.worksheets if decoded.nbformat == _WITH_SHEETS else None
     cells = decoded.cells if sheets is None else [cell for sheet in sheets for cell in sheet.cells]
     if cells is None or decoded.nbformat not in {_WITH_SHEETS, 4}:
-        raise NotANotebook("The file is not a notebook of format 4; save it with JupyterLab and submit it again.")
+        raise NotANotebook("The file is not a notebook of format 3 or 4; save it with JupyterLab and submit it again.")
     if len(cells) > MOST_CELLS:
         raise NotANotebook(f"The notebook has {len(cells):,} cells, but at most {MOST_CELLS:,} are allowed.")
     kernel, lab = _kernel(metadata.kernelspec), _lab(metadata.labkit)
@@ -198,7 +198,9 @@ def _cell(cell: _Cell) -> Cell:
     lines = cell.source or cell.input
     source = lines if isinstance(lines, str) else "".join(lines)
     if len(source) > MOST_SOURCE:
-        raise NotANotebook(f"A cell has {len(source):,} characters, but at most {MOST_SOURCE:,} are allowed.")
+        raise NotANotebook(
+            f"A cell has {len(source):,} characters, but at most {MOST_SOURCE:,} are allowed; shorten it."
+        )
     try:
         metadata = _typed(cell.metadata, _Tags)
     except (msgspec.DecodeError, RecursionError):

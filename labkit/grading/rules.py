@@ -205,7 +205,7 @@ def _numbers(
         raise InvalidInput(f"{name}: [{section}] must be a table of numbers.")
     for key, value in table.items():
         if most is not None and key not in most:
-            raise InvalidInput(f"{name}: [{section}] does not have the key {key}; choose from {', '.join(most)}.")
+            raise InvalidInput(f"{name}: {key} is no key of [{section}]; choose from {', '.join(most)}.")
         limit = 10_000.0 if most is None else most[key]
         if type(value) not in {int, float} or not 0 <= value <= limit:
             raise InvalidInput(f"{name}: {key} in [{section}] is {value}; choose a number from 0 to {limit:g}.")

@@ -311,7 +311,8 @@ def _by_row(
 ) -> dict[str, dict[str, list[_Line]]]:
     """Assign lines of a CSV file to students: return the lines by row key and then by exercise.
 
-    A line that fits no student or several is added to `doubts`, with `what` as the word for such lines.
+    A line that fits no student or several is added to `doubts`; there `what` names the kind of line, such as
+    `regrade request`.
     """
     called: dict[str, set[str]] = defaultdict(set)
     own: dict[str, set[str]] = defaultdict(set)

@@ -117,7 +117,7 @@ def _check_ours(parts: Path) -> None:
 def expanded(paths: Sequence[Path], out: Path, *, alone: bool = True) -> list[Path]:
     """Return the output folders of shards (separately graded parts) among `paths` and directly below them.
 
-    Raises `InvalidInput` for a missing folder, and for one without output of `labkit grade` unless `alone` is False.
+    Raises `InvalidInput` for a missing folder, and, if `alone`, for a folder in which no `labkit grade` has written.
     """
     folders: list[Path] = []
     for path in paths:

@@ -28,7 +28,8 @@ def survey(
     above: str = "",
     read: Callable[[PurePath], bytes] = lambda _: b"",
 ) -> Context:
-    """Return facts that follow from all file names of a folder or archive together.
+    """Return facts about an upload that only all its file names together show, such as the platform and a common
+    beginning.
 
     `paths` are relative to the folder or archive, `above` is its name, `repositories` are the Git clones in it, and
     `read` returns the first bytes of a file.

@@ -197,7 +197,10 @@ def _unpacked(entry: Entry, owner: Origin, shown: str, when: datetime) -> Upload
 
 
 def _read(path: Path, owner: Origin, shown: str) -> Upload:
-    """Return a file in a folder as an upload, read up to the largest size that labkit grades."""
+    """Return a file in a folder as an upload.
+
+    Of a file that is larger than labkit grades, only as much is read as shows that it is too large.
+    """
     try:
         when = _modified(path)
         with path.open("rb") as file:
@@ -226,7 +229,7 @@ def _is_platforms(path: PurePath, owner: Origin, names: Context) -> bool:
 
 
 def _is_download(paths: Iterable[PurePath], names: Context) -> bool:
-    """Return whether an archive is a learning platform's download, because it has a name in the platform's format."""
+    """Return whether an archive is a learning platform's download, because a name in it has the platform's format."""
     for path in paths:
         parts = path.parts[names.wrapped :]
         if parts and platform_origin(parts[0], names, folder=len(parts) > 1):

@@ -80,9 +80,10 @@ class Track(NamedTuple):
 
 
 def tracks(runs: Mapping[str, Sequence[Step]]) -> dict[str, Track]:
-    """Return chart data for each run: the values of one key, with the nth read of the output at the same position.
+    """Return chart data for each run: the values of one key that the reader saw, one after the other.
 
-    `runs` maps the name of a run to the result of `labkit.view.timeline.by_key` for that key.
+    The nth read has the same position in the charts of all runs, so that they can be compared. `runs` maps the name
+    of a run to the result of `labkit.view.timeline.by_key` for that key.
     """
     parts = {name: _between_moments(steps) for name, steps in runs.items()}
     longest = [max(map(len, alike)) for alike in zip_longest(*parts.values(), fillvalue=())]

@@ -19,7 +19,10 @@ LEGEND = "Thick frame with a tick: the engine has noted that the step is done. C
 
 
 class Stage(NamedTuple):
-    """One box of the picture: writes that become durable together, and the file or request that makes them durable."""
+    """One box in the picture of an engine's durable writes.
+
+    It holds writes that become durable together, and the file or request that makes them durable.
+    """
 
     label: str
     by: str

@@ -67,7 +67,10 @@ def hide_memory(*, hidden: bool = True) -> None:
 
 
 def filter_calls(program: object) -> None:
-    """Install a seccomp(2) filter, which decides on every further system call of this process."""
+    """Install a seccomp(2) filter, which decides on every further system call of this process.
+
+    `program` is a pointer to the filter's `sock_fprog`.
+    """
     _call("prctl", _SET_SECCOMP, ctypes.c_ulong(_SECCOMP_FILTER), program, ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 

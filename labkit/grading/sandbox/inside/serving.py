@@ -44,7 +44,9 @@ _MISSING = object()
 
 
 def keep(name: str) -> None:
-    """Store the current value of a learner's name, with which later questions about that name are answered."""
+    """Store the present value of the variable `name` of the learner; later questions about it are answered with this
+    value.
+    """
     _kept[name] = get_ipython().user_ns.get(name, _MISSING)
 
 
