@@ -92,8 +92,8 @@ class Archive:
         counts = Counter(_owner(path) for path, _ in wanted)
         if counts[""] > MOST_ENTRIES:
             raise InvalidInput(
-                f"{self.name}: the archive has {counts['']:,} files outside of folders, but at most {MOST_ENTRIES:,} are "
-                "allowed; split it."
+                f"{self.name}: the archive has {counts['']:,} files outside of folders, but at most {MOST_ENTRIES:,} "
+                "are allowed; split it."
             )
         for path, member in wanted:
             if counts[_owner(path)] <= MOST_ENTRIES:
