@@ -132,7 +132,7 @@ def test_too_many_entries_and_no_archive_at_all(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(archives, "MOST_ENTRIES", 5)
     packed(tmp_path / "many.zip", {f"{n}.ipynb": GOOD for n in range(6)})
     (one,) = found(tmp_path / "many.zip", tmp_path / "work").values()
-    assert "6 entries" in one.problem
+    assert "6 files" in one.problem
     (tmp_path / "not.zip").write_bytes(b"PK\3\4 and nothing else")
     (one,) = found(tmp_path / "not.zip", tmp_path / "work").values()
     assert "not a ZIP archive" in one.problem
