@@ -49,7 +49,7 @@ class Checkpoint:
         return _numbers(self.folder / "commits")
 
     def decided(self) -> int | None:
-        """Return the number of the last batch that Spark has finished; None if there is none."""
+        """Return the number of the last batch that Spark has finished (the highest file `commits/N`), or None."""
         return max(self.commit_log(), default=None)
 
     def incarnation(self) -> int:
@@ -105,7 +105,7 @@ def _check_entry(path: Path) -> None:
         for line in lines:
             json.loads(line)
         if version != "v1" or not lines:
-            raise ValueError("its first line is not v1, or it has only one line")
+            raise ValueError("the file's first line is not v1, or there is no second line")
     except ValueError as error:
         raise InvalidInput(
             f"{path}: damaged ({error}); restore it, or start a new query in a new folder, which reads all input again."

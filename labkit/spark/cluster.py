@@ -64,8 +64,8 @@ def _unicode(sign: str) -> str:
 def await_executors(spark: "SparkSession", needed: int, stores: Iterable[str]) -> None:
     """Wait until the cluster can run `needed` tasks at the same time, then check that its hosts can use the stores.
 
-    Raises `ServiceUnavailable` if it has too few task slots, and `InvalidInput` for several hosts and a store that
-    works on one host only.
+    Raises `ServiceUnavailable` if it has too few task slots, and `InvalidInput` if the cluster has several hosts,
+    but a store works on one host only.
     """
     # In this order, because only registered executors have known hosts.
     await_slots(spark, max(needed, 1))
@@ -118,11 +118,11 @@ def check_store(store: str, places: set[str]) -> None:
         )
 
 
-def check_speculation(bears: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
-    """Raise `InvalidInput` if spark.speculation is on but the sink does not support it (`bears` is False).
+def check_speculation(supported: bool, sink: str, setting: Callable[[str, str], str | None]) -> None:
+    """Raise `InvalidInput` if spark.speculation is on but the sink does not support it (`supported` is False).
     `setting(name, default)` returns the value of a Spark property.
     """
-    if bears or (setting("spark.speculation", "false") or "false").lower() != "true":
+    if supported or (setting("spark.speculation", "false") or "false").lower() != "true":
         return
     raise InvalidInput(
         f"spark.speculation is on, but the sink {sink} does not support it: two attempts of a task would write the "

@@ -24,14 +24,16 @@ class Reached(NamedTuple):
 def check_death(where: object, ending: Ending | None, reached: Reached, *, in_executor: bool = False) -> Proof:
     """Check that the driver was killed by SIGKILL at the failpoint `where`, and return the proof.
 
-    `in_executor` means that the failpoint was reached in an executor. An executor has its own session, so it was
-    not killed with the driver but ends by itself. Raises `JobFailed` if any part of the proof is missing.
+    `ending` is the supervisor's report of the driver's end, and `reached` identifies the process that waited at the
+    failpoint. `in_executor` means that this process belongs to an executor, which has its own session; so the kill
+    of the driver's session does not include it, and it ends by itself. Raises `JobFailed` if any part of the proof
+    is missing.
     """
     proof = None if ending is None else ending.proof
     if proof is None or not isinstance(ending, Killed) or proof.signal != signal.SIGKILL or proof.left:
         raise JobFailed(
-            f"the driver that reached {where} did not die by SIGKILL alone (but like this: {ending}), so the run "
-            "proves nothing; repeat it."
+            f"the driver that reached {where} was not killed with all its processes by the supervisor's SIGKILL (its "
+            f"end: {ending}), so the run proves nothing; repeat it."
         )
     # The session is compared as well, because the process id may belong to a new process by now.
     is_member = reached.session == proof.session and reached.pid in proof.killed
@@ -113,7 +115,7 @@ def check_unchanged(where: object, before: BatchLogs, checkpoint: Checkpoint) ->
     now = BatchLogs.read(checkpoint)
     if now != before:
         raise JobFailed(
-            f"{where} was reached, but recovery changed the engine's logs (offsets from {list(before.offsets)} to "
-            f"{list(now.offsets)}, commits from {list(before.commits)} to {list(now.commits)}), so the run proves "
-            "nothing; start it again."
+            f"{where} was reached, but recovery changed Spark's files in the checkpoint (offsets from "
+            f"{list(before.offsets)} to {list(now.offsets)}, commits from {list(before.commits)} to "
+            f"{list(now.commits)}), so the run proves nothing; start it again."
         )

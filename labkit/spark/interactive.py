@@ -44,7 +44,9 @@ _END_SECONDS = 30.0
 
 
 class Watching(msgspec.Struct, frozen=True):
-    """The message with which the process that guards a JVM reports its start; `jvm` is the process id of that JVM."""
+    """The message with which the process that guards a JVM reports that it has started; `jvm` is the process id of
+    that JVM.
+    """
 
     jvm: int
 

@@ -60,8 +60,8 @@ def shuffle_into(spark: "SparkSession", tasks: int) -> None:
 
 
 def rescaled(rows: "DataFrame", tasks: int) -> "DataFrame":
-    """Repartition the rows by key, so that `tasks` tasks write them. This works also after a restart, when Spark
-    takes the number of state partitions from the checkpoint.
+    """Repartition the rows by key, so that `tasks` tasks write them. After a restart, Spark keeps the number of
+    state partitions that the checkpoint has, so this changes only the number of writing tasks.
     """
     return rows.repartition(tasks, "key")
 
@@ -93,8 +93,9 @@ def totals(lines: "DataFrame") -> "DataFrame":
 def each(lines: "DataFrame") -> "DataFrame":
     """Return a row (offset, word, 1) for every line of a socket source; a line is JSON with offset and word.
 
-    At most `PARTITIONS` tasks compute them: Spark would otherwise use one task per thread, and for a crash in a task
-    all tasks of a batch must run at once.
+    At most `PARTITIONS` tasks compute them. Without this limit Spark would start a task for every thread of the
+    session, but the queries of a driver share the threads, and for a crash in a task all tasks of a batch must run
+    at once.
     """
     record = f.from_json("value", "offset long, word string").alias("record")
     row = "record.offset", f.col("record.word").alias("key"), f.lit(1).alias("value")
@@ -136,15 +137,15 @@ class Plan:
     output_mode: str
 
 
-def _alone(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Adapt a computation that needs no price list to the arguments (input, directory with prices and mails)."""
+def _without_outside(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
+    """Wrap a computation of the input alone as a function of (input, directory with prices and mails)."""
     return lambda lines, _outside: compute(lines)
 
 
 JOBS = {
-    Job.RUNNING: Plan(LogSource, _alone(running), "append"),
-    Job.SOCKET: Plan(None, _alone(each), "append"),
-    Job.KAFKA: Plan(None, _alone(running_on_topic), "append"),
-    Job.TOTALS: Plan(TextSource, _alone(totals), "update"),
+    Job.RUNNING: Plan(LogSource, _without_outside(running), "append"),
+    Job.SOCKET: Plan(None, _without_outside(each), "append"),
+    Job.KAFKA: Plan(None, _without_outside(running_on_topic), "append"),
+    Job.TOTALS: Plan(TextSource, _without_outside(totals), "update"),
     Job.SHOP: Plan(LogSource, shop, "append"),
 }

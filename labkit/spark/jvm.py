@@ -160,12 +160,12 @@ def start_jvm(
     python: Mapping[str, str] = NO_ZYGOTE,
     apart: bool = False,
 ) -> "subprocess.Popen[bytes]":
-    """Start a JVM with Spark for `connect`, and return its process. It ends by itself when its standard input
-    closes.
+    """Start a JVM in which Spark is to run, and return its process; then call `connect`. The JVM ends by itself when
+    its standard input closes.
 
-    `scratch` is its directory for temporary files, and `log` receives its output. `python` are environment variables
-    that tell Spark which Python to start. With `apart` the JVM gets its own process session, so that Ctrl-C in a
-    terminal does not reach it.
+    `scratch` is its directory for temporary files, and `log` receives its output. `python` maps environment
+    variables, which tell Spark which Python to start, to their values. With `apart` the JVM gets its own process
+    session, so that Ctrl-C in a terminal does not reach it.
     """
     command, environment = (_command(java, scratch, profile, configuration), {**_environment(scratch), **python})
     # Otherwise Spark looks up the host's name, which may resolve to an address that nothing can reach.

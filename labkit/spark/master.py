@@ -15,7 +15,7 @@ _THREADS = re.compile(r"local(\[([1-9]\d*|\*)(,[1-9]\d*)?\])?")
 
 
 def check_scheduler(master: str) -> None:
-    """Raise `InvalidInput` unless the master URL is local threads, such as `local[4]`, or a cluster."""
+    """Raise `InvalidInput` unless the master URL stands for local threads, such as `local[4]`, or for a cluster."""
     if not _THREADS.fullmatch(master) and not _MASTER.fullmatch(master):
         raise InvalidInput(
             f"--master {master[:80]}: write local[4] for threads of this machine, or spark://HOST:PORT for a cluster."
@@ -79,8 +79,8 @@ def too_few(there: int, needed: int) -> str:
 def check_victim(victim: Victim, master: str | None, crashes: Sequence[Crash], *, in_tasks: bool) -> None:
     """Raise `InvalidInput` if an executor is to be killed, but the other options do not allow this.
 
-    It needs a cluster (`master`), exactly one crash, at a failpoint inside a task, and a job and sink that write in
-    tasks (`in_tasks`).
+    The kill of an executor needs a cluster (`master`), exactly one crash, at a failpoint inside a task, and a job
+    and sink that write in tasks (`in_tasks`).
     """
     if victim is Victim.DRIVER:
         return

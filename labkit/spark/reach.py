@@ -42,15 +42,17 @@ class Reaction(StrEnum):
 
 @dataclass(frozen=True)
 class Armed:
-    """A planned crash in one driver: the failpoint and batch (`crash`), and the file to write there as `evidence`."""
+    """A planned crash in one driver: `crash` is the failpoint with the batch, `evidence` the file that the process
+    writes when it reaches the failpoint, and `then` what it does after that.
+    """
 
     crash: Crash
     evidence: Path
     then: Reaction = Reaction.WAIT_FOR_THE_DRIVERS_DEATH
 
     def reach(self, point: FailPoint, batch: int) -> None:
-        """At the planned failpoint and batch, write the evidence file and then wait to be killed, or stop, as `then`
-        says. At any other failpoint or batch, return at once.
+        """At the planned failpoint and batch, write the evidence file, and then, depending on `then`, wait to be
+        killed or suspend this process (SIGSTOP). At any other failpoint or batch, return at once.
         """
         if point is not self.crash.point or batch != self.crash.batch:
             return
@@ -74,7 +76,9 @@ class Armed:
 
     @property
     def afterwards(self) -> Path:
-        """Return the path of the file that records what a task did after SIGSTOP at the failpoint and SIGCONT."""
+        """Return the path of the file that records how a task ended that was suspended at the failpoint (SIGSTOP)
+        and later continued (SIGCONT).
+        """
         return self.evidence.with_suffix(".afterwards")
 
     @contextmanager
@@ -102,14 +106,14 @@ class Armed:
 
     @classmethod
     def from_json(cls, data: dict[str, Any] | None) -> "Armed | None":
-        """Return the planned crash that `to_json` encoded; None for None."""
+        """Return the planned crash that `to_json` encoded; from None return None."""
         if data is None:
             return None
         return cls(Crash(FailPoint(data["point"]), data["batch"]), Path(data["evidence"]), Reaction(data["then"]))
 
 
 def executor() -> int | None:
-    """Return the process id of the JVM that started this Python worker (its executor), or None."""
+    """Return the process id of the JVM that started this Python worker (its executor); None if no JVM started it."""
     import psutil  # here, since a browser loads this module, and has no psutil
 
     above = (process.pid for process in psutil.Process().parents() if process.name() == "java")
@@ -117,8 +121,8 @@ def executor() -> int | None:
 
 
 class Turn:
-    """Makes the tasks of a batch write one after the other, in the order of their partitions; one object for each
-    task.
+    """An object of one task of a batch, by which the tasks wait for each other, so that they write one after the
+    other in the order of their partitions.
 
     This makes a crash inside a task repeatable: it is certain what the other tasks had written before. The tasks
     must run at the same time, and communicate by files next to `evidence`. `batch_dies` means that the crash kills
@@ -153,8 +157,8 @@ class Turn:
         return not any(self._has_reported(other, "rows") for other in self._behind)
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for the condition, or, if another task reaches the failpoint first, forever, until this process is
-        killed.
+        """Wait until the condition holds. If another task reaches the failpoint before, never return: this process
+        will be killed.
 
         If the crash kills only one executor, wait for the condition alone, because the killed task runs again.
         """
@@ -207,7 +211,9 @@ def take_turns(armed: Armed | None, batch: int, partition: int, partitions: int)
 
 
 def reach_in_task(armed: Armed | None, turn: Turn) -> Reach:
-    """Return the function that a task calls at its failpoints; at `MID_WRITE` only the last task with rows stops."""
+    """Return the function that a task calls at its failpoints; the failpoint `MID_WRITE` takes effect only in the
+    last task that has rows.
+    """
 
     def reach(point: FailPoint, batch: int) -> None:
         if armed is None or point is not armed.crash.point or batch != armed.crash.batch:
@@ -226,7 +232,7 @@ def wait_until(condition: Callable[[], bool], what: str, patience: float = PATIE
         if time.monotonic() > end:
             raise JobFailed(
                 f"a task of a batch with a planned crash waited {patience:.0f} s for {what}; perhaps there are too few "
-                "cores to run all tasks at once."
+                "cores to run all tasks at once; give the run more cores."
             )
         time.sleep(pause)
         # Most waits are short; the longer ones should not keep a core busy.

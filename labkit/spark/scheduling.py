@@ -30,9 +30,9 @@ class Task(NamedTuple):
 def run_each(master: str, tasks: Sequence[Task], scratch: Path) -> list[int]:
     """Run each command as one task of a Spark job on `master`, and return the exit codes in the order of `tasks`.
 
-    `scratch` is for the driver's temporary files. Raises `JobFailed` if a command has failed as often as Spark tries
-    a task (spark.task.maxFailures; once with local threads), and `ServiceUnavailable` without Java or without a free
-    slot on the cluster.
+    `scratch` is for the driver's temporary files. Raises `JobFailed` if Spark has given up a command after
+    spark.task.maxFailures failed attempts (with local threads after the first), and `ServiceUnavailable` without
+    Java or without a free slot on the cluster.
     """
     from py4j.protocol import Py4JJavaError
 

@@ -124,7 +124,9 @@ def _started(
 
 
 def _stock_session(java: Java, master: str, scratch: Path, partitions: int) -> "SparkSession":
-    """Start a session with PySpark's own launcher and settings, to compare it with the lab's."""
+    """Start a session with PySpark's own launcher and settings, to compare its speed with that of the lab's
+    sessions.
+    """
     os.environ |= {"JAVA_HOME": str(java.path.resolve().parents[1]), "SPARK_LOCAL_IP": "127.0.0.1"}
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_DIRS": str(scratch), "PYTHONPATH": python_path()}
     from pyspark.sql import SparkSession

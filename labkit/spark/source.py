@@ -40,14 +40,17 @@ class LogSource(DataSource):
         return "offset long, word string"
 
     def streamReader(self, schema: object) -> "LogReader":
-        """Return the reader for one query; options: `path`, `records_per_batch`, and for a crash `armed`, `commits`."""
+        """Return the reader for one query. Its options are `path` (of the file) and `records_per_batch`, and for a
+        planned crash also `armed` (the crash as JSON) and `commits` (the path of the checkpoint's folder `commits`).
+        """
         return LogReader(dict(self.options))
 
 
 @dataclass
 class Span(InputPartition):
-    """The lines `start` to `end` - 1 of the file, which one task reads. The task seeks to the byte `position`, where
-    line `STRIDE * (start // STRIDE)` begins, and skips the lines before `start`.
+    """The lines `start` to `end` - 1 of the file, which one task reads. Byte positions are known only for every
+    `STRIDE`th line: the task seeks to `position`, where the last of these lines at or before `start` begins, and
+    skips the lines before `start`.
     """
 
     start: int
@@ -81,7 +84,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """Return the offset at which the next batch ends. Spark calls this after it has written `commits/N` of the
-        previous batch, so the failpoint after that write is reached here.
+        previous batch, so this method also passes the previous batch's failpoint after that write.
         """
         self._pass_commit_log()
         self._index()

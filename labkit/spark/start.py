@@ -77,8 +77,8 @@ def open_checkpoint(
     """Lock a checkpoint directory for this process and register the process as the query's new driver.
 
     `location` is the store's path, `armed` a crash that is planned in this driver. `query` is the query's name in
-    the store; None gives a new checkpoint a new name. Raises `InvalidInput` if the checkpoint is in use or belongs
-    to another query.
+    the store for a new checkpoint, by default a random one; an existing checkpoint keeps its name. Raises
+    `InvalidInput` if the checkpoint is in use or belongs to another query.
     """
     check_capability(sink, store)
     checkpoint = Checkpoint(folder)
@@ -123,7 +123,7 @@ class LabQuery:
             decided = self._opened.checkpoint.decided()
             if decided is not None:
                 self._commit_through(decided)
-                self._drop_losers(decided)
+                self._abort_superseded(decided)
         finally:
             self._free()
 
@@ -155,8 +155,10 @@ class LabQuery:
             except Exception as error:  # a lost notification costs time but no data, because the next commit repeats it
                 print(f"labkit: the notification of batch {batch} failed: {error}", file=sys.stderr, flush=True)
 
-    def _drop_losers(self, batch: int) -> None:
-        """Abort the transactions of superseded task attempts, which may have ended only after the last commit."""
+    def _abort_superseded(self, batch: int) -> None:
+        """Abort the transactions of task attempts that another attempt has superseded. This is repeated at the end
+        of the query, because such an attempt may have ended only after the last commit.
+        """
         if self._opened.options.retries:
             sink = self._opened.options.coordinator().sink
             with closing(sink.store):
@@ -218,7 +220,7 @@ def launch(
     """Start a streaming query that writes `frame` with the checkpoint's sink; call `opened.recover` before.
 
     The query ends when it has processed all available data; with `every` it runs until it is stopped, and looks for
-    new data every so many seconds (0: without a pause). Append mode uses the Data Source API, and any other mode
+    new data each `every` seconds (0: continuously). Append mode uses the Data Source API, and any other mode
     foreachBatch, because a Python Data Source supports append mode only.
     """
     listener = notifier(frame.sparkSession)

@@ -36,7 +36,9 @@ class Stopwatch:
         self.seconds[to] += seconds
 
     def keep(self) -> None:
-        """Append the times of this batch to the file of results, if `ask` has created that file."""
+        """Append the times of this batch to the file of results, if somebody has requested the times by creating
+        that file (see `ask`).
+        """
         if self._path.exists():
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"batch": self._batch, **self.seconds}) + "\n")

@@ -32,7 +32,9 @@ OPTION = "labkit_query"
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """All settings of one query's sink, with which each Python process of the query (a task or the commit) opens it."""
+    """The settings of one query's sink. Every Python process of the query opens the sink with them, for a task as
+    well as for the commit.
+    """
 
     strategy: Strategy
     order: Order
@@ -47,8 +49,8 @@ class SinkOptions:
     """Whether Spark may run a task more than once in one driver, so that its attempts must be distinguished."""
 
     def coordinator(self, reach: Reach | None = None) -> Coordinator:
-        """Open the store, and return the object that pre-commits, commits and recovers batches for the query. This
-        process calls `reach` at each failpoint; by default that is `armed.reach`.
+        """Open the store, and return the object that pre-commits, commits and recovers batches for the query.
+        `reach` is called at each failpoint; by default it is `armed.reach`, or does nothing if no crash is planned.
         """
         armed = pass_by if self.armed is None else self.armed.reach
         return coordinate(
@@ -63,8 +65,8 @@ class SinkOptions:
         )
 
     def followed(self) -> AbstractContextManager[None]:
-        """Return a context manager for the code of one task. If the task stopped itself at a failpoint (SIGSTOP) and
-        was continued, it records how the task then ended. Without an armed failpoint it does nothing.
+        """Return a context manager for the code of one task. If the task suspends itself at its failpoint (SIGSTOP)
+        and is continued, the context manager records how the task then ends. It does nothing if no crash is planned.
         """
         return nullcontext() if self.armed is None else self.armed.followed()
 

@@ -65,7 +65,7 @@ class ForeachBatchAdapter:
         watch: Stopwatch,
     ) -> Vote | None:
         """Write and pre-commit the rows `parts[number]`, and return what is needed to commit them; None if there is
-        nothing to commit. The failpoint in the middle of a write takes effect only in the last part.
+        nothing to commit. A crash planned in the middle of a write happens only in the last part.
         """
         written: list[float] = []
 

@@ -42,7 +42,7 @@ class ArchiveTask(msgspec.Struct, frozen=True):
 
 def make_archive(*, anew: bool = False) -> Path:
     """Return the path of the class-data archive for this Java and PySpark, with which JVMs start faster. It is
-    written if it is missing, or if `anew`. Raises `ServiceUnavailable` if that fails.
+    written if it is missing, or if `anew` is true. Raises `ServiceUnavailable` if it cannot be written.
     """
     java = java_for_spark()
     archive = find_archive(java)
@@ -90,7 +90,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def write_archive(scratch: Path, *, anew: bool) -> None:
-    """Write the class-data archive, unless another process has just done so. Called in the driver started for this."""
+    """Write the class-data archive, unless another process has just done so. This runs in a driver that was started
+    only for this purpose.
+    """
     java = java_for_spark()
     path = archive_path(java)
     if path is None:

@@ -12,8 +12,9 @@ import sys
 
 
 def main() -> None:
-    """Let the zygote (a process that has imported slow modules) fork a child for the module that Spark requests.
-    Returns when the child ends. If no zygote answers, or for other modules, this process becomes a normal Python.
+    """Ask the zygote (a process that has imported slow modules) to fork a child that runs the Python module that
+    Spark wants to start, and return when the child has ended. If no zygote answers, or the zygote does not run this
+    module, become a normal Python process (exec) that runs it.
     """
     python, words = os.environ["LABKIT_PYTHON"], sys.argv[1:]
     if words[:1] == ["-m"] and words[1] in os.environ["LABKIT_FORKED"].split():

@@ -55,7 +55,7 @@ class Standby:
         raise JobFailed(f"the standby driver ended before it was ready; see its log {self.log}.")
 
     def hand(self, order: RunQueries) -> Iterator[AnyEvent]:
-        """Let the driver run queries that no driver has run before, and return its events."""
+        """Assign queries that no driver has run before to this driver, and return its events."""
         self.driver.order(order)
         return self.events
 

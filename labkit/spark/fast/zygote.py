@@ -44,8 +44,8 @@ SOCKET = "LABKIT_ZYGOTE"
 def interpreter(scratch: Path) -> dict[str, str]:
     """Start a zygote: a process that has imported slow modules and forks itself for each Python process of Spark.
 
-    Returns the environment variables with which a JVM uses it. They are empty, and nothing is started, if the path
-    `scratch` is too long for a socket.
+    Returns the environment variables that make a JVM start its Python processes through the zygote. They are empty,
+    and nothing is started, if the path `scratch` is too long for a socket.
     """
     place = scratch / "zygote"
     if len(os.fsencode(place)) > LONGEST:
