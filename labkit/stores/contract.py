@@ -79,8 +79,9 @@ class Shown(NamedTuple):
     def noted(cls, at: float | None, ready: float | None) -> "Shown":
         """Convert the two times that a store has recorded for its rows, in seconds since 1970.
 
-        `at` is when they became visible; None means unknown. `ready` is when they were complete in a transaction;
-        None means that there was no transaction, so they were visible at once.
+        `at` is when the rows became visible; None means unknown. `ready` is when all of them were in their two-phase
+        transaction, at its pre-commit or shortly before; None means that there was no such transaction, so the rows
+        were visible at once.
         """
         if at is None:
             return cls()
@@ -111,7 +112,9 @@ class Appendable(Protocol):
     """A store in which rows can be appended without a transaction, so that readers see them at once."""
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows in order, atomically if the store can. They then survive the death of this process."""
+        """Append the rows in order, in one atomic step if the store supports that. After the call they survive the
+        death of this process.
+        """
 
 
 @runtime_checkable
@@ -119,8 +122,8 @@ class Keyed(Protocol):
     """A store with one current row for each key: a write replaces the row, and readers see the new one at once."""
 
     def upsert(self, *rows: Observation) -> None:
-        """Replace the row of each key, atomically if the store can. The rows of one call must have distinct keys.
-        They then survive the death of this process.
+        """Replace the row of each key, in one atomic step if the store supports that. The rows of one call must have
+        distinct keys. After the call they survive the death of this process.
         """
 
 
@@ -156,7 +159,9 @@ class Transactional(Protocol):
     """A store for two-phase commit: any process can commit a pre-committed transaction, even after its writer died."""
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction with this name, which must never have been used before."""
+        """Open a transaction with this name. No other transaction may have used the name, except one that was
+        aborted.
+        """
 
     def commit(self, handle: Handle) -> None:
         """Commit a prepared transaction; do nothing if it is already committed.
@@ -169,8 +174,8 @@ class Transactional(Protocol):
         """Abort an open or prepared transaction; do nothing if it is already aborted or committed."""
 
     def prepared(self, query: str) -> list[Handle]:
-        """Return the handles of all open and prepared transactions of the query, in ascending order. Open
-        transactions are included because their writer may be dead, and nothing else would remove them.
+        """Return the handles of all unfinished (open or prepared) transactions of the query, in ascending order.
+        Open ones are included because their writer may be dead, and nothing else would remove them.
         """
 
 
@@ -182,8 +187,8 @@ class Fencing(Protocol):
         """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
         begins.
 
-        Transactions that such a driver has already begun are left to recovery. Raises `JobFailed` if a driver with a
-        greater number has called this before.
+        Two-phase transactions that such a driver has already begun are not changed; recovery commits or aborts them.
+        Raises `JobFailed` if a driver with a greater number has called this before.
         """
 
 

@@ -117,7 +117,9 @@ class StagedFile:
         self._file.close()
 
     def drop(self) -> None:
-        """Delete the file, unless it was renamed or replaced by another writer. The caller holds the folder's lock."""
+        """Delete the file if its path still refers to the file that this object opened. Otherwise the file was
+        renamed, or it was removed and another writer has created a new one. The caller holds the folder's lock.
+        """
         if not self.is_closed and self._is_there():
             self.path.unlink()
         self.close()
@@ -189,7 +191,9 @@ class FilesStore:
                     yield from read_rows(self._path(handle, suffix))
 
     def close(self) -> None:
-        """Write the appended rows to disk (fsync) and close all files. An open transaction stays open."""
+        """Write the appended rows to disk (fsync) and close all files. A transaction that is still open is not
+        aborted; its file stays in the folder `staging`.
+        """
         for staged in self._staged:
             staged.close()
         # The attribute is cleared first, so that a failing fsync cannot lead to a second close of a descriptor that
@@ -200,7 +204,9 @@ class FilesStore:
                 durable.sync_and_close(descriptor)
 
     def append(self, *rows: Observation) -> None:
-        """Append the rows with one write and no fsync: they survive SIGKILL, but a power cut only after `close`."""
+        """Append the rows with one write and no fsync: they survive SIGKILL at once, but a power cut only after
+        `close` has returned.
+        """
         with durable.explained(self._log):
             if self._descriptor is None:
                 durable.make_folder(self.folder)
@@ -240,10 +246,14 @@ class FilesStore:
             raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a transaction as the file `staging/HANDLE.open`. Raises `JobFailed` if this handle was used before."""
+        """Open a transaction as the file `staging/HANDLE.open`. Raises `JobFailed` if a transaction with this handle
+        is open, prepared or committed.
+        """
         with self._changing():
             if handle in self._unfinished() or self._is_committed(handle):
-                raise JobFailed(f"{self.folder}: the transaction {handle} exists already; use a new name.")
+                raise JobFailed(
+                    f"{self.folder}: the transaction {handle} exists already; begin one with another handle."
+                )
             return self._stage(handle, OPEN)
 
     def commit(self, handle: Handle) -> None:

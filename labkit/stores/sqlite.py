@@ -173,7 +173,7 @@ class SQLiteStore:
         return self._observations(_HIDDEN)
 
     def close(self) -> None:
-        """Close the connection. An open transaction stays open."""
+        """Close the connection. A simulated transaction that is still open is not aborted."""
         with self._lock, self._explained():
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -213,10 +213,12 @@ class SQLiteStore:
                 connection.execute("COMMIT")
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a simulated transaction. Raises `JobFailed` if the handle is in use or was committed."""
+        """Open a simulated transaction. Raises `JobFailed` if a transaction with this handle is open, prepared or
+        committed; the handle of an aborted one may be used again.
+        """
         with self._writing() as connection:
             if _holds(connection, _IS_KNOWN, handle):
-                raise JobFailed(f"{self.path}: the transaction {handle} exists already; use a new name.")
+                raise JobFailed(f"{self.path}: the transaction {handle} exists already; begin one with another handle.")
             number = connection.execute("INSERT INTO opened (handle) VALUES (?)", [str(handle)]).lastrowid
         assert number is not None
         return SimulatedTransaction(self._writing, handle, number)

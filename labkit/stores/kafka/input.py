@@ -51,8 +51,8 @@ class InputTopic:
         return f"{self.name}.progress"
 
     def fill(self, lines: Iterable[tuple[int, str]], *, new_partition: bool = False) -> None:
-        """Write those of the lines, given as (line number, word), that earlier calls have not written; wait for the
-        broker.
+        """Write all `lines` (pairs of line number and word) that earlier calls have not written, and wait until the
+        broker has acknowledged them.
 
         With `new_partition`, first add a partition to the topic; words that occur for the first time go there.
         Raises `InvalidInput` if an earlier call was interrupted, because nobody knows how many lines it wrote.

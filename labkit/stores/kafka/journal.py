@@ -68,20 +68,26 @@ class Journal:
         except FileNotFoundError:
             return
         except ValueError:
-            raise InvalidInput(f"{path}: damaged; write the number of the query's latest driver into it.") from None
+            raise InvalidInput(
+                f"{path}: this file is damaged; replace its content by the number of the query's latest driver (1 for "
+                "the first driver, one more after each restart)."
+            ) from None
         if incarnation < latest:
             raise fenced(query, incarnation)
 
     def begin(self, handle: Handle) -> tuple[int, int]:
-        """Record a new transaction as the file `NAME.open`, and return the identity of that file as `note` does.
-        Raises `JobFailed` if the name was used before, or if a later driver of the query has called `fence`.
+        """Record a new transaction as the file `NAME.open`, and return (inode, modification time in ns) of that
+        file. Raises `JobFailed` if a transaction with this name is recorded already, or if a later driver of the
+        query has called `fence`.
         """
         with self.changing():
             self.refuse_fenced(handle.query, handle.incarnation)
             # Starting under a used name would initialise its transactional.id, which aborts the open transaction of the
             # first user.
             if any(self._path(handle, suffix).exists() for suffix in (OPEN, PREPARED, COMMITTED, LOST)):
-                raise JobFailed(f"{self._folder}: the transaction {handle} exists already; use a new name.")
+                raise JobFailed(
+                    f"{self._folder}: the transaction {handle} exists already; begin one with another handle."
+                )
             # `x` fails if the file exists: of two attempts with one name, one must fail.
             with self._path(handle, OPEN).open("xb"):
                 pass

@@ -23,8 +23,8 @@ from labkit.stores.kafka.writer import initialise
 
 
 def has_marker(topic: Topic, query: str, batch: int) -> bool:
-    """Return whether the batch is committed, that is, whether its consumer group has an offset. If a commit of the
-    query is in progress, wait for it first.
+    """Return whether the batch is committed: each committed batch has a consumer group of its own with a committed
+    offset, which serves as the batch's marker. If a commit of the query is in progress, wait for it first.
     """
     if (name := topic.find()) is None:
         return False
@@ -97,7 +97,9 @@ def _commit(topic: Topic, writer: KafkaProducer, handle: Handle, sent: list[Futu
 
 
 def _abort(topic: Topic, name: str) -> None:
-    """Abort the open transaction of a transactional id and fence its writer; ignore a broker that does not answer."""
+    """Abort the open transaction of a transactional id and fence its writer. Errors are ignored, for example if the
+    broker does not answer.
+    """
     with suppress(LabError):
         topic.coordinators.fence(name, topic.timeout)
 

@@ -82,7 +82,8 @@ class KafkaStore:
 
     def hidden(self) -> Iterator[Observation]:
         """Yield the rows from the last stable offset on, which readers at read_committed do not receive yet. Their
-        transactions are open, or committed after an open one; rows of aborted transactions are left out.
+        transactions are open, or committed but later in the log than an open one; rows of aborted transactions are
+        left out.
         """
         if self.topic.find() is not None:
             yield from (entry.row for entry in self._undecided())
@@ -99,7 +100,7 @@ class KafkaStore:
                 yield _as_read_early(entry, aborted=entry.position not in kept)
 
     def close(self) -> None:
-        """Close all producers and the connection to the broker. An open transaction stays open."""
+        """Close all producers and the connection to the broker. A transaction that is still open is not aborted."""
         for transaction in self._open:
             transaction.close()
         self._open.clear()
@@ -137,7 +138,9 @@ class KafkaStore:
         return marked(self.topic, handle, self.journal.refuse_fenced)
 
     def begin(self, handle: Handle) -> KafkaTransaction:
-        """Open a transaction with its own producer and id. Raises `JobFailed` if the handle was used before."""
+        """Open a transaction with its own producer and id. Raises `JobFailed` if a transaction with this handle
+        exists already, unless it was aborted.
+        """
         transaction = KafkaTransaction(self.topic, self.journal, handle)
         self._open.append(transaction)
         return transaction
@@ -218,14 +221,14 @@ class KafkaStore:
         """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
         begins.
 
-        Transactions that such a driver has already begun are left to recovery. Raises `JobFailed` if a driver with a
-        greater number has called this before.
+        Two-phase transactions that such a driver has already begun are not changed; recovery commits or aborts them.
+        Raises `JobFailed` if a driver with a greater number has called this before.
         """
         self.journal.fence(query, incarnation)
 
     def expire_after(self, seconds: float) -> None:
-        """Set the timeout of all transactions that any process begins in this store from now on, in seconds. Other
-        processes must open the store after this call.
+        """Set the timeout, in seconds, of all transactions that any process begins in this store from now on. A
+        process that already has the store open may keep the old timeout.
         """
         self.topic.expire_after(seconds)
 
@@ -284,10 +287,12 @@ class KafkaStore:
             return Outcome.COMMITTED if is_ongoing else Outcome.ALREADY_COMMITTED
         if description is not None and description.stage in ABORTED:
             return Outcome.LOST
-        return self._fate_in_log(Owner(str(handle), vote.producer))
+        return self._outcome_in_topic(Owner(str(handle), vote.producer))
 
-    def _fate_in_log(self, owner: Owner) -> Outcome:
-        """Determine from the log how a transaction ended that Kafka's coordinator no longer knows."""
+    def _outcome_in_topic(self, owner: Owner) -> Outcome:
+        """Determine from the records in the topic whether a transaction was committed, if Kafka's coordinator no
+        longer knows it.
+        """
         if any(entry.owner == owner for entry in self._reader(READ_COMMITTED).read()):
             return Outcome.ALREADY_COMMITTED
         # Before the last stable offset every transaction is decided, so a row that is missing at read_committed was

@@ -41,7 +41,7 @@ _LOOK = 0.1
 
 
 class Traffic(StrEnum):
-    """When records arrive within one checkpoint interval, in an experiment with Kafka's transaction timeout."""
+    """A pattern of the arrival of records within a checkpoint interval, for an experiment with Kafka's timeouts."""
 
     STEADY = "steady"
     """A record every twentieth of the interval."""
@@ -115,7 +115,9 @@ class _Job:
         self.tried = TimeoutTrial(traffic)
 
     def run(self) -> TimeoutTrial:
-        """Run the job until all records are committed; after `ATTEMPTS` failures its timeout is `TIMEOUT`."""
+        """Run the job until all records are committed. It has `ATTEMPTS` attempts with the requested transaction
+        timeout; if a write fails in them, it runs once more with the longer timeout `TIMEOUT`.
+        """
         try:
             return self._tried()
         except LabError:
@@ -127,11 +129,11 @@ class _Job:
         with self._store(self._transaction) as store:
             store.check("Transactional")
             while self._read == 0 and self.tried.failures < ATTEMPTS:
-                self._epoch(store, self._interval)
+                self._run_attempt(store, self._interval)
         if self.tried.failures:
             with self._store(TIMEOUT) as store:
                 self._say(f"restarted with a timeout of {TIMEOUT:g} s, from offset {self._read}")
-                self._epoch(store, 0)
+                self._run_attempt(store, 0)
         with self._store(TIMEOUT) as store:
             expected = [Record(number, "record", number) for number in range(len(self._moments))]
             self.tried.verdict = judge(expected, History([*store.history(), Reading("end")]))
@@ -144,9 +146,9 @@ class _Job:
             store.expire_after(timeout)
             yield store
 
-    def _epoch(self, store: KafkaStore, interval: float) -> None:
-        """Process one checkpoint interval: write the records, pre-commit, complete the checkpoint, commit. A failed
-        write ends this attempt. If `interval` is 0, all records arrive at once.
+    def _run_attempt(self, store: KafkaStore, interval: float) -> None:
+        """Make one attempt at a checkpoint interval: write the records, pre-commit, complete the checkpoint, commit.
+        If a write fails, abort the transaction and return. If `interval` is 0, all records arrive at once.
         """
         self._attempt += 1
         self._began = time.monotonic()
@@ -183,8 +185,9 @@ class _Job:
         transaction.prepare()
 
     def _wait(self, store: KafkaStore, handle: Handle, moment: float) -> None:
-        """Wait until `moment` seconds after the start of the attempt; if the transaction expires, wait until Kafka
-        aborts it. Raises `ServiceUnavailable` if Kafka has not aborted it after `PATIENCE` seconds.
+        """Wait until `moment` seconds after the start of the present attempt. If the transaction exceeds its timeout
+        by then, also wait until Kafka has aborted it; raises `ServiceUnavailable` if that takes more than `PATIENCE`
+        seconds.
         """
         while (left := self._began + moment - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK))

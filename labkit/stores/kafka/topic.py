@@ -81,7 +81,9 @@ class Topic:
         return name
 
     def transactional_id(self, handle: Handle) -> str:
-        """Return the transactional id of a transaction: its handle after the topic's name, which makes it unique."""
+        """Return the transactional id of a transaction: the topic's name followed by the handle, so that it is
+        unique in the cluster.
+        """
         return f"{self.name()}.{handle}"
 
     @property

@@ -85,8 +85,8 @@ def check_version() -> None:
     installed = version("kafka-python")
     if installed != PINNED:
         raise ServiceUnavailable(
-            f"kafka-python {installed} is installed, but the lab uses private functions of {PINNED}: "
-            f"run pip install kafka-python=={PINNED}."
+            f"kafka-python {installed} is installed, but the lab needs exactly version {PINNED}, whose "
+            f"private functions it uses: run pip install kafka-python=={PINNED}."
         )
 
 
@@ -121,8 +121,8 @@ def flush(writer: KafkaProducer) -> None:
 
 
 def hang_up(writer: KafkaProducer, seconds: float = 1) -> bool:
-    """Close a producer; if it has undelivered records after `seconds`, force it to close, and return True. In that
-    case the client's own `close` raises an error and leaves its thread running.
+    """Close a producer. If it still has undelivered records after `seconds`, force it to close, and return True; the
+    client's own `close` would raise an error and leave its thread running.
     """
     try:
         writer.close(timeout=seconds)
@@ -223,7 +223,7 @@ class Coordinators:
             return TransactionDescription(name, Stage(answer.state.value), producer, *times)
 
         with explained(self._address):
-            return self._patiently(ask)
+            return self._retried(ask)
 
     def settled(self, name: str) -> TransactionDescription | None:
         """Wait while a commit or abort of the transactional id `name` is in progress, then return its description.
@@ -246,13 +246,13 @@ class Coordinators:
     def unfinished(self, prefix: str = "") -> list[str]:
         """Return all transactional ids with this prefix whose transaction is unfinished, sorted."""
         with explained(self._address):
-            answers = self._patiently(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
+            answers = self._retried(lambda: self._admin.list_transactions(state_filters=list(UNFINISHED)))
         names = (listing.transactional_id for listings in answers.values() for listing in listings)
         return sorted(name for name in names if name.startswith(prefix))
 
     def end(self, name: str, producer: Producer, *, commit: bool) -> type[errors.KafkaError]:
-        """Commit or abort a transaction that any process began (EndTxn), and return the broker's error code as a
-        class. The class is `NoError` if the broker has accepted the request.
+        """Commit or abort a transaction that any process began (EndTxn). Returns kafka-python's error class for the
+        broker's answer, which is `NoError` if the broker has accepted the request.
         """
         with explained(self._address):
             answer = self._ask(
@@ -303,7 +303,7 @@ class Coordinators:
             return {place: position.offset for place, position in positions.items() if position.offset >= 0}
 
         with explained(self._address):
-            return self._patiently(ask)
+            return self._retried(ask)
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit these offsets for a consumer group without members, whether or not the records were read."""
@@ -315,7 +315,7 @@ class Coordinators:
                     raise error(f"OffsetCommit of {group}")
 
         with explained(self._address):
-            self._patiently(ask)
+            self._retried(ask)
 
     def ends(self, topic: str) -> dict[TopicPartition, int]:
         """Return the end offset of each partition of a topic, that is, the offset of its next record."""
@@ -345,10 +345,12 @@ class Coordinators:
                 raise error
             return error, answer
 
-        return self._patiently(once)
+        return self._retried(once)
 
-    def _patiently(self, ask: Callable[[], AnswerT]) -> AnswerT:
-        """Call `ask` and return its result; while the coordinator is not ready, repeat for up to `PATIENCE` s."""
+    def _retried(self, ask: Callable[[], AnswerT]) -> AnswerT:
+        """Call `ask` and return its result. While the coordinator is not ready, call it again; after `PATIENCE`
+        seconds raise Kafka's error.
+        """
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

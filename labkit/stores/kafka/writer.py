@@ -81,17 +81,19 @@ class KafkaTransaction:
             # The client raises its own epoch after some errors (KIP-360), which aborts the open transaction, so the
             # vote would be for an empty one.
             if producer_of(self._writer) != self._owner.producer:
-                raise self._aborted("the Kafka client raised the producer's epoch after an error")
+                raise self._aborted("the Kafka client aborted it after an error, by raising the producer's epoch")
             self._journal.prepare(self.handle, Vote(self._owner.producer, self._rows))
         self.close()
 
     def close(self) -> None:
-        """Accept no more rows and close the producer. An open transaction stays open, unlike with Java's producer."""
+        """Accept no more rows and close the producer. An open transaction is not aborted, unlike with Java's
+        producer.
+        """
         self._is_open = False
         self.hang_up()
 
     def hang_up(self) -> None:
-        """Close the producer's connection. An open transaction stays open."""
+        """Close the producer's connection. An open transaction is not aborted."""
         hang_up(self._writer)
 
     def _check(self, futures: Sequence[FutureRecordMetadata]) -> None:
@@ -119,7 +121,9 @@ def initialise(writer: KafkaProducer, timeout: float) -> None:
 
 
 def too_long(timeout: float, maximum: float | None = None) -> InvalidInput:
-    """Return the error for a transaction timeout above the broker's maximum; both in seconds, None if unknown."""
+    """Return the error for a transaction timeout above the broker's maximum. Both are in seconds; `maximum` is None
+    if it is unknown.
+    """
     bound = "" if maximum is None else f" of {maximum:g} s"
     return InvalidInput(
         f"a transaction timeout of {timeout:g} s is more than the broker's maximum{bound}: shorten it, "

@@ -96,8 +96,9 @@ class Pool:
         return f"{self.address}\n{self._settings().as_string()}"
 
     def _settings(self) -> sql.Composed:
-        """Return the SQL for a new session: search path, lock timeout, and commits that do not wait for the disk.
-        For the store's own transactions, `BEGIN` restores the server's setting of synchronous_commit.
+        """Return the SQL for a new session: search path, lock timeout, and synchronous_commit off. The statements
+        `BEGIN` (a constant), with which the store's transactions begin, set synchronous_commit back to the server's
+        value.
         """
         settings = "SET synchronous_commit = off; SET lock_timeout = {}; SET search_path = {}"
         schema, patience = (sql.Identifier(self._schema), f"{postgres_connection.LOCK_SECONDS * 1000:.0f}ms")
@@ -179,8 +180,8 @@ def is_usable(idle: Idle, now: float) -> bool:
     """Return whether an idle connection may be used again at the time `now` (seconds of the pool's clock); else
     close it.
 
-    It may not after more than `FRESH_SECONDS`, or if the server has sent data unasked, as it does before it closes a
-    connection. The check reads no data and sends none.
+    A connection may not be used again if it was idle for more than `FRESH_SECONDS`, or if the server has sent data
+    unasked, as it does before it closes a connection. The check neither reads nor sends data.
     """
     connection = idle.connection
     if connection.closed:

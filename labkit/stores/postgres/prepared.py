@@ -64,7 +64,9 @@ class OpenTransaction:
         return self._connection
 
     def _send(self, connection: Connection) -> None:
-        """Send the buffered rows, and commit a copy of them in the table `staged`, where `hidden` can read them."""
+        """Send the buffered rows in the transaction. Also commit a copy of them, on another connection, in the table
+        `staged`, because the store's `hidden` cannot read uncommitted rows.
+        """
         if self._rows:
             arrays = self._rows.take()
             with self._pool.using() as other, meanwhile(other, Step(names.NOTE, arrays)):
@@ -108,8 +110,8 @@ After a failure the server skips the next statement, PREPARE TRANSACTION.
 
 
 class Rows:
-    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, so that the
-    server really has a transaction, and later rows in chunks.
+    """The buffer for the rows of the open transaction `name`. The first row should be sent at once, because
+    PostgreSQL assigns a transaction id only at the first write, and later rows in chunks.
     """
 
     def __init__(self, name: str) -> None:
@@ -126,7 +128,9 @@ class Rows:
         return bool(self._kept)
 
     def take(self) -> list[str]:
-        """Empty the buffer, and return the transaction's name and the rows as parameters of `INSERT` and `NOTE`."""
+        """Empty the buffer, and return the transaction's name and the rows, as parameters of the SQL statements
+        `INSERT` and `NOTE` in `labkit.stores.postgres.schema`.
+        """
         rows, self._kept, self._size = self._kept, [], CHUNK
         return [self._name, *names.to_arrays(rows)]
 
@@ -136,8 +140,8 @@ class Rows:
 
 
 def open_noted(connection: Connection, schema: str, handle: Handle) -> int | None:
-    """Begin a two-phase transaction on this connection, after committing a row in the table `opened` that names its
-    writer.
+    """First commit a row in the table `opened` that names the writer (its server process), and then begin a
+    two-phase transaction on the same connection.
 
     Returns that row's number, or None if the handle was used before or the server cannot prepare transactions.
     Raises `JobFailed` if a later driver of the query has called `fence`.
@@ -154,8 +158,8 @@ def open_noted(connection: Connection, schema: str, handle: Handle) -> int | Non
 
 
 def open_atomic(connection: Connection, name: str, handle: Handle) -> int:
-    """Begin a transaction with the batch's marker, after committing a row in the table `opened` that names its
-    writer.
+    """First commit a row in the table `opened` that names the writer (its server process), and then begin a
+    transaction with the batch's marker on the same connection.
 
     Returns that row's number, which is new in each call. Raises `JobFailed` if the batch is already committed, or if
     a later driver of the query has called `fence`.
@@ -178,7 +182,9 @@ def _opening(note: str, parameters: Mapping[str, object], handle: Handle) -> lis
 
 
 def _give_up(connection: Connection, handle: Handle) -> None:
-    """Roll back a transaction that could not begin. Raises `JobFailed` if a later driver of the query is the reason."""
+    """Roll back a transaction that could not begin. Raises `JobFailed` if it could not because a later driver of the
+    query has called `fence`.
+    """
     # Either a statement failed and the server skipped the others, or all succeeded and a transaction is open: ROLLBACK
     # is right in both cases.
     connection.execute("ROLLBACK")
@@ -314,7 +320,7 @@ def _end_open(connection: Connection, name: str) -> bool:
 
 def terminate(connection: Connection, writer: Sequence[object]) -> None:
     """End the server process of a writer's connection, and wait up to 5 s for that. `writer` is (pid, start time);
-    the start time protects a later process that has the same pid.
+    both are compared, so that no later process with the same pid is ended.
     """
     connection.execute(_TERMINATE, list(writer))
 

@@ -136,7 +136,9 @@ class PostgresStore:
                 raise
 
     def begin(self, handle: Handle) -> Transaction:
-        """Open a two-phase transaction. Raises `JobFailed` if the handle was used before or its driver was fenced."""
+        """Open a two-phase transaction. Raises `JobFailed` if a transaction with this handle is open, prepared or
+        committed, or if a later driver has called `fence`.
+        """
         pool = self._ready()
         connection = pool.take()
         try:
@@ -144,7 +146,9 @@ class PostgresStore:
                 number = prepared.open_noted(connection, self.schema, handle)
                 if number is None:
                     self._refuse_disabled(connection)
-                    raise JobFailed(f"{self._place}: the transaction {handle} exists already; use a new name.")
+                    raise JobFailed(
+                        f"{self._place}: the transaction {handle} exists already; begin one with another handle."
+                    )
         except BaseException:
             pool.give(connection)
             raise
@@ -187,8 +191,8 @@ class PostgresStore:
         """Reject from now on every transaction that a driver of the query with a smaller number (`incarnation`)
         begins.
 
-        Such a driver's open transactions with a marker are ended; its two-phase transactions are left to recovery.
-        Raises `JobFailed` if a driver with a greater number has called this before.
+        Such a driver's open transactions with a marker are rolled back. Its two-phase transactions are not changed;
+        recovery commits or aborts them. Raises `JobFailed` if a driver with a greater number has called this before.
         """
         with self._writing() as connection:
             with transaction(connection):
