@@ -156,7 +156,7 @@ def test_a_run_is_watched_to_its_verdict_and_its_result_stands_alone(java, tmp_p
     panel.predict("exactly-once")
     panel.run()
     other = lab.panel()
-    with pytest.raises(InvalidAction, match="Another crash is running"):
+    with pytest.raises(InvalidAction, match="Another run with a crash is in progress"):
         other.run()
     with pytest.raises(InvalidAction, match="A run has not ended yet"):
         panel.choose("sink", "wal")

@@ -38,7 +38,9 @@ class Stage(StrEnum):
 
 
 class Mark(StrEnum):
-    """The state of one stage of a run (`Stage`), with the text that the notebook's crash panel shows for it."""
+    """The state of one stage (`Stage`) of a run. The value of each member is the text that the crash panel, a
+    notebook's form for one crash, shows for that state.
+    """
 
     WAITING = "not yet"
     NOW = "now"
@@ -111,12 +113,13 @@ SIGN_OF_LIFE = 3.0
 """The seconds without an event after which `changed` is called all the same, so that a display can update its time."""
 
 _ONE = threading.Lock()
-"""The lock of the running crash, because a second crash at the same time would need memory for two more drivers."""
+"""The lock of the run in progress, because a second run at the same time would need memory for two more drivers."""
 
 
 class BackgroundRun:
-    """A run with one crash in a background thread, so that a notebook stays usable meanwhile. It calls `changed`
-    whenever its stages, status or outcome may have changed, and at least every `SIGN_OF_LIFE` seconds.
+    """A run with one crash in a background thread, so that a notebook stays usable meanwhile. The thread calls the
+    function `changed` whenever the stages, the status or the outcome may have changed, and at least every
+    `SIGN_OF_LIFE` seconds.
     """
 
     def __init__(self, scenario: Scenario, changed: Callable[[], None], folder: Path | None = None) -> None:
@@ -139,7 +142,8 @@ class BackgroundRun:
         # minute.
         if not _ONE.acquire(blocking=False):
             raise InvalidAction(
-                "Another crash is running in this notebook. Wait for its verdict, or cancel it in its own panel."
+                "Another run with a crash is in progress in this notebook. Wait for its verdict, or cancel it in "
+                "its own panel."
             )
         self._thread.start()
 

@@ -18,8 +18,8 @@ from labkit.runs.scenario.options import Crashes, Option, Part, options_of
 
 
 def parts(of: type[Scenario] = Scenario) -> dict[str, tuple[Part, Option[Any]]]:
-    """Return the fields of the crash panel, a notebook's form for one crash: name of the field to (field, run
-    option).
+    """Return the fields of the crash panel, a notebook's form for one crash, by name. Each name maps to (the field,
+    the option of a run that it sets).
 
     The fields are for example sink, store and failpoint. A field comes after all fields that restrict its values;
     fields for free text come last.
@@ -48,8 +48,8 @@ class Choice:
         return self.words[part]
 
     def change(self, part: str, word: str) -> "Choice":
-        """Return a copy with the value `word` in the field `part`; fields whose values do not fit it get values that
-        do. Raises `InvalidInput` for an unknown field or value.
+        """Return a copy with the value `word` in the field `part`. Other fields whose values are impossible together
+        with `word` get possible ones. Raises `InvalidInput` for an unknown field or value.
         """
         _check("part", part, list(self.words))
         if part in self.names:
@@ -102,7 +102,9 @@ def choose(**words: object) -> Choice:
 
 
 def _fitting(wanted: Mapping[str, str]) -> Choice:
-    """Return a choice in which each field has the requested value, its default or any other: the first that fits."""
+    """Return a choice in which each field has the requested value if it fits the fields before it, otherwise its
+    default if that fits, otherwise the first value that fits.
+    """
     scenario = Scenario()
     words, names = {}, {}
     for name, (part, option) in parts().items():

@@ -40,8 +40,8 @@ def conclude(run: Run) -> Outcome:
     """Let the judge compare what readers could see with the expected output, and return the verdict with all
     results.
 
-    The run must have ended. Writes the results into its folder, and deletes its rows and its topic from servers.
-    Raises the error with which the run failed.
+    The run must have ended. Writes the results into the run's folder, and deletes the run's rows and its input topic
+    from PostgreSQL or Kafka, unless `run.keep_store` is set. Raises the error with which the run failed.
     """
     if run.error is not None:
         raise run.error
@@ -130,8 +130,8 @@ def release(run: Run, store: Store) -> None:
 def _planned_batches(run: Run) -> Sequence[PlannedBatch]:
     """Return the batches that Spark planned, as ranges of input line numbers; empty if they cannot be determined.
 
-    That is so for a socket or Kafka, whose offsets are no line numbers, and after a deletion of the checkpoint,
-    because then two batches contain the same lines.
+    The result is empty for a socket or Kafka, because their offsets are no line numbers, and after a deletion of the
+    checkpoint, because then two batches contain the same lines.
     """
     scenario = run.scenario
     if scenario.checkpoint is CheckpointFate.DELETED or scenario.job in (Job.SOCKET, Job.KAFKA):

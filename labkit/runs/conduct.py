@@ -42,7 +42,9 @@ DRIVER_BYTES, QUERY_BYTES = 1_300_000_000, 120_000_000
 
 @dataclass(frozen=True)
 class Setup:
-    """Settings for starting the Spark drivers of a run, such as standby drivers; no verdict depends on them."""
+    """Settings for starting the Spark drivers of a run, such as standby drivers. They affect the speed of the run,
+    but never its verdict.
+    """
 
     profile: str | None = None
     """The name of the Spark settings, one of `labkit.spark.session.PROFILES` or `stock`; None for those of the job."""
@@ -69,13 +71,15 @@ def conduct(
     *,
     heartbeat: Callable[[], None] | None = None,
 ) -> None:
-    """Run every Spark query, with all its crashes and restarts, to its end. A run that fails gets `Run.error`.
+    """Execute all runs, each with all its crashes and restarts. If a run fails, its error is stored in `Run.error`
+    and not raised.
 
-    `scratch` is a folder for temporary files, which is removed afterwards; `tell` receives every event. The run
-    fails if a driver reports nothing for `patience` seconds. `heartbeat` is called every `HEARTBEAT` seconds; if it
-    raises an exception, all drivers are ended and the exception is raised here. If the environment variable
+    `scratch` is a folder for temporary files, which is removed afterwards; `tell` is called with every event. A run
+    fails if its driver reports nothing for `patience` seconds. `heartbeat` is called every `HEARTBEAT` seconds; if
+    it raises an exception, all drivers are ended and the exception is raised here. If the environment variable
     LABKIT_TURNS is set, runs of several processes on this machine wait for each other. Raises `ServiceUnavailable`
-    if there is too little memory for the standby drivers that `setup` requests.
+    if there is too little memory for the standby drivers that `setup` requests, and `InvalidInput` for standby
+    drivers on a cluster.
     """
     setup = setup or Setup()
     assert len(runs) == 1 or not (setup.standby or setup.warm)
@@ -147,7 +151,7 @@ def _run_all(
         # Rounded up, because the runs may not divide evenly among the drivers.
         share = -(-len(ready) // side_by_side)
         while ready and len(under_way) < side_by_side:
-            load = list(islice(_load(ready, _parked_allowed(side_by_side)), max(share, 1)))
+            load = list(islice(_runs_of_next_driver(ready, _parked_allowed(side_by_side)), max(share, 1)))
             ready = [run for run in ready if run not in load]
             under_way[pool.submit(drivers.run, load)] = load
         if heartbeat:
@@ -161,9 +165,9 @@ def _run_all(
             ready = [run for run in load if not run.ended and run.error is None] + ready
 
 
-def _load(ready: Sequence[Run], most: int) -> Iterator[Run]:
-    """Yield the runs whose queries the next driver executes: first those with a crash to recover from, then new
-    ones. All have the same cluster and Spark settings, and at most `most` of them stop at a failpoint.
+def _runs_of_next_driver(ready: Sequence[Run], most: int) -> Iterator[Run]:
+    """Yield the runs that the next driver executes together: first those with a crash to recover from, then new
+    ones. All have the same cluster and Spark settings, and at most `most` of them have a planned crash ahead.
     """
     parked, kind = 0, _kind(ready[0])
     alike = sorted((run for run in ready if _kind(run) == kind), key=lambda run: -run.drivers)
@@ -232,7 +236,7 @@ class DriverPool:
         self._closed = False
 
     def let_go(self) -> None:
-        """Kill every driver now, and also every driver that another thread starts later."""
+        """Kill all drivers, and from now on kill each newly started driver at once."""
         with self._lock:
             self._closed = True
             for driver in self._drivers:
@@ -246,7 +250,9 @@ class DriverPool:
                 driver.let_go()
 
     def run(self, load: Sequence[Run]) -> None:
-        """Execute these runs in one driver; return after its end, when the proof of its crash has been checked."""
+        """Execute these runs in one driver. Returns when the driver has ended and the proof of each run's crash has
+        been checked.
+        """
         queries = [run.query_task() for run in load]
         noted = DriverEvents(load, self._tell)
         log = self._scratch / "no.log"
@@ -293,7 +299,9 @@ class DriverPool:
         return warm
 
     def close(self) -> None:
-        """End the standby drivers that no crash needed, and remove the folders of the warm drivers that were used."""
+        """End the standby drivers that no crash needed, and remove the temporary folders of the warm drivers that
+        these runs used. The notebook had started the warm drivers before the runs began.
+        """
         for warm in self._warm:
             warm.remove()
         while self._standbys:

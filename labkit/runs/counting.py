@@ -23,8 +23,8 @@ def words(line: str) -> list[str]:
 
 
 class Count(ABC):
-    """Base class of the expected output of a job, computed from the input file without Spark. The offsets of its
-    rows are the identities by which the judge compares them with the rows in the store.
+    """Base class of the expected output of a job, computed from the input file without Spark. The judge matches an
+    expected row and a row in the store by their offset.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +45,9 @@ class Count(ABC):
         return {}
 
     def numbered(self, rows: Iterable[Observation]) -> Iterator[Observation]:
-        """Yield the rows that readers saw in a store, with the offset of each replaced by that of the expected row."""
+        """Yield the rows that readers saw in a store, each with the offset of the expected row that it matches. In
+        most jobs the rows already have this offset.
+        """
         yield from rows
 
     def planned_batches(self, planned: Sequence[PlannedBatch]) -> Sequence[PlannedBatch]:

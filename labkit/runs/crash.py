@@ -35,11 +35,13 @@ def crash(
     """Run the word count on real Spark, kill its driver at each failpoint of `at`, and judge what readers could see.
 
     `at` is `POINT` or `POINT@BATCH`, or a list of them: the first driver is killed at the first one, the driver that
-    replaces it at the second one. Without `at` nothing is killed. With `standby` a replacement driver starts in
-    advance. `folder` is a new folder for the results. The other options are those of `labkit run`. A run with one
-    crash takes about 20 seconds, during which `tell` receives every event; by default a notebook shows one changing
-    line, and a terminal prints lines. Raises a `LabError` if the options do not fit each other or the run failed,
-    and `TypeError` for an unknown option.
+    replaces it at the second one. Without `at` nothing is killed. `folder` is a new folder for the results. With
+    `standby`, the drivers that replace a killed one start before the run, which makes the recovery faster. The other
+    options are those of `labkit run`.
+
+    A run with one crash takes about 20 seconds. `tell` is called with every event of the run; by default a notebook
+    shows one changing line, and a terminal prints lines. Raises a `LabError` if the options do not fit each other or
+    the run failed, and `TypeError` for an unknown option.
     """
     run = prepare(plan(crashes=at, **options), folder)
     with watched(tell, aloud, crashes=len(run.scenario.crashes)) as (observer, heartbeat):

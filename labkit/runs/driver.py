@@ -82,7 +82,7 @@ class Work(NamedTuple):
 
     @classmethod
     def decoded(cls, task: QueryTask) -> "Work":
-        """Return the supervisor's task with its scenario and its failpoint, which are decoded from JSON."""
+        """Decode the scenario and the failpoint in a task from the supervisor, and return them with it as a `Work`."""
         return cls(task, Scenario.from_json(task.scenario), Armed.from_json(task.armed))
 
 
@@ -105,8 +105,9 @@ class ScenarioQuery:
         self._group = GroupCommits(self._folder) if self._scenario.commit_group else None
 
     def poll(self) -> Stop | None:
-        """Start the query's next phase if the present one is over. Returns the event to report if the query has
-        stopped (at its failpoint or at its end), otherwise None. Raises the query's error.
+        """Start the query's next phase if the present one is over; the phases are recovery, execution and the last
+        commit. Returns the event to report if the query has stopped (at its failpoint or at its end), otherwise
+        None. Raises the query's error.
         """
         if self._group is not None:
             self._group.follow()
@@ -115,11 +116,13 @@ class ScenarioQuery:
         if self._armed is not None and self._armed.evidence.exists():
             if self._armed.then is Reaction.WAIT_FOR_THE_DRIVERS_DEATH:
                 return Parked(self.name)
-            self._point_out_executor(self._armed.evidence)
+            self._report_executor(self._armed.evidence)
         return self._phase()
 
-    def _point_out_executor(self, evidence: Path) -> None:
-        """Report once to the supervisor which executor has reached the failpoint and must be killed."""
+    def _report_executor(self, evidence: Path) -> None:
+        """Report to the supervisor, only once, which executor has reached the failpoint and must be killed. The
+        query's task has written the file `evidence`, which names the executor.
+        """
         if not self._struck:
             self._struck = True
             content = json.loads(evidence.read_text(encoding="utf-8"))
@@ -186,7 +189,9 @@ class ScenarioQuery:
         return reader.option("port", socket.port).load()
 
     def _draining(self) -> Stop | None:
-        """Stop the query after it has read every line of its socket, because a socket source never ends by itself."""
+        """Stop the query if it has read every line of its socket, because a socket source never ends by itself. Does
+        not wait: `poll` calls this until the query has stopped.
+        """
         assert self._query is not None
         if self._query.query.isActive and self._drained.by(self._query.query):
             self._query.query.stop()
@@ -247,7 +252,8 @@ def run(launch: Launch) -> None:
 
 def demands(queries: Sequence[Work]) -> tuple[int, set[str]]:
     """Return (the number of task slots that these queries need at once, the names of the stores that they write to).
-    A task that waits at a failpoint keeps its slot. All queries without such a failpoint share one slot.
+    A task that waits at a failpoint keeps its slot, so each query with a failpoint inside a task needs slots of its
+    own; all other queries together need one.
     """
     in_task = [
         scenario.tasks(task.driver)

@@ -51,7 +51,9 @@ _KINDS: dict[int, type[LabError]] = {64: InvalidInput, 69: ServiceUnavailable}
 
 
 class DriverEvents:
-    """Collects the events of one Spark driver, and notes crashes, errors and durations in the runs that it executes."""
+    """Collects the events of one Spark driver, and notes crashes, errors and durations in the runs (`load`) that
+    this driver executes.
+    """
 
     def __init__(self, load: Sequence[Run], tell: Tell) -> None:
         self._runs = {run.name: run for run in load}
@@ -180,9 +182,9 @@ def note_committed(run: Run) -> None:
 def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     """Check the proof that the driver was killed at its failpoint, and add the crash to `run.crashes`.
 
-    Then inject the scenario's additional fault, count the visible rows, and move the checkpoint aside if the
-    scenario deletes it. `before` says which batches were planned and finished when the driver started. Raises
-    `JobFailed` if any part of the proof is missing or wrong.
+    Then inject the scenario's additional fault, count the visible rows, and, if the scenario asks for the deletion
+    of the checkpoint, rename the checkpoint's folder. `before` says which batches were planned and finished when the
+    driver started. Raises `JobFailed` if any part of the proof is missing or wrong.
     """
     crash, reached = _reached(run)
     # Only a failpoint in a task can be reached in an executor; all others are in the driver, on a cluster as well.
@@ -199,14 +201,16 @@ def record_crash(run: Run, ending: Ending, before: BatchLogs) -> None:
     if run.scenario.job is Job.KAFKA:
         run.crashes[-1]["progress"] = progress(run.folder)
     run.crashes[-1] |= inject(run.scenario, run.folder, len(run.crashes))
-    _look(run)
+    _note_visible(run)
     run.keep_evidence()
     # The checkpoint is moved last, because everything above reads it, and the evidence must be durable first.
     run.put_aside()
 
 
-def _look(run: Run) -> None:
-    """Count the rows that readers can see after a crash, while no driver runs, and note which are pre-committed."""
+def _note_visible(run: Run) -> None:
+    """After a crash, while no driver runs, note how many rows readers can see, and when each hidden row was
+    pre-committed.
+    """
     with closing(run.open_store()) as store:
         run.readings.append((f"crash {len(run.crashes)}", sum(1 for _ in store.history())))
         note_waiting(run, store)
@@ -225,8 +229,9 @@ def record_executor_crash(run: Run, killed: ExecutorKilled) -> None:
     crash, reached = _reached(run)
     if killed.left or not {reached.pid, killed.executor} <= set(killed.killed):
         raise JobFailed(
-            f"the executor that reached {crash} did not die with its task (killed: {killed}), so the run proves "
-            "nothing; start it again."
+            f"not every process of the executor that reached {crash} was killed (needed: {reached.pid} and "
+            f"{killed.executor}; killed: {killed.killed}; still alive: {killed.left}), so the run proves nothing; "
+            "start it again."
         )
     expected = engine_logs(crash.point, run.scenario.order)
     if expected is not None:
@@ -254,8 +259,8 @@ def _reached(run: Run) -> tuple[Crash, Reached]:
         ) from None
     if crash != due:
         raise JobFailed(
-            f"{path}: this evidence is of the crash {crash}, but {due} was planned, so the run proves nothing; start "
-            "it again."
+            f"{path}: this evidence is of the crash {crash}, but {due} was planned, so the run proves nothing; "
+            "start it again."
         )
     return crash, reached
 

@@ -17,7 +17,9 @@ COMPARED = ("guarantee", "lost", "duplicate", "regression", "aborted_read", "pre
 
 
 class Cell(NamedTuple):
-    """One crash whose verdict is predicted: a sink on a store, the order of its commit and Spark's, and a failpoint."""
+    """One crash whose verdict is predicted: the sink, the store, the commit order (whether the sink commits before
+    or after Spark writes `commits/N`), and the failpoint.
+    """
 
     store: str
     strategy: Strategy
@@ -48,7 +50,7 @@ class Expected:
 
 
 def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those fields of a verdict, given as JSON, that must be the same in the prediction."""
+    """Return the fields of a verdict (given as JSON) that are compared with the prediction."""
     return {name: verdict[name] for name in COMPARED}
 
 

@@ -58,8 +58,9 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     """Inject the scenario's fault, such as a restart of the server, and return the proof of it for the evidence
     file.
 
-    `crashes` is the number of crashes so far. The proof is for example the ids of the killed processes or the names
-    of the aborted transactions; it is empty without a fault. Raises `JobFailed` if the fault had no effect.
+    `crashes` is the number of crashes so far; only the fault `falsify-group` uses it, which alternates between two
+    wrong positions in the input. The proof is for example the ids of the killed processes or the names of the
+    aborted transactions; it is empty without a fault. Raises `JobFailed` if the fault had no effect.
     """
     if scenario.between is Fault.NOTHING:
         return {}
@@ -80,8 +81,8 @@ def inject(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any
     # The same process id would mean that the old server is still running.
     if after.state != "up" or after.pid in ended:
         raise JobFailed(
-            f"--between {scenario.between}: the server does not run again as a new process, so the fault did not "
-            "happen, and the run proves nothing; start it again."
+            f"--between {scenario.between}: the server was not replaced by a new process, so it was not "
+            "restarted, and the run proves nothing; start the run again."
         )
     return {"server": {"between": scenario.between.value, "signal": int(number), "ended": ended, "now": after.pid}}
 

@@ -22,7 +22,9 @@ MOST_ROWS = 100_000
 
 
 class _Line(msgspec.Struct):
-    """One line of a run's history file: a row that became visible, or a moment at which a reader looked (`reading`)."""
+    """One line of a run's history file: a row that became visible, or the name of a moment at which a reader looked
+    (the field `reading`).
+    """
 
     reading: str | None = None
     offset: int = 0
@@ -55,7 +57,8 @@ class Recording:
         """Yield the rows of a store in the order in which they became visible, and between them the readings.
 
         A `Reading` marks a moment at which a reader looked; the rows before it are those that the reader saw. The
-        last one is named `end`. `numbered` replaces the rows' offsets by those that the judge expects.
+        last one is named `end`. `numbered` is a function that gives each row the offset of the expected row that it
+        matches.
         """
         rows = store.clocked_history(self._tell) if isinstance(store, Clocked) else store.history()
         waiting = list(self.readings)

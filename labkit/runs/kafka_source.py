@@ -77,10 +77,11 @@ def drop_source(scenario: Scenario, folder: RunFolder) -> None:
 
 
 def change_source(scenario: Scenario, folder: RunFolder, crashes: int) -> dict[str, Any]:
-    """After crash number `crashes` (from 1), add a partition to the topic or commit wrong offsets to its consumer
-    group.
+    """After crash number `crashes` (from 1), do what the scenario asks for: add a partition to the topic, or commit
+    wrong offsets to its consumer group.
 
-    The scenario says which. Returns the topic's end offsets or the group's offsets after the change, as its proof.
+    Returns, as proof of the change, the offsets afterwards: the ends of the topic's partitions, or the group's
+    offsets.
     """
     with opened(folder) as topic:
         if scenario.between is Fault.ADD_PARTITION:
@@ -122,7 +123,7 @@ def offsets_of(checkpoint: Checkpoint, batch: int) -> Offsets:
 
 def source_options(folder: RunFolder, records: int) -> dict[str, str]:
     """Return the options for Spark's Kafka source, with at most `records` records in a batch. `maxOffsetsPerTrigger`
-    limits offsets, which is a limit in records unless a transaction ends inside the batch.
+    counts offsets. A transaction's end marker has an offset as well, so a batch that contains one has fewer records.
     """
     with opened(folder) as topic:
         return {

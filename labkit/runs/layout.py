@@ -60,8 +60,9 @@ class RunFolder:
         return self.path / "spacetime.svg"
 
     def store(self, kind: str) -> Path:
-        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`. For `postgres`
-        and `kafka`, whose rows are in a server, the path serves only as the store's name.
+        """The location of the store of this kind: a database file for `sqlite`, a folder for `files`. The rows of
+        `postgres` and `kafka` are in a server: for `postgres` this path does not exist and only identifies the
+        store, for `kafka` it is a folder with notes, such as the topic's name.
         """
         return self.path / "store" / ("store.sqlite" if kind == "sqlite" else kind)
 

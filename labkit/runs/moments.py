@@ -29,8 +29,8 @@ MOST_WAITING = 10_000
 
 @dataclass(frozen=True)
 class Frame:
-    """The times of kills, batches and starts in a run, from which bounds follow for when each row became visible.
-    These bounds serve for a store that does not record that time itself.
+    """The times of kills, batches and starts in a run. From them `bound` computes the earliest and the latest time
+    at which a row can have become visible, for a store that does not record that time itself.
     """
 
     begun: float | None
@@ -45,8 +45,9 @@ class Frame:
     """The time at which each driver's query started, by driver number; its rows cannot have become visible earlier."""
 
     def bound(self, place: int, row: Observation, shown: Shown) -> Shown:
-        """Return when a row was complete and visible: as the store recorded it (`shown`), or otherwise as bounds.
-        `place` is the row's position in the history, from 0.
+        """Return when a row became complete and visible: the times `shown` that the store recorded, or, where it
+        recorded none, the earliest and the latest possible time. `place` is the row's position in the history, from
+        0.
         """
         at = shown.at or self._between(place, row)
         return Shown(at, at if shown.at_once else shown.ready, shown.at_once)
@@ -75,8 +76,10 @@ def timed(
 ) -> tuple[Explanation, Exposure]:
     """Write a file that says when each row became visible, and return (explanation, exposure) of the run.
 
-    The explanation is the given one, completed with the time (seconds since the run began) of the first row that no run
-    without a crash could have shown. The exposure says for how long readers could have read wrong values.
+    The exposure says for how long readers could have read wrong values. The explanation is the given one, completed
+    with the time (seconds since the run began) of the first row that no run without a crash could have shown. `rows`
+    are the visible rows with the times `shown` that the store recorded, `hidden` those that are still hidden at the
+    end.
     """
     now = time.time()
     bounds = frame(run, now)
@@ -116,7 +119,8 @@ def _written(folder: Path, batches: Iterable[int]) -> dict[int, float]:
 def waiting(store: Store, numbered: Callable[[Iterable[Observation]], Iterator[Observation]]) -> dict[int, Span] | None:
     """Return the time of the pre-commit, by offset, for each row that is pre-committed but not yet visible.
 
-    Returns None if the store does not record such times, or for more than `MOST_WAITING` rows.
+    `numbered` is a function that gives each row the offset of the expected row that it matches. Returns None if the
+    store does not record such times, or for more than `MOST_WAITING` rows.
     """
     if not isinstance(store, Clocked):
         return None

@@ -26,7 +26,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if not isinstance(self.record, RunRecord):
-            raise InvalidInput("lab.Outcome() needs the record of a run; call lab.crash(), which returns an outcome.")
+            raise InvalidInput("You cannot create an Outcome yourself; call lab.crash(), which returns one.")
 
     @property
     def verdict(self) -> Verdict:
@@ -68,8 +68,8 @@ class Outcome:
 
     @property
     def simulated(self) -> "Player":
-        """The same crash in the simulator: a player that steps through it and opens at the failpoint. Raises
-        `InvalidInput` if the simulator does not model the run's options.
+        """A viewer (`Player`) that shows the same crash in the simulator step by step, beginning at the failpoint.
+        Raises `InvalidInput` if the simulator does not model the run's options.
         """
         from labkit.runs.pages.simulated import at_failpoint
 

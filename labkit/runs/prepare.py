@@ -39,8 +39,8 @@ def prepare(scenario: Scenario, folder: Path | None = None) -> Run:
 
 
 def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
-    """Prepare several runs, given as folder to scenario: check everything as `prepare` does, then create the
-    folders. Raises the errors of `prepare`; if a check fails, no folder has been created.
+    """Prepare several runs; `scenarios` maps the folder of each run to its scenario. Checks everything as `prepare`
+    does, then creates the folders. Raises the errors of `prepare`; if a check fails, no folder has been created.
     """
     runs = [Run(scenario, RunFolder(folder)) for folder, scenario in scenarios.items()]
     for run in runs:
@@ -54,8 +54,8 @@ def prepare_all(scenarios: Mapping[Path, Scenario]) -> list[Run]:
 
 
 def check_services(run: Run) -> None:
-    """Check that the servers with the run's store and input answer and can do what the run needs; change nothing.
-    Raises a `LabError`, such as `ServiceUnavailable`.
+    """Check that the servers that hold the run's store and its input are reachable and support what the run needs;
+    change nothing. Raises a `LabError`, such as `ServiceUnavailable`.
     """
     check_between(run.scenario)
     with closing(run.open_store()) as store:
@@ -86,10 +86,11 @@ def _make(run: Run) -> None:
 
 
 def resume(folder: Path) -> Run:
-    """Return the run in a folder whose process was stopped before the end, so that it can continue with its next
+    """Return the unfinished run in `folder`, whose process was stopped, so that it can continue with its next
     driver.
 
-    Raises `InvalidInput` if the run is finished or damaged, or if its job `socket` cannot send its input again.
+    Raises `InvalidInput` if the run is finished or damaged, or if its job is `socket`, which cannot send its input
+    again.
     """
     paths = RunFolder(folder.absolute())
     if paths.verdict.exists():

@@ -111,7 +111,7 @@ def final_text(verdict: Verdict) -> bytes | None:
     """Return the last value of every key as a JSON object in UTF-8, for a file next to the verdict.
 
     Returns None for up to `MOST_KEYS` keys, because the verdict itself then contains the values. The keys are sorted
-    and there are no spaces, so that other programs can reproduce the SHA-256 digest.
+    and there are no spaces, so that other programs can compute the same SHA-256 digest as the one in the verdict.
     """
     if len(verdict.final) <= MOST_KEYS:
         return None

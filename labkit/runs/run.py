@@ -95,10 +95,11 @@ class Run:
     def waits_for_lines(self) -> bool:
         """Return whether the server that feeds the socket source may send the input lines to the current driver now.
 
-        The first driver plans an empty batch, and gets its lines between two later plans, so that one batch contains
-        all of them. Each later driver first repeats the batch that was planned before the crash. It gets its lines
-        after that, but before it plans a new batch: a batch that it planned without them would end before its start,
-        and Spark would stop with "Offsets committed out of order".
+        The first driver plans an empty batch, and gets its lines halfway between two later planning times, so that
+        one batch contains all of them. Each later driver first repeats the batch that was planned before the crash,
+        and gets its lines after that, but before it plans a new batch. In a new driver the socket source has an
+        offset below 0 until lines arrive; a batch planned before that would end before its start, and Spark would
+        stop with "Offsets committed out of order".
         """
         checkpoint = Checkpoint(self.folder.checkpoint)
         plans, done = Plans.read(checkpoint), checkpoint.commit_log()
@@ -109,15 +110,17 @@ class Run:
         return 0 in done and plans.is_between()
 
     def portions(self) -> list[list[str]]:
-        """Split the input for the socket source: return for each driver its lines, each as a JSON text. A driver
-        that will be killed gets one batch, and the last driver gets the rest.
+        """Split the input for the socket source: return for each driver the list of its lines, each line encoded as
+        JSON. A driver that will be killed gets one batch, and the last driver gets the rest.
         """
         lines = [json.dumps({"offset": n, "word": word}) for n, word in enumerate(read_log(self.scenario.input))]
         size, crashes = self.scenario.records_per_batch, len(self.scenario.crashes)
         return [lines[size * n : size * (n + 1)] for n in range(crashes)] + [lines[size * crashes :]]
 
     def put_aside(self) -> None:
-        """After a crash, rename the checkpoint's folder if the scenario deletes the checkpoint and it still exists."""
+        """If the scenario asks for the deletion of the checkpoint, rename the checkpoint's folder after a crash, so
+        that the next driver finds none. Does nothing if the folder was already renamed.
+        """
         aside = self.folder.put_aside(len(self.crashes))
         if self.scenario.checkpoint is CheckpointFate.DELETED and self.crashes and not aside.exists():
             self.folder.checkpoint.rename(aside)

@@ -54,7 +54,9 @@ class Plans:
         return cls(int(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def has_just_passed(self) -> bool:
-        """Return whether a batch has just been planned, so that a query started now has its lines before the next."""
+        """Return whether a planning time has just passed, so that a query that is started now has almost a whole
+        interval to receive its lines before the next planning time.
+        """
         return self._passed() < 0.2
 
     def is_between(self) -> bool:
@@ -62,7 +64,9 @@ class Plans:
         return 0.4 < self._passed() < 0.6
 
     def is_near(self) -> bool:
-        """Return whether the next batch is planned so soon that lines must be sent now to be in it."""
+        """Return whether the next planning time is so near that lines must be sent now to be in the batch planned
+        then.
+        """
         return self._passed() > 0.8
 
     def _passed(self) -> float:
@@ -75,7 +79,7 @@ class SocketProgress:
     itself.
 
     The lines have offsets from 0. If Spark already committed all of them before a restart, it plans no batch for
-    them; therefore a query that plans nothing new for 2.5 intervals has also read everything.
+    them; therefore a query that plans no new batch for 2.5 intervals is also regarded as finished.
     """
 
     def __init__(self, lines: int, checkpoint: "Checkpoint", plans: Plans) -> None:

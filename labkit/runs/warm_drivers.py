@@ -100,7 +100,7 @@ class WarmDriver:
 
 
 class _Unneeded(Exception):
-    """Raised to end the wait for permission to start a driver, because that driver is no longer needed."""
+    """Raised to leave the queue of LABKIT_TURNS before a driver is started, because that driver is no longer needed."""
 
 
 class WarmDrivers:
@@ -121,7 +121,9 @@ class WarmDrivers:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Start no driver in advance during this `with` block, because a run needs the processor."""
+        """Mark the `with` block as a run: during it no driver is started in advance, because the run needs the
+        processor. Afterwards the drivers that the run used are replaced.
+        """
         with self._changed:
             self._runs += 1
         try:
@@ -132,7 +134,7 @@ class WarmDrivers:
             self.want()
 
     def want(self) -> None:
-        """Start drivers in the background until `kept` of them wait for queries."""
+        """Start drivers in the background until the number `kept` of drivers are waiting for queries."""
         with self._changed:
             self._used = time.monotonic()
             self._wanted = True
@@ -222,8 +224,9 @@ def _pool() -> WarmDrivers:
 
 
 def warm_drivers() -> WarmDrivers | None:
-    """Return the pool of drivers that this notebook keeps started in advance. Returns None outside of a notebook in
-    front of a user, without Java, or if LABKIT_FAST turns the pool off.
+    """Return the pool of drivers that this notebook keeps started in advance. Returns None if there is no notebook
+    that a user is looking at (for example if a program executes it), without Java, or if LABKIT_FAST turns the pool
+    off.
     """
     try:
         if not is_watched() or not fast_start().warm:

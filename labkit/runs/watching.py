@@ -118,8 +118,9 @@ def watched(
 ) -> Iterator[tuple[Tell, Callable[[], None] | None]]:
     """Yield two functions to pass to a run: one that receives its events, and one to call regularly, or None.
 
-    The first is `tell` if that is given. Otherwise a notebook in front of a user shows one changing line, a notebook
-    executed by a program shows nothing, and a terminal uses `elsewhere`.
+    The first is `tell` if that is given. Otherwise it changes one line in a notebook that a user is looking at,
+    ignores the events in a notebook that a program executes, and is `elsewhere` in a terminal. The second function
+    updates the seconds in the notebook's line; it is None if there is no such line.
     """
     if tell is not None:
         yield tell, None

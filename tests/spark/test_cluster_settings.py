@@ -12,7 +12,7 @@ from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.strategies import Strategy
 from labkit.host.java import Java
 from labkit.host.processes.executors import Executors
-from labkit.runs.conduct import Setup, _load
+from labkit.runs.conduct import Setup, _runs_of_next_driver
 from labkit.runs.crash import finish
 from labkit.runs.prepare import prepare
 from labkit.runs.scenario import Scenario, plan
@@ -144,9 +144,9 @@ def test_on_a_cluster_a_task_that_waits_has_a_driver_of_its_own(tmp_path: Path):
     points = ["sink.after_pre_commit", "sink.mid_write", "engine.after_commit_log", "sink.mid_write"]
     runs = [prepare(plan(master=URL, crashes=[point]), tmp_path / str(n)) for n, point in enumerate(points)]
     here = prepare(plan(crashes=["sink.mid_write"]), tmp_path / "here")
-    assert list(_load([*runs, here], 9)) == [runs[0], runs[2]]
-    assert list(_load([runs[1], runs[3], here], 9)) == [runs[1]]
-    assert list(_load([here, *runs], 9)) == [here]
+    assert list(_runs_of_next_driver([*runs, here], 9)) == [runs[0], runs[2]]
+    assert list(_runs_of_next_driver([runs[1], runs[3], here], 9)) == [runs[1]]
+    assert list(_runs_of_next_driver([here, *runs], 9)) == [here]
 
 
 def test_only_an_executor_of_the_application_is_killed():

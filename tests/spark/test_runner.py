@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from labkit.runs.conduct import PARKED, _load, _parked_allowed
+from labkit.runs.conduct import PARKED, _parked_allowed, _runs_of_next_driver
 from labkit.runs.layout import RunFolder
 from labkit.runs.run import Run
 from labkit.runs.scenario import plan
@@ -18,8 +18,8 @@ def run(name: str, *crashes: str, drivers: int = 0) -> Run:
 
 def test_runs_that_wait_for_recovery_go_first_and_only_crashes_count():
     ready = [run("new 1", "sink.mid_write"), run("new 2", "sink.mid_write"), run("old", "sink.mid_write", drivers=1)]
-    assert [one.name for one in _load(ready, 1)] == ["old", "new 1"]
-    assert [one.name for one in _load(ready, 9)] == ["old", "new 1", "new 2"]
+    assert [one.name for one in _runs_of_next_driver(ready, 1)] == ["old", "new 1"]
+    assert [one.name for one in _runs_of_next_driver(ready, 9)] == ["old", "new 1", "new 2"]
 
 
 def test_the_next_crash_is_the_one_that_has_not_happened():

@@ -34,8 +34,9 @@ KEY = f"{JUMPED}: a reader saw a value go back. An empty cell: the sink does not
 
 
 class Square(NamedTuple):
-    """One cell of the grid of verdicts: a crash of one sink at one failpoint, and its verdict. `run` leads to the
-    details: the name of the run's folder, or for a simulated crash the trace that `labkit.lab.show` accepts.
+    """One cell of the grid of verdicts: a crash of one sink at one failpoint, and its verdict. `run` says where the
+    details are: for a real run it is the name of the run's folder, for a simulated crash the text of the trace, to
+    be passed to `labkit.lab.show`.
     """
 
     cell: Cell
@@ -52,7 +53,9 @@ class Square(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The verdict as text: its sign and its name, and the sign `JUMPED` if a reader saw a value go back."""
+        """The verdict as text: its sign and its name, followed by the sign ↩ (`JUMPED`) if a reader saw a value go
+        back.
+        """
         return signed(self.guarantee) + (f" {JUMPED}" if self.jumped_back else "")
 
 
@@ -219,7 +222,9 @@ def _real(path: Path) -> Iterator[Square]:
             str(verdict["because"]),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(f"{path}: the file is damaged ({error!r}); delete its folder, or repeat the run.") from None
+        raise InvalidInput(
+            f"{path}: the file is damaged ({error!r}); delete the run's folder, or repeat the run."
+        ) from None
     yield Square(cell, guarantee, jumped, because, path.parent.name)
 
 

@@ -25,13 +25,15 @@ def walk_of(scenario: Scenario) -> Replay:
     )
     if not words or not is_modelled(scenario.store) or scenario.checkpoint is CheckpointFate.DELETED:
         raise InvalidInput(
-            "The simulator does not model this job, store or checkpoint; choose the job running, keep the checkpoint, "
-            f"and use one of the stores {', '.join(STORES)}."
+            "The simulator can repeat only a run of the job running that keeps its checkpoint and uses one of the "
+            f"stores {', '.join(STORES)}; choose these options."
         )
     if not len(words) <= min(MOST_WORDS, scenario.records_per_batch):
         raise InvalidInput(f"The simulator models one batch of at most {MOST_WORDS} records, but this input is longer.")
     if not scenario.crashes:
-        raise InvalidInput("This run has no crash to simulate; name a failpoint with `crashes`.")
+        raise InvalidInput(
+            'This run has no crash to simulate; start a run with one, for example lab.crash("sink.mid_write").'
+        )
     return crashed(scenario.strategy, scenario.order, scenario.store, scenario.crashes, words)
 
 

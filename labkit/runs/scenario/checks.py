@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def after_crash(when: str) -> Need:
-    """Return the requirement that a scenario plans a crash, for an option that has an effect only after one. `when`
-    is the clause of the error message that explains this.
+    """Return the condition that a crash is planned, for an option that has an effect only after a crash. `when` is
+    the part of the error message that says when the option has an effect.
     """
     return Need(lambda scenario: bool(scenario.crashes), f"{{written}}: {when}; name one with --crash.")
 
 
 def in_counting_jobs(may: str) -> Need:
-    """Return the requirement that the job is stateful, that is, keeps its counts in a processor of the lab. `may`
-    completes the error message "only the jobs ... may".
+    """Return the condition that the job is stateful, that is, keeps its counts in a processor of the lab. `may` is
+    the end of the error message, after "only the jobs ... may".
     """
     return Need(
         lambda scenario: scenario.job in STATEFUL, f"{{option}}: only the jobs {' and '.join(STATEFUL)} may {may}."
@@ -49,15 +49,15 @@ def check_capable(scenario: "Scenario") -> None:
 
 
 def check_crashes(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if a planned crash is impossible. That is, its sink never passes the failpoint, or the
-    first driver should be killed during recovery, but has nothing to recover.
+    """Raise `InvalidInput` if a planned crash is impossible, because the sink never passes the failpoint, or because
+    the failpoint is in the recovery of the first driver, which has nothing to recover.
     """
     for crash in scenario.crashes:
         check_crash(crash, scenario.strategy, scenario.order)
     if scenario.crashes and scenario.crashes[0].point.in_recovery:
         raise InvalidInput(
             f"--crash {scenario.crashes[0]}: the first driver has nothing to recover, so it never reaches this "
-            "failpoint; name a crash before it."
+            "failpoint; put another --crash before this one, from which the next driver recovers."
         )
 
 
@@ -82,7 +82,9 @@ def check_placed(scenario: "Scenario") -> None:
 
 
 def check_victim_there(scenario: "Scenario") -> None:
-    """Raise `InvalidInput` if an executor is to be killed, but there is no separate executor or it writes no rows."""
+    """Raise `InvalidInput` if an executor is to be killed, but there is no separate executor, or the executors write
+    no rows with this job and sink.
+    """
     in_tasks = scenario.job is Job.RUNNING and scenario.strategy.facts.pending is not Pending.DRIVER
     check_victim(scenario.victim, scenario.master, scenario.crashes, in_tasks=in_tasks)
 
