@@ -37,10 +37,11 @@ class BatchExpectation(Expectation):
 
 
 def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
-    """Return the rows that a sink's store should contain at the end of a run, matched with the reader's rows by id.
+    """Return the rows that a sink's store should contain at the end of a run, and the form of its reader's rows.
 
-    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash. Raises
-    `InvalidInput` if the reader returns neither rows with ids nor sums of amounts.
+    `rows` is the sink's input. `read` is what the user's reader returned after a run without a crash; it shows
+    whether the reader returns every row, the last row of each key, or the sum of each key's amounts. Raises
+    `InvalidInput` if the reader returns neither rows with ids nor such sums.
     """
     seen = list(map(_seen, read))
     if seen and all(row.id is None and row.key is not None and row.amount is None for row in seen):
@@ -53,7 +54,7 @@ def expect_batches(rows: Rows, read: Sequence[Any]) -> BatchExpectation:
 
 
 def _seen(value: Any) -> Seen:
-    """Return a reader's row as id, key and amount. Any other value, such as a torn row, gets no id."""
+    """Return a reader's value as id, key and amount; a value that is no row, as a half-written line, has no id."""
     try:
         return plain(value)
     except (TypeError, ValueError):

@@ -85,8 +85,8 @@ def next_to_try(count: int, sides: Sides) -> int | None:
     """Return the index of the version that a bisection of `count` versions tests next; None when it has finished.
 
     `sides` maps the index of each tested version to its result, None for an inconclusive test. Both ends come first,
-    then the middle between neighbouring results that differ. Next to an inconclusive version, the nearest untested
-    one is tried.
+    then the middle between neighbouring results that differ. If the version there is inconclusive, the nearest
+    untested version is tested instead.
     """
     for end in (0, count - 1):
         if end not in sides:
@@ -143,8 +143,9 @@ class Trial:
 def trial_of(version: str, day: str, report: Mapping[str, Any], code: int, expected: str = "") -> Trial:
     """Return the result of one version, made from the JSON report of its crash test and that test's exit code.
 
-    If `expected`, a guarantee, is given, the result says whether the pipeline met it. Otherwise the result is the
-    best guarantee that the test leaves possible, and whether the pipeline was stuck (never recovered from a crash).
+    `day` is the version's release day. If `expected`, a guarantee, is given, the result says whether the pipeline
+    met it. Otherwise the result is the best guarantee that the test leaves possible, and whether the pipeline was
+    stuck (never recovered from a crash).
     """
     claim, weakest = report["claim"], report["weakest"] or {}
     unknown = claim["strength"] == Strength.UNKNOWN
@@ -181,7 +182,7 @@ class Change(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether no version lies between the two, so that the later one brought the change."""
+        """Whether no other version lies between the two tested ones, so that the later one brought the change."""
         return not self.undecided and not self.untried
 
     @property
@@ -239,7 +240,11 @@ class Answer:
 
     @property
     def is_definite(self) -> bool:
-        """Whether the answer is final: both ends have a result, and if results differ, two neighbours differ."""
+        """Whether the answer is final: both ends of the range have a conclusive result, and a change is located.
+
+        A change is located if the two versions with different results are adjacent; none is needed if no result
+        differs.
+        """
         ends = (0, len(self.range.versions) - 1)
         decided = all(self.sides.get(each) is not None for each in ends)
         return decided and (not self.changes or any(each.is_exact for each in self.changes))

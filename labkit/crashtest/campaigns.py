@@ -15,7 +15,8 @@ def crash_test(subject: str = "", *, folder: Path | None = None, tell: Tell = si
     """Run the crash test of the sink `subject`, given as `FILE:NAME`, and return the report.
 
     `folder` gets the logs, `tell` each progress message; `more` are options of `labkit.crashtest.settings.settings`.
-    Raises `InvalidInput`, in one sentence, if the file, the name, the reader or the store cannot be tested.
+    Raises `InvalidInput`, whose message is one sentence, if the file, the name, the reader or the store does not
+    work.
     """
     with campaign_of(settings(subject, **more), folder, tell) as running:
         return running.everything()

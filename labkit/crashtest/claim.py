@@ -19,7 +19,7 @@ SAMPLED = Look("\u25d4", "#1565c0", "#d3e3f5")
 
 
 class Strength(StrEnum):
-    """How well a crash test supports its guarantee: whether everything was tried, and whether a run refuted it."""
+    """How firm the guarantee in a report is: was everything tried, and was a run weaker than exactly-once?"""
 
     COMPLETE = "complete"
     """Everything was tried and every run proved something, or there is no guarantee at all."""
@@ -183,7 +183,7 @@ class FaultClaim:
 
 
 def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
-    """Return a claim about every kind of fault, in the order of `Fault`; it is `unknown` if it was not tried."""
+    """Return a claim about each kind of fault, in the order of `Fault`; `unknown` about a kind that was not tried."""
     doubts = [each for each in summary.results if each.group is Group.SEEING]
     return tuple(_fault_claim(fault, summary, in_doubt=bool(doubts)) for fault in Fault)
 
@@ -191,8 +191,8 @@ def fault_claims(summary: Summary) -> tuple[FaultClaim, ...]:
 def _proves(result: Result) -> bool:
     """Return whether a run with a fault proves something.
 
-    After a failed sync labkit drops the bytes that the sync did not save, but it cannot do so in every case. If it
-    could not, the rows are right, and the command reported no failure, the run proves nothing.
+    After a failed sync labkit drops the bytes that the sync did not save, but it cannot do so in every case. The run
+    proves nothing if labkit could not drop them, the command reported no failure, and all rows are right.
     """
     unseen = any(each.get("silent") and each.get("unmodelled") for each in result.evidence)
     return not result.unknown and (not unseen or bool(result.violated or result.stuck))

@@ -61,7 +61,7 @@ START_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class SinkPipeline(PipelineSettings):
-    """The settings for the crash test of a Spark sink, whose command is a plain Spark job that uses the sink."""
+    """The settings for the crash test of a Spark sink; its command is a plain Spark job that uses the sink."""
 
     WHY_UNJUDGED = "neither messages to a server nor lines of code show when a batch is over"
 
@@ -207,7 +207,7 @@ def _rows(wanted: Settings) -> Rows:
 
 
 def _check_apart(place: Path, watched: Sequence[Path]) -> None:
-    """Raise `InvalidInput` if a watched folder contains `place`, since the test's own files would count there."""
+    """Raise `InvalidInput` if a watched folder contains `place`, as the test would then watch its own files."""
     for folder in watched:
         if place.is_relative_to(folder.resolve()):
             raise InvalidInput(

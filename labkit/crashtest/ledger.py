@@ -54,7 +54,10 @@ class Ledger:
         return f"run {number} of {total}, about {left:.0f} s left"
 
     def plan(self, job: Job) -> None:
-        """Count a planned run. The guarantee is complete only if each of them proves something; faults do not count."""
+        """Count a planned run, unless it injects a fault.
+
+        Only if every counted run proves something is the guarantee stated without a qualifier such as `sampled`.
+        """
         self.planned += job.group is not Group.FAULT
 
     def begin(self, job: Job) -> None:
@@ -94,9 +97,11 @@ class Ledger:
     ) -> Summary:
         """Return the combined result of all runs so far.
 
-        `unjudged` are properties that this kind of test cannot judge. `pairs` are the ids of all possible runs with
-        two crashes, `directed` those of the runs that a complete test must make. `faults` maps each kind of fault
-        that the user asked for to the number of calls that can suffer it. The others are fields of `Coverage`.
+        `unjudged` are properties that this kind of test cannot judge. `found` is the number of crash points. `pairs`
+        are the ids of all possible runs with two crashes, `directed` the ids of the runs that a complete test must
+        make. `sampled_writes` is the number of writes that a SIGKILL may cut at more places than the test tries.
+        `selected` says that runs were left out, `between_lines` that the test killed only between lines of Python.
+        `faults` maps each kind of fault that the user asked for to the number of calls that can suffer it.
         """
         proven = {each.id: each.group for each in self.results if not each.unknown}
         groups = Counter(proven.values())

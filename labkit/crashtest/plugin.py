@@ -181,7 +181,7 @@ class CrashTest(pytest.Item):
 def _compare_runs(results: Callable[[], list["Result"]], expected: "Guarantee", also: tuple[str, ...]) -> None:
     """Perform runs; fail if one is weaker than expected, violates a property in `also`, or proves nothing.
 
-    A bad result only skips the test if the run shows a condition, that is, a fault that no sink needs to withstand.
+    If a run has a fault that no sink needs to withstand (a condition), a bad result skips the test instead.
     """
     from labkit.crashtest.report import weaker
     from labkit.crashtest.verdict import Group

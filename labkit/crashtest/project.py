@@ -15,7 +15,7 @@ _RELATIVE = re.compile(r"^\s*from\s+\.", re.MULTILINE)
 
 @functools.cache
 def belongs(file: str, folders: tuple[Path, ...]) -> bool:
-    """Return whether a source file is the user's: in one of the folders, and no part of Python or a package."""
+    """Return whether a file in one of the folders is the user's: not of Python, labkit or an installed package."""
     if file.startswith("<"):  # code that comes from no file: `<string>`, `<frozen importlib>`
         return False
     path = Path(os.path.realpath(file))
@@ -35,7 +35,10 @@ def package_root(file: str | Path) -> Path:
 
 @functools.cache
 def _namespace_root(file: Path) -> Path | None:
-    """Return the import root of a file in a package without `__init__.py`; None without relative imports."""
+    """Return the import root of a file in a package without `__init__.py`.
+
+    None without a relative import in the file, because then nothing shows that it belongs to a package.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

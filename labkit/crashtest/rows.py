@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 class Token(NamedTuple):
-    """An input row that the reader's output contains; `offset` is its id, -1 if no input row fits."""
+    """One row of the reader's output, matched with an input row: `offset` is that row's id, or -1 if none fits."""
 
     offset: int
     key: str
@@ -88,7 +88,10 @@ class Rows:
         return [PlannedBatch(number, first, last + 1) for number, (first, last) in enumerate(spans)]
 
     def moved(self, first: int) -> "Rows":
-        """Return the rows with higher ids, as input of a second query after one with `first` batches (0: unchanged)."""
+        """Return the rows with new, higher ids, as the input of a second query.
+
+        `first` is the number of batches of the query before it; 0 returns the rows unchanged.
+        """
         if not first:
             return self
         beyond = 1 + max(row["id"] for batch in self.batches for row in batch.rows)
@@ -195,7 +198,7 @@ def _check_sums(seen: Sequence[Seen], rows: Rows) -> None:
 
 
 def named(record: Record, shape: Shape) -> Record:
-    """Return a record with the key by which the judge should follow values over time.
+    """Return a record with the key under which `labkit.core.judge` looks for older and newer values.
 
     If rows replace each other by key, this is the row's own key. Otherwise every record gets a unique key, so that
     the judge never takes two rows for two values of one key.
@@ -219,7 +222,11 @@ def tokens(seen: Iterable[Seen], shape: Shape, expected: Sequence[Record]) -> Co
 
 
 def _digits(seen: Iterable[Seen], expected: Sequence[Record]) -> Counter[Token]:
-    """Return how often each input row occurs in sums; each amount is a digit of its own in the sum of its key."""
+    """Return how often each input row was added to the sums that a reader returned.
+
+    The generated amounts of one key are different powers of `BASE`, so each digit of its sum in that base counts one
+    row.
+    """
     sums: Counter[str] = Counter()
     for row in seen:
         sums[str(row.key)] += row.amount or 0

@@ -69,7 +69,7 @@ class Readings:
         return self._shape is Shape.LAST
 
     def history(self, delivered: Sequence[Record]) -> History:
-        """Return which rows became visible when, for the judge; `delivered` are the records that the sink got."""
+        """Return which rows became visible when, for `labkit.core.judge`; `delivered` is what the sink got."""
         return History(
             events=list(self._events()),
             keyed=self.is_keyed,
@@ -137,9 +137,10 @@ def copies(readings: Sequence[TokenReading], ids: dict[int, set[int]]) -> list[L
 
 
 def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
-    """Mark the rows of a batch as read before their commit, if all of them are readable.
+    """If all rows of an unfinished batch are readable, mark them as read too early, before their commit.
 
-    `ids` are the ids of the batch's rows. If only some are readable, the judge calls that a fractured read instead.
+    `ids` are the ids of the batch's rows. If only some are readable, none is marked, because `labkit.core.judge`
+    reports a batch that is partly visible (a fractured read).
     """
     present = {token.offset for token, alive in living.items() if alive}
     if not ids <= present:
@@ -152,8 +153,8 @@ def _mark_early(living: dict[Token, list[Life]], ids: set[int]) -> None:
 def keyed(readings: Sequence[TokenReading]) -> list[Life]:
     """Return the history of every value of every key, for a store that keeps only the latest row of each key.
 
-    If a key is missing at the end, all its values count as aborted. A second row of a key in one reading gets a
-    made-up key, which matches no input row.
+    If a key is missing at the end, all its values count as aborted: they were read and later taken back. A second
+    row of a key in one reading gets a made-up key, so it counts as a row that was not in the input.
     """
     first, extra = [], []
     for each in readings:

@@ -62,7 +62,7 @@ def _setting(text: str) -> str:
         raise Unfit("write spark.key=value, as in --conf spark.sql.session.timeZone=UTC.")
     if key in OURS:
         reason = OURS[key]
-        raise Unfit(f"the test must set this itself; {reason}.", key)
+        raise Unfit(f"leave this key out, because the test sets it itself; {reason}.", key)
     if key == "spark.driver.memory" and not _MEMORY.fullmatch(value):
         raise Unfit("write the memory as Spark does, as in spark.driver.memory=2g.")
     if key == "spark.driver.extraJavaOptions":

@@ -105,7 +105,11 @@ class SinkVariants(Further):
             harness.look(run, "end")
 
     def _other_rows(self, harness: Harness, run: PipelineRun) -> None:
-        """Crash between a batch's write and Spark's commit; repeat the batch id with some rows of the next batch."""
+        """Crash between a batch's write and Spark's commit, and repeat the batch with other rows.
+
+        Half of the next batch's rows are added. If there is no next batch, half of the batch's own rows are missing,
+        because they move to the batch before it.
+        """
         batch = min(1, len(self.rows.batches) - 1)
         try:
             harness.crash(run, Point(f"{COMMIT}{batch + 1}", 0))

@@ -223,7 +223,10 @@ def _parameters(function: Any) -> int:
 
 
 class Examined(Struct, frozen=True, tag_field="labkit", tag="examined"):
-    """The result that this module prints as a program; the tag distinguishes it from output of the user's file."""
+    """The result that this module prints as JSON when it runs as a program.
+
+    The tag `"labkit": "examined"` distinguishes it from output of the user's file.
+    """
 
     adapter: Adapter | None = None
     because: str = ""

@@ -87,7 +87,10 @@ class Result:
         return self.id.partition(FAULT_AT)[0] if self.group is Group.FAULT else ""
 
     def rows_of(self, axis: str) -> tuple[int, ...]:
-        """Return the ids of the rows that violate a property such as `lost`; for `stuck`, (0,) or () if not stuck."""
+        """Return the ids of the rows that violate a property such as `lost`.
+
+        The property `stuck` concerns no rows: its result is (0,) for a stuck run, otherwise ().
+        """
         if axis == "stuck":
             return (0,) if self.stuck else ()
         return getattr(self.verdict, axis) if self.verdict is not None else ()
@@ -185,7 +188,10 @@ class Coverage:
 
     @property
     def extent(self) -> str:
-        """How much was tried, such as `12 of 83 points`; once all points were tried, also what is missing besides."""
+        """How much was tried, such as `12 of 83 points`.
+
+        If all points were tried, it names what else was not: required second crashes, or places to cut a long write.
+        """
         points = f"{self.tried} of {self.found} points{' between lines' if self.between_lines else ''}"
         if self.tried >= self.found and self.directed_tried < self.directed:
             return f"{points}, {self.directed_tried} of {self.directed} directed runs"
@@ -242,7 +248,7 @@ class Summary:
         return self.guarantee is Guarantee.UNKNOWN or any(map(_proves_nothing, demanded))
 
     def condition_rows(self) -> list[tuple[str, str]]:
-        """Return (description, guarantee) of each run with a condition, a fault that no sink must withstand."""
+        """Return (description, guarantee) of each run whose fault no sink needs to withstand (a condition)."""
         return [(each.title, each.guarantee.value) for each in self.results if each.group is Group.CONDITION]
 
     def skipped(self) -> list[Result]:

@@ -87,7 +87,7 @@ def own_reader(_folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (elsewhere, "elsewhere lies outside of this folder"),
+        (elsewhere, "elsewhere lies outside of the pipeline's folder"),
         (by_name, "runs in two copies of the folder would both use"),
         (beside_it, "noted"),
         (too_large, "more than 2000 files"),

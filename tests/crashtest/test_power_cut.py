@@ -227,7 +227,9 @@ def test_what_is_not_modelled_is_named(place: Path) -> None:
     with run(place, program) as journal:
         assert journal.not_modelled() == {
             "mmap of a writable file": (f"{place}/mapped",),
-            "labkit cannot model a write whose bytes it could not read": (f"{place}/spliced",),
+            "labkit could not read the bytes of a write (as with splice), so it cannot tell what a power cut leaves": (
+                f"{place}/spliced",
+            ),
         }
         assert journal.unexplained() == [f"{place}/mapped", f"{place}/spliced"]
 

@@ -38,7 +38,7 @@ def made(folder: Path, **more: list[str]) -> SparkOptions:
         ({"conf": ["timeZone=UTC"]}, "write spark.key=value"),
         ({"conf": ["spark.sql.session.timeZone"]}, "write spark.key=value"),
         ({"conf": [" spark.x=1"]}, "write spark.key=value"),
-        ({"conf": ["spark.master=local[4]"]}, "the test must set this itself; the test"),
+        ({"conf": ["spark.master=local[4]"]}, "the test sets it itself; the test"),
         ({"conf": ["spark.jars.packages=a:b:1"]}, "itself; name packages with"),
         ({"conf": ["spark.driver.memory=lots"]}, "as in spark.driver.memory=2g"),
         ({"conf": ["spark.driver.extraJavaOptions='-Da"]}, "No closing quotation"),

@@ -112,7 +112,10 @@ class Beside:
         self._column = max(COLUMN, self._wide + _TEXT)
 
     def text(self) -> str:
-        """Return the comparison as text with a column for each pipeline: counts of synced calls, then all calls."""
+        """Return the comparison as text with a column for each pipeline: first counts, then all its calls.
+
+        The counts say how many calls have a purpose (lane), and how many of these a sync made durable.
+        """
         return "\n".join(self._rows())
 
     def _rows(self) -> Iterator[str]:

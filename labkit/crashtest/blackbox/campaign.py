@@ -99,7 +99,7 @@ class Further:
         yield from ()
 
     def last_names(self) -> list[str]:
-        """Return the ids (or their parts before the first dot) of the runs that `last_jobs` may yield."""
+        """Return how the ids of the runs of `last_jobs` begin, up to the first dot: `large` for `large.exit`."""
         return []
 
     def may_come(self, name: str) -> bool:
@@ -120,7 +120,7 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether the result is conclusive: neither unknown nor stuck, as parallel load might have made it."""
+        """Whether the result is neither unknown nor stuck, both of which may come from the load of parallel runs."""
         return not self.result.unknown and not self.result.stuck
 
 
@@ -212,7 +212,10 @@ class Campaign:
         return self.harness.logs | self.settings.minor(self._seen.effects)
 
     def _since(self, chosen: Sequence[Point]) -> Sequence[Point]:
-        """Return the chosen points; with `--since`, instead those at changed lines and a few important ones."""
+        """Return the crash points to try: `chosen`, or with `--since REVISION` other ones.
+
+        These are all points at lines of Python that changed since that git revision, and a few important ones.
+        """
         changed = self.settings.changed()
         if changed is None:
             return chosen
@@ -303,7 +306,10 @@ class Campaign:
             self.ledger.keep(unknown(job, run.unknown))
 
     def last_jobs(self) -> Iterator[Job]:
-        """Yield the runs that depend on all earlier runs, and last a note on state outside of the watched folders."""
+        """Yield the runs that depend on all earlier runs, and last a job for state outside of the watched folders.
+
+        That job is no run; its result is only a reason why the guarantee is unknown.
+        """
         if not self.settings.is_selection:
             yield from self.further.last_jobs()
         if self.harness.outside.states:
@@ -462,7 +468,10 @@ class Campaign:
         return replace(result, verdict=replace(verdict, because=message), explanation=explanation)
 
     def _unchanged(self, values: Sequence[Any], longer: Expectation) -> list[Any]:
-        """Return rows that were read before new input, without those that this input replaces (such as counts)."""
+        """Return those rows in `values`, read before new input came, that must still be there after it.
+
+        Rows that the new input replaces, such as counts, are left out. `longer` are the rows due with the new input.
+        """
         replaced = set(map(row_text, self._seen.expectation.values)) - set(map(row_text, longer.values))
         return [row for row in values if row_text(row) not in replaced]
 
@@ -560,10 +569,10 @@ class Campaign:
             yield jobs[begin : begin + several]
 
     def named(self, name: str, jobs: Sequence[Job] | None = None) -> Iterator[Job]:
-        """Return the runs for one id of `--only`, in the order in which they must happen.
+        """Return the runs that `--only NAME` asks for, in the order in which they must happen.
 
-        `jobs` are the planned runs, by default those of `jobs()`. Raises `InvalidInput` at once if the id is
-        unknown.
+        Before a run with two crashes, for example, comes the run with the first crash alone. `jobs` are the planned
+        runs, by default those of `jobs()`. Raises `InvalidInput` at once if the id `name` is unknown.
         """
         jobs = [*(self.jobs() if jobs is None else jobs), *self.faults(every=True)]
         self._check(name, jobs)
@@ -585,8 +594,8 @@ class Campaign:
         if place not in known:
             if following := behind_sync(self._seen.effects, place):
                 raise InvalidInput(
-                    f"--only {name}: a sync is no point to kill at, because a SIGKILL there leaves the same files as "
-                    f"one before the next effect; choose {following!r}."
+                    f"--only {name}: labkit does not kill before a sync, because the files would be the same as after "
+                    f"a kill before the next system call; choose {following!r}."
                 )
             close = difflib.get_close_matches(place, known, n=1, cutoff=0.5)
             others = [job.id for job in jobs if job.id not in self.points] + self.further.last_names()
@@ -629,11 +638,15 @@ class Campaign:
             if job.id == name:
                 return
         raise InvalidInput(
-            f"--only {name}: no run with this id came up this time; choose an id from the report of a whole test."
+            f"--only {name}: this time the test has no run with this id, because it depends on what an earlier run "
+            "shows; choose an id from the report of a whole test."
         )
 
     def listing(self) -> list[dict[str, str]]:
-        """List all crash points and other runs, each as a dict with `id` and `line` (a line of Python, or a title)."""
+        """List the crash points, and the other runs known before the test, each as a dict with `id` and `line`.
+
+        `line` is a crash point's line of Python (empty if unknown), or the title of another run.
+        """
         listed = [{"id": each.name, "line": str(each.line or "")} for each in self.points.values()]
         jobs = [*self.jobs(), *self.faults(every=True)]
         listed += [{"id": job.id, "line": job.title} for job in jobs if job.id not in self.points]
@@ -686,7 +699,8 @@ def pipeline_campaign(
         raise ServiceUnavailable(why)
     if settings.faults and settings.unwatchable:
         raise InvalidInput(
-            f"--fault: labkit cannot hold system calls here, so it cannot let one fail. {settings.unwatchable}"
+            "--fault: on this machine labkit cannot stop a system call before it happens, so it cannot let it fail. "
+            f"{settings.unwatchable}"
         )
     with ExitStack() as stack:
         place = folder or stack.enter_context(own_folder())
@@ -708,7 +722,7 @@ def crash_test_pipeline(command: str, *, folder: Path | None = None, tell: Tell 
     """Run the crash test of the pipeline that the shell command `command` starts, and return the report.
 
     `folder` gets the logs, `tell` each progress message; `more` are options of `pipeline_settings`. Raises
-    `InvalidInput`, in one sentence, if the command, the reader or the store cannot be tested.
+    `InvalidInput`, whose message is one sentence, if the command, the reader or the store does not work.
     """
     settings = pipeline_settings(command, **more)
     with pipeline_campaign(settings, folder, tell) as running:

@@ -61,7 +61,10 @@ def moved(settings: PipelineSettings, folder: Path) -> PipelineSettings:
 
     def there(path: Path, option: str) -> Path:
         if not path.is_relative_to(settings.folder):
-            raise Shared(f"{option} {path} lies outside of this folder, so all copies would share it")
+            raise Shared(
+                f"{option} {path} lies outside of the pipeline's folder {settings.folder}, so runs in copies of that "
+                "folder would share it"
+            )
         return folder / path.relative_to(settings.folder)
 
     reader, checkpoint = settings.reader, settings.checkpoint

@@ -97,7 +97,7 @@ class Stretch(NamedTuple):
 
     @property
     def opened(self) -> str:
-        """The last system call before these crash points, with its line of Python; empty if there is none."""
+        """The last system call before the crash point `first`, with its line of Python; empty if there is none."""
         return self.first.place_before
 
     def __str__(self) -> str:

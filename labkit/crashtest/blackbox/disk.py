@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
 @dataclass(eq=False)
 class File:
-    """A file of the disk model, under all its names: the contents that programs see, and those on the disk."""
+    """A file in labkit's model of a disk: what programs see in it, and what of that has reached the disk."""
 
     now: Content = b""
     on_disk: Content = b""
@@ -87,6 +87,12 @@ class NotModelled(Exception):
     """Raised for a system call whose consequences on the disk the model does not know."""
 
 
+def _unseen(change: str, created: str = "this file") -> NotModelled:
+    return NotModelled(
+        f"labkit did not see how {created} was created, so it cannot tell what a power cut leaves of {change}"
+    )
+
+
 class Disk:
     """A model of several folders: what programs see there, and what has reached the disk and survives a power cut."""
 
@@ -128,7 +134,7 @@ class Disk:
     def _write(self, call: Call) -> None:
         file = self.node(call.path)
         if not isinstance(file, File):
-            raise NotModelled("labkit cannot model a write to a file whose creation it did not see")
+            raise _unseen("a write to it")
         before = file.now
         file.now = _changed(before, call)
         if call.synced:
@@ -161,7 +167,7 @@ class Disk:
         elif node is None and brought is not None:
             node = File(brought, brought)
         if node is None:
-            raise NotModelled("labkit cannot model a link to a file whose creation it did not see")
+            raise _unseen("a link to it")
         self._name(call, self._entry(call.target, node))
 
     def _rename(self, call: Call, brought: Content | None) -> None:
@@ -174,7 +180,7 @@ class Disk:
                 self._name(call, moved_out)
             return
         if node is None:
-            raise NotModelled("labkit cannot model a rename of a file whose creation it did not see")
+            raise _unseen("its new name")
         replaced = self.node(call.target)
         moved_in = self._entry(call.target, node)
         if call.name == "renameat2(RENAME_EXCHANGE)" and moved_out is not None:
@@ -231,7 +237,7 @@ class Disk:
             )
         folder = self.node(str(parent))
         if not isinstance(folder, Folder):
-            raise NotModelled("labkit cannot model a change in a folder whose creation it did not see")
+            raise _unseen("a name in it", "this file's folder")
         return Entry(folder, name, node)
 
 
@@ -250,10 +256,14 @@ def _changed(before: Content, call: Call) -> bytes:
     content = bytes_of(before)
     if call.kind is CallKind.TRUNCATE:
         if call.size < 0:
-            raise NotModelled("labkit cannot model a call of fallocate that moves or clears parts of a file")
+            raise NotModelled(
+                "labkit cannot tell what a power cut leaves after fallocate moved or cleared a part of a file"
+            )
         return content[: call.size].ljust(call.size, b"\0")
     if call.content is None or call.offset < 0:
-        raise NotModelled("labkit cannot model a write whose bytes it could not read")
+        raise NotModelled(
+            "labkit could not read the bytes of a write (as with splice), so it cannot tell what a power cut leaves"
+        )
     head = content[: call.offset].ljust(call.offset, b"\0")
     return head + call.content + content[call.offset + len(call.content) :]
 

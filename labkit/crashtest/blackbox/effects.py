@@ -46,10 +46,10 @@ RETURN = "return"
 
 
 def mask(text: str, *, entries: bool = True, pids: Iterable[int] = ()) -> str:
-    """Return a path with placeholders for all parts that differ from run to run: `offsets/3` becomes `offsets/<n>`.
+    """Return a path with placeholders for all parts that differ from run to run, such as ids and times.
 
-    `entries` says whether this applies to the numbers of log entries (the 3) as well; `pids` are process ids to
-    mask.
+    With `entries`, the numbers of the files in a series are replaced as well: `offsets/3` becomes `offsets/<n>`.
+    `pids` are the process ids to replace.
     """
     own = {str(pid) for pid in pids if pid >= _SMALLEST_PID}
     *folders, last = _SHARD.sub("<hex>", text).split("/")
@@ -143,8 +143,9 @@ class Namer:
         """Prepare to name the system calls that concern these watched folders.
 
         `ignored` are patterns of file names, of paths below a folder, or of servers that do not belong to the
-        pipeline. `numbered` are masked paths of log entries whose order varies from run to run; their names keep the
-        entry's own number. `earlier` are calls of earlier starts, whose process ids may still be in names of files.
+        pipeline. `numbered` are masked paths such as `offsets/<n>` whose files are written in another order in every
+        run; a call on such a file keeps the file's number in its name (`offsets/3`). `earlier` are calls of earlier
+        starts, whose process ids may still be in names of files.
         """
         self._folders = [folder.resolve() for folder in folders]
         self._named = len(self._folders) > 1
@@ -213,10 +214,10 @@ class Namer:
 
 
 def unordered(effects: Iterable[Effect]) -> frozenset[str]:
-    """Return the masked paths of log entries that were not written in the order of their numbers.
+    """Return the masked paths, such as `offsets/<n>`, whose files were not written in the order of their numbers.
 
-    Running numbers in names of system calls would confuse such entries. Give the result to the `Namer` of a later
-    run, which then keeps the entries' own numbers.
+    For these a running number in the name of a call (`#2`) would mean another file in each run. Give the result to
+    the `Namer` of a later run, which then keeps the numbers of the files.
     """
     entries: dict[tuple[CallKind, str], list[Effect]] = defaultdict(list)
     for each in effects:

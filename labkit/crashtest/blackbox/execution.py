@@ -50,20 +50,23 @@ class Over(Enum):
 
 @dataclass
 class Silence:
-    """The longest times in seconds without a change in a run: before the first change, and between two."""
+    """The longest times in seconds without a durable system call in a start: before the first, and between two."""
 
     before: float = 0.0
     between: float = 0.0
 
     def note(self, earlier: float, later: float) -> None:
-        """Record the time between two changes, given in seconds since the start; `earlier` is 0.0 for the start."""
+        """Record a time between two durable calls, in seconds since the start; `earlier` is 0.0 for the start."""
         if earlier == 0.0:
             self.before = max(self.before, later)
         else:
             self.between = max(self.between, later - earlier)
 
     def allowed(self, *, begun: bool) -> float:
-        """Return how many seconds without a change mean that an endless command is done; `begun`: it made some."""
+        """Return after how many seconds without a durable call an endless command is done.
+
+        `begun` says whether it has made such a call already.
+        """
         usual = self.between if begun else max(self.before, self.between)
         return SETTLE_SECONDS + PATIENCE * usual
 
@@ -106,7 +109,10 @@ class Starter(Protocol):
     """The type of a function that chooses how a start of the pipeline is made and watched."""
 
     def __call__(self, *, is_first: bool, exits: bool) -> Watch:
-        """Return the function that starts and watches the command; with `exits`, its process must end as well."""
+        """Return the function that starts and watches the command.
+
+        With `exits`, the start is over only when the process has ended.
+        """
 
 
 class Stopped(LabError):
@@ -273,7 +279,8 @@ def write_part(call: Call, kind: str = "") -> None:
     size = cuts(call).get(kind, 0)
     if not size or call.content is None:
         raise JobFailed(
-            "the killed write cannot be cut at this place: it is shorter in this run, or its bytes are unknown"
+            "the write at which the pipeline was killed cannot be cut at this place: it is shorter in this run, or its "
+            "bytes are unknown, so this run proves nothing"
         )
     try:
         with Path(call.path).open("r+b") as file:
@@ -281,7 +288,8 @@ def write_part(call: Call, kind: str = "") -> None:
             file.write(call.content[:size])
     except OSError as error:
         raise JobFailed(
-            f"the first part of the killed write to {call.path} could not be written ({error.strerror})"
+            f"the first part of the write to {call.path} at which the pipeline was killed could not be written "
+            f"({error.strerror})"
         ) from error
 
 
@@ -302,7 +310,7 @@ def undelivered(start: Start, at: Point, fault: Fault) -> str:
     if not here:
         return NEVER_REACHED
     if len(here) != 1 or len(delivered) != 1 or delivered[0].fault is not fault or delivered[0].call not in here:
-        return f"{fault} was not delivered exactly once at {at.name}"
+        return f"{fault} did not hit the call {at.name} exactly once, so this run proves nothing"
     return delivered[0].failure and f"{NOT_SUFFERED}: {delivered[0].failure}"
 
 

@@ -72,7 +72,7 @@ class Expectation:
 
     @property
     def history_shape(self) -> Shape:
-        """The form in which to pass rows to the judge; totals count as plain rows."""
+        """The form of rows for `labkit.core.judge`; it knows no totals, so they are passed as normal rows."""
         return Shape.ROWS if self.shape is Shape.SUMS else self.shape
 
     def seen(self, values: Iterable[Any]) -> tuple[Seen, ...]:
@@ -93,7 +93,10 @@ class Expectation:
         return sorted({key(row): place for place, row in enumerate(self.values)}.values())
 
     def _rows(self, values: Iterable[Any]) -> Iterable[Seen]:
-        """Match rows in order; a row that comes more often than expected matches the last equal row again."""
+        """Match each row that was read with the next expected row that equals it.
+
+        A row that is read too often is matched with the last of them again, so that it counts as a duplicate.
+        """
         places = _places(self.values)
         times: Counter[str] = Counter()
         for row in values:
@@ -147,7 +150,7 @@ def expect(values: Sequence[Any], read: Sequence[Any]) -> Expectation:
     """Return the rows that a pipeline should produce, with the form in which its reader returns rows.
 
     `values` are the expected rows. `read` are those after a run without a crash; they show whether the reader
-    returns all rows, the last row of each key, or totals. Raises `InvalidInput` if none of them is expected.
+    returns all rows, the last row of each key, or totals. Raises `InvalidInput` if no row in `read` is expected.
     """
     shape = _shape(values, read)
     rows = [

@@ -74,8 +74,9 @@ class Healthy:
 class Glances:
     """Calls the user's reader before each durable system call, while the pipeline is stopped there.
 
-    It does so only if the reader is fast enough. Which calls succeed must depend on locks alone, not on the load of
-    the machine, because the test chooses crash points by their results.
+    It does so only if the reader is fast enough. Whether the reader succeeds must depend only on locks of the
+    pipeline, not on the load of the machine, because the test chooses crash points by the rows that the reader
+    returned.
     """
 
     def __init__(self, helpers: HelperCommands, usual: float) -> None:
@@ -108,7 +109,7 @@ class Glances:
         return self._skipped[family] >= 0
 
     def note(self) -> list[str]:
-        """Return a note if the reader failed or was skipped at some system calls, as a list; else []."""
+        """Return a list with a note if the reader failed or was skipped at some system calls; otherwise []."""
         answered = len(self.taken) - 1
         if answered >= self.places:
             return []
@@ -233,7 +234,7 @@ def _files(folders: Iterable[Path]) -> dict[str, tuple[int, int]]:
 
 
 def _made_by_reader(harness: Harness, before: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Return a note on the files that the reader made or changed since `before`, as a list; [] if there are none."""
+    """Return a list with a note on files that the reader made or changed since `before`; [] if there are none."""
     watched = harness.settings.watched
     belongs = Belongs(watched, (*harness.settings.ignored, BYTECODE))
     changed = [path for path, state in _files(watched).items() if before.get(path) != state]

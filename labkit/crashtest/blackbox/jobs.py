@@ -158,8 +158,8 @@ def roll_back(harness: Harness, run: PipelineRun, effects: Sequence[Effect]) -> 
 def middle(effects: Sequence[Effect], folder: Path) -> Point:
     """Return the crash point just after the middle one of the system calls in the checkpoint's folder.
 
-    A test that sees lines of Python instead of calls counts every line, because a line does not show which files it
-    changes. Raises `JobFailed` if nothing was written to the folder.
+    If the test watches lines of Python instead of system calls, it takes the middle of all lines, because a line
+    does not show which files it changes. Raises `JobFailed` if nothing was written to the folder.
     """
     inside = [
         number

@@ -79,7 +79,7 @@ SHAPES: tuple[Shape, ...] = (
 
 
 class Lanes:
-    """Finds the purpose of a durable system call (its lane), such as data or decision, in a table of paths."""
+    """Finds the purpose of a durable system call (its lane), such as `data` for output, in a table of paths."""
 
     def __init__(self, own: Sequence[str] = ()) -> None:
         """Put the user's rows, texts `NAME=GLOB`, before the built-in table. Raises `InvalidInput` if malformed."""
@@ -104,8 +104,8 @@ def _own(text: str) -> Shape:
     name, sign, pattern = text.partition("=")
     if not (sign and name.strip() and pattern.strip()):
         raise InvalidInput(
-            f"--lane {text[:60]}: write NAME=GLOB, as in decision='manifests/*'; the lab's own names are "
-            f"{', '.join(LANES)}, and any other name adds a lane."
+            f"--lane {text[:60]}: write NAME=GLOB, as in decision='manifests/*'; labkit's lanes (roles of files) are "
+            f"{', '.join(LANES)}, and any other NAME adds a lane."
         )
     return Shape(name.strip(), pattern.strip(), "named with --lane")
 

@@ -47,7 +47,7 @@ class Lines:
         self._missed = False
 
     def of_another_start(self) -> "Lines":
-        """Return an object for the restart after a crash, in which the same calls may come from other lines."""
+        """Return a new `Lines` for the restart after a crash, in which the same calls may come from other lines."""
         other = Lines(self._read)
         other._begun = self._begun
         return other
@@ -89,7 +89,7 @@ class Lines:
         return line
 
     def notes(self) -> list[str]:
-        """Return a note that lines were not read because a package is missing, as a list; [] if none was missed."""
+        """Return a list with a note if lines were not read because a package is missing; otherwise []."""
         return [MISSING] if self._missed else []
 
 

@@ -44,7 +44,7 @@ _NO_FILE = frozenset({CallKind.SEND, CallKind.EXIT, CallKind.SYNC, CallKind.LINE
 
 
 class Use(StrEnum):
-    """How a later start used a file outside of the watched folders, so that the file must hold the pipeline's state."""
+    """How a later start used a file outside of the watched folders; each use shows that the file holds state."""
 
     READ = "a later start read it"
     CHANGED = "a later start changed it again"
@@ -94,7 +94,7 @@ class Changes:
     """Whether the start came to its end. If so, a file that it has not opened stays unopened."""
 
     def __call__(self, call: Call) -> None:
-        """Update the record with a system call that is about to happen; see `made`, `changed` and `removed`."""
+        """Record a system call that is about to happen: add its file to `made`, `changed` or `removed`."""
         if call.kind in _NO_FILE:
             return
         if call.kind is CallKind.RENAME:
@@ -187,8 +187,8 @@ class Outside:
     def observed(self, changes: Changes, earlier: Collection[str]) -> Iterator[None]:
         """In a `with` block, observe how one start of the pipeline uses the files that earlier starts left.
 
-        `changes` is the record of this start, of which the block must set `whole` if the start was not killed.
-        `earlier` are the files that earlier starts of the same run made.
+        `changes` is the record of this start; the block must set `changes.whole` to True if the start came to its
+        end. `earlier` are the files that earlier starts of the same run made.
         """
         found = sorted(each for each in self._known if os.path.lexists(each))
         files = [Path(each) for each in found if _is_regular(each)]
@@ -208,9 +208,9 @@ class Outside:
             self._made |= changes.made - changes.folders
 
     def _use(self, path: str, changes: Changes, *, again: bool) -> Use | None:
-        """Return how a start used a file that it did not read; None if that does not show that the file holds state.
+        """Return whether a start that did not read a file changed it or left it alone; None if neither shows state.
 
-        `again` says that the start was not killed, and did not open the file although an earlier start had made it.
+        `again` says that an earlier start made the file, and that this start, which was not killed, did not open it.
         """
         touched = path in changes.changed or path in changes.removed or path in changes.made
         if touched and path in self.named:
@@ -232,7 +232,7 @@ class Outside:
             self.states.setdefault(usual(path), use)
 
     def notes(self) -> list[str]:
-        """Return a note on the files that the pipeline writes outside of the watched folders, as a list; [] if none."""
+        """Return a list with a note on files that the pipeline writes outside of the watched folders; [] if none."""
         note = (
             f"the pipeline also writes outside of the watched folders: {_listed(self.named)}; --watch DIR tests it, "
             "--ignore GLOB says that it does not matter"

@@ -71,7 +71,7 @@ WHOLE = Extent(points=60, pairs=8, directed=40, grown=40, loops=3, outages=12, f
 
 
 class Point(NamedTuple):
-    """A place to kill the pipeline (crash point): before a durable system call, within a write, or at its end."""
+    """A crash point: before a durable system call, within a write, or at the end of the whole command."""
 
     name: str
     number: int
@@ -145,8 +145,9 @@ BORDERS = 3
 def cuts(call: Call) -> dict[str, int]:
     """Return up to five places at which the test cuts a write: how many bytes reach the file, by the place's name.
 
-    Three places are borders between memory pages, where Linux may end the write of a killed process. Two are in the
-    rows of a text: the end of a row, and within the last row. With other rows before, a page border could lie there.
+    Three places are borders between memory pages, where Linux may end the write of a killed process. Two are for
+    text with a row per line: at the end of a row, and within the last row. If other rows came before, a border could
+    lie there.
     """
     pages = borders(call)
     places = {}
@@ -214,14 +215,16 @@ def choose(
 ) -> Plan:
     """Choose at most `most` crash points, the most important ones of a run with these durable system calls.
 
-    `shown` are the names of the calls that changed the reader's rows. The order of importance is:
+    `shown` are the names of the calls that changed the reader's rows. A point has one of four kinds:
 
-    - points just after such a call, or after one with the same name but other numbers (its family), and the end;
-    - points before a call that can make rows visible at once, such as a rename;
-    - all others, and after them the points at the files in `last`, a set of masked paths.
+    0. just after such a call, or another of its family (the same name but for numbers), and the command's end;
+    1. before a call that can make rows visible at once, such as a rename;
+    2. before any other call, or within a write;
+    3. before a sync (only with `syncs`).
 
-    Among similar points of equal importance, the last, the first and the second come first; among points with the
-    same rank, those of the rarest family.
+    Among the points of one kind and family, the last has turn 0, the first turn 1, the second turn 2, then the
+    others at random. Points with the smallest sum of kind and turn are chosen; rarer families come first if sums are
+    equal. Points at files in `last`, a set of masked paths, come after all others.
     """
     places = points(effects, syncs=syncs, within=not syncs)
     ranking = _Importance(effects, families(effects, shown), last)
@@ -232,8 +235,9 @@ def choose(
 def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
     """Return the most important crash points of a run, in the order in which a test tries them.
 
-    These are the points just after a system call that changed the reader's rows, or before one that can make rows
-    visible, and the end. The arguments are those of `choose`.
+    These are the points just after a system call that changed the reader's rows (`shown`), or before one that can
+    make rows visible, and the end. `effects` are the run's calls; points at files in `last`, masked paths, come
+    last.
     """
     ranking = _Importance(effects, families(effects, shown), last)
     return [point for point in ranking.ordered(points(effects)) if ranking.of(point) <= 1]
@@ -242,7 +246,8 @@ def telling(effects: Sequence[Effect], shown: Iterable[str], last: Container[str
 def ranked(effects: Sequence[Effect], shown: Iterable[str], last: Container[str] = ()) -> list[Point]:
     """Return the points before every durable system call, syncs included, the most important first.
 
-    The arguments are those of `choose`.
+    `effects` are the calls of a run, and `shown` the names of those that changed the reader's rows. Points at files
+    in `last`, a set of masked paths, come last.
     """
     return _Importance(effects, families(effects, shown), last).ordered(points(effects, syncs=True))
 
@@ -364,8 +369,9 @@ class Recoveries:
     ) -> None:
         """Store the durable system calls of the restart after each crash, by crash point.
 
-        `healthy` are the calls of the run without a crash, `showing` the names without numbers of those that change
-        the reader's rows. `states` are those of the files; None if they are not known.
+        `healthy` are the calls of the run without a crash. `showing` are the families (names without numbers) of the
+        calls that change the reader's rows. `states` are the states of the pipeline's files before each call; None
+        if unknown.
         """
         self._recoveries = dict(sorted(recoveries.items(), key=lambda item: item[0].number))
         self._healthy, self._showing = healthy, showing
@@ -388,11 +394,12 @@ class Recoveries:
         return Pairs((*chosen, *sample), every, frozenset(each.name for each in directed))
 
     def directed(self) -> list[Pair]:
-        """Return the directed pairs, whose second crash is chosen by what the restart did, the best ones first.
+        """Return the directed pairs, whose second crash is chosen by what the restart did, in the order to try them.
 
-        The order is: one pair for each kind of call that only restarts make (at most half as many as a quick test
-        tries), crashes in two batches, the same crash twice, the rest, and last pairs chosen only by the state of
-        the files. A pair is left out if another run recovers from the same state.
+        First come a few pairs whose second crash is at a call that only restarts make, then one pair with crashes in
+        two batches, then pairs that crash twice at the same point, then the other pairs with a call that only
+        restarts make. The last pairs are chosen only because they leave files from which no other run recovers. A
+        pair is left out if labkit knows that another run recovers from the same state.
         """
         repairs = self.repairs()
         half = QUICK.directed // 2
@@ -410,8 +417,9 @@ class Recoveries:
     def by_state(self) -> list[Pair]:
         """Return the pairs of crashes after which the state of the files is known, the most important ones first.
 
-        Of several crashes whose restarts do the same, only the last is used: what else a crash left, such as a
-        temporary file, had no influence. Creating a file and emptying an existing one count as the same.
+        If the restarts after several crashes make the same calls, only the last of these crashes is used, because
+        the other files that the crashes left, such as a temporary one, had no influence. Syncs are not compared, and
+        creating a file counts as the same call as emptying one.
         """
         same: dict[tuple[tuple[str, int], ...], Point] = {}
         for first, effects in self._recoveries.items():
@@ -468,18 +476,19 @@ class Recoveries:
     def loops(self, most: int) -> list[Point]:
         """Return up to `most` points for a crash loop: crash points that the restart reaches again.
 
-        Points before calls that change rows come first, because a program that skips a part after several attempts
-        counts these attempts before it makes the part visible.
+        Points before calls that change rows come first, because a program that skips a batch after several attempts
+        has counted the attempt by then, and has not yet written the batch's rows.
         """
         kinds = {each.name: each.family for each in self._healthy}
         passed = [pair.first for pair in self.twice() if pair.first.name != EXIT]
         return sorted(passed, key=lambda point: kinds[point.name] not in self._showing)[:most]
 
     def two_batches(self) -> list[Pair]:
-        """Return one pair with a crash in one batch and a second crash in a later batch, as a list; [] if none.
+        """Return a list with one pair, a crash in one batch and a second one in a later batch; [] if there is none.
 
-        Calls whose names differ only in numbers belong to different batches. The first crash is at the first
-        important point of such calls, the second at the last one in the restart; calls that change rows come first.
+        Calls whose names differ only in numbers are taken for calls of different batches. The first crash is at the
+        first of them with an important crash point, the second at the last of them in the restart. Calls that change
+        rows are preferred.
         """
         counts = Counter(each.family for each in self._healthy if each.kind is not CallKind.EXIT)
         repeated = [name for name, count in counts.items() if count > 1]
@@ -503,8 +512,8 @@ def _sample(ranks: Mapping[Pair, int], most: int, done: Container[Pair]) -> list
     """Return a seeded random sample of at most `most` pairs that are not in `done`.
 
     `ranks` maps each candidate to the importance of its second point. Up to two thirds of the sample are pairs whose
-    first crash came at the end, and whose second crash interrupts the repeated work just after a call that changes
-    rows, or before one that can make rows visible. The others are spread evenly over the first crashes.
+    first crash is at the end of the command, and whose second crash is in the restart, just after a call that
+    changes rows, or before one that can make rows visible. The others are spread evenly over the first crashes.
     """
     candidates = list(ranks)
     mixed = [pair for pair in random.Random(SEED).sample(candidates, len(candidates)) if pair not in done]

@@ -84,7 +84,12 @@ class Journal:
         contents: bool = True,  # as `watch`; the record needs them always
         **more: Any,
     ) -> WatchedRun:
-        """Run a command and record its system calls; arguments as for `labkit.host.syscalls.watching.watch`."""
+        """Run a command, and record its system calls that change the folders.
+
+        `decide` is asked before each call whether it may happen; only calls that happen are recorded. `contents` is
+        ignored, since the record always needs the bytes of writes. `more` are other arguments of
+        `labkit.host.syscalls.watching.watch`.
+        """
 
         def record(call: Call) -> Answer:
             answer = decide(call)
@@ -115,7 +120,10 @@ class Journal:
         return unknown
 
     def unexplained(self) -> list[str]:
-        """Return the files that the recorded calls do not explain; call this before anything else changes files."""
+        """Return the files that differ from what the recorded calls should have made of them.
+
+        Call this before anything else changes files.
+        """
         disk = self.disk(len(self.entries))
         different: list[str] = []
         for folder, root in disk.roots.items():

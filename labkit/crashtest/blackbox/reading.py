@@ -105,7 +105,11 @@ class CommandReader:
         self._command = command
 
     def values(self, seconds: float = COMMAND_SECONDS, *, asleep: float = math.inf) -> list[Any]:
-        """Return the rows that the command prints. Raises `ReaderFailed`, or `InvalidInput` if they are not JSON."""
+        """Return the rows that the command prints; `asleep` is ignored.
+
+        Raises `ReaderFailed` if the command fails or takes over `seconds`, `InvalidInput` if it prints anything but
+        JSON Lines.
+        """
         return lines(self._command.run(seconds), self._command.option)
 
 
@@ -165,7 +169,10 @@ class HelperCommands:
         self._settings.remove_state()
 
     def read(self) -> list[Any]:
-        """Return the rows in the store now. Raises `ReaderFailed`, or `InvalidInput` if the reader returns no rows."""
+        """Return the rows in the store now.
+
+        Raises `ReaderFailed` if the reader fails, `InvalidInput` if it returns something other than rows.
+        """
         return self.reader.values(max(FEWEST_SECONDS, LIMITS * self._settings.limit))
 
     def glance(self, seconds: float, asleep: float) -> list[Any]:

@@ -33,7 +33,10 @@ POWER_SENTENCES = {
 
 
 def late_notes(results: Sequence[Result]) -> list[str]:
-    """Return notes on runs whose rows came late, only after another start, or never came though starts did nothing."""
+    """Return notes on runs in which rows were missing after the restart.
+
+    The rows came with one more start, or never came because further starts did nothing, as with a lease.
+    """
     late = [each.id for each in results if ONCE_MORE in each.notes and not each.rows_of("lost") and not each.stuck]
     idle = [
         (each.id, note) for each in results for note in each.notes if note.startswith(IDLE) and each.rows_of("lost")

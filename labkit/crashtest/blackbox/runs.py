@@ -131,8 +131,9 @@ class PipelineRun:
 class Patience:
     """Remembers whether it still pays to repeat a command that ends without doing anything although work is left.
 
-    A lease that expires later may stop the command. All harnesses of a test share this object, so that the test
-    waits in vain only once.
+    The killed instance may hold a lease, and a new start may do nothing until this lease expires, so the test
+    repeats the start for a while. If that was in vain in one run, no other run of the test waits: all harnesses
+    share this object.
     """
 
     is_worth: bool = True
@@ -402,7 +403,8 @@ class Harness:
     def recover_and_start_again(self, run: PipelineRun) -> None:
         """Recover from a crash, then start the command once more, as its operator might on the next day.
 
-        Between the two the test waits for `--pause` seconds, in which a marker or a lease may expire.
+        Between the two the test waits for `--pause` seconds, in which a lease, or a record of finished work, may
+        expire.
         """
         self.recover(run)
         if not run.stuck:
@@ -415,8 +417,9 @@ class Harness:
     def add_input_without_crash(self) -> list[str]:
         """Run the command without a crash, add new input, run it again, and store all rows as the expected ones.
 
-        Stores none, and returns the reasons, if the right rows stay unknown: a run that gets all input at once
-        leaves other rows, or expected rows are missing. Raises `InvalidInput` if a run fails or gives no new row.
+        Another run gets the old and the new input at once. If it leaves other rows, or if rows that the user expects
+        are missing, nobody knows the right rows: nothing is stored, and the reasons are returned; otherwise [].
+        Raises `InvalidInput` if a run fails or gives no new row.
         """
         with self.run("new_input healthy", "no crash, and new input") as run:
             usual = self.start(run)

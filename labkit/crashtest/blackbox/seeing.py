@@ -180,9 +180,10 @@ def _explained(change: Change, effects: Sequence[Effect], logs: Container[str]) 
 
 
 def _shows(effect: Effect) -> bool:
-    """Return whether this system call (or line) can change the rows that a reader gets.
+    """Return whether this system call, or line of Python, can change the rows that a reader gets.
 
-    The return of a function cannot: rows that appear after it were written by another thread, process or the JVM.
+    A test that watches lines also sees the returns of functions. These change no rows: rows that appear after a
+    return were written by another thread, process or the JVM.
     """
     is_shown_by_sync = effect.kind is CallKind.SYNC and effect.where.endswith(TOLD_BY_SYNC)
     returns = effect.kind is CallKind.LINE and effect.call.name == RETURN

@@ -153,14 +153,20 @@ class PipelineSettings(SharedOptions):
         return "give --reset 'CMD', or a function reset() beside the reader, which empties store, checkpoint and input."
 
     def remove_state(self) -> None:
-        """Remove what the test itself made for the last run; called after the user's reset. Here there is nothing."""
+        """Remove what the test itself made for the last run; called after the user's reset.
+
+        The test of a pipeline makes nothing, so this does nothing; the test of a Spark sink overrides it.
+        """
 
     def untested(self, results: "Sequence[Result]") -> str:
-        """Return the report's sentence on faults that were not tried; empty for the default one, on pipelines."""
+        """Return the report's sentence on faults that were not tried; empty for the usual one on pipelines."""
         return ""
 
     def unjudged(self, effects: "Sequence[Effect]") -> Sequence[str]:
-        """Return the properties that the test cannot judge: here those of batches, as their rows are unknown."""
+        """Return the properties that the test cannot judge.
+
+        For a pipeline these are the properties of batches, because nobody says which row belongs to which batch.
+        """
         return ("precommitted_read", "fractured_read")
 
     @property

@@ -1,4 +1,4 @@
-"""Find a recorded pipeline in the simulator's table of write orders, as far as the record of its effects allows.
+"""Find a recorded pipeline in the table of `labkit orders`, as far as the record of its effects allows.
 
 A record shows the order of the durable writes. It does not show what happens to repeated rows, or what a restart reads,
 so each possibility is listed with the guarantee that the simulator finds for it. A real kill (`labkit crashtest
@@ -64,7 +64,7 @@ class Reading(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The order of writes that a record shows, and every design in the simulator's table that has this order."""
+    """The order of writes that a record shows, and every design in the table of `labkit orders` that has this order."""
 
     engines: tuple[str, ...]
     """The names of the tables in `writes.toml` (one for each engine or format) that interpreted the effects."""
@@ -103,7 +103,11 @@ class Standing(NamedTuple):
         yield f"See one: labkit orders --design '{self.readings[0].design}'"
 
     def _telling(self) -> Iterator[Reading]:
-        """Yield the designs to print, except those with the newest state if an older state guarantees as much."""
+        """Yield the designs to print.
+
+        One in which a restart reads the newest state is left out if the same guarantee holds when it reads an older
+        state.
+        """
         plain = {(each.design.output, each.design.recovery): each.guarantee for each in self.readings}
         for each in self.readings:
             recovery = each.design.recovery
@@ -164,15 +168,19 @@ def user_row(text: str) -> Meaning:
     """
     pattern, sign, writes = text.rpartition("=")
     if not (sign and pattern.strip() and writes.strip()):
-        raise InvalidInput(f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'.")
+        raise InvalidInput(
+            f"--write {text[:60]}: write EFFECT=WRITE, as in 'write store/all.txt=visible'; WRITE is one of "
+            f"{', '.join(Write)}, or {NOTHING}."
+        )
     return meaning(pattern.strip(), writes.strip())
 
 
 def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None = None) -> Standing:
     """Return the order of writes of a pipeline with these durable system calls, and its possible designs.
 
-    `own` are the user's rows (`--write`), each of which says what kind of write a call is; they come before those
-    for recognised engines. `ends` is a pattern of the call that ends a step, such as a batch.
+    `own` are the user's rows (`--write`), each of which says what kind of write a call is; they override labkit's
+    own rows for the engines that it recognises by the calls' names. `ends` is a pattern of the call that ends a
+    step, such as a batch.
     """
     engines = recognised(names)
     engine_names = tuple(each.name for each in engines)
@@ -191,9 +199,9 @@ def standing(names: Sequence[str], own: Sequence[Meaning] = (), ends: str | None
 
 
 def readings(steps: tuple[AtomicSet, ...]) -> Iterator[Reading]:
-    """Yield every design in the simulator's table with this order of writes, each with its guarantee.
+    """Yield every design in the table of `labkit orders` with this order of writes, each with its guarantee.
 
-    Designs that differ only in writes that the recovery does not read count as one.
+    Of designs that differ only in writes that the recovery does not read, only the first is yielded.
     """
     met: set[Design] = set()
     for output in Output:

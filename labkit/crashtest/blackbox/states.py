@@ -57,7 +57,11 @@ class RunFiles:
     """The files that one run changes; they are read before each system call, while the pipeline is stopped."""
 
     def __init__(self, folders: Sequence[Path] = ()) -> None:
-        """Prepare to follow the files of a run; the names of `folders` are cut from contents before a comparison."""
+        """Prepare to follow the files of a run.
+
+        The paths of `folders` are cut from the contents of files, as every copy of the user's folder has another
+        path.
+        """
         self._folders = [bytes(each) for each in folders]
         self._before: dict[str, Content | None] = {}
         self._moved: set[str] = set()
@@ -125,17 +129,20 @@ def _digest(body: bytes, *more: str) -> bytes:
 
 
 class Comparison:
-    """Compares states of a pipeline's files, and learns how far each file differs between equal starts."""
+    """Compares states of a pipeline's files, except contents that differ by chance, such as a time.
+
+    It learns these from starts that made the same system calls.
+    """
 
     def __init__(self) -> None:
         self._levels: Counter[str] = Counter()
         """How far files are compared (`EXACT` unless they differ), by the family of their names."""
 
     def learn(self, starts: Sequence[Mapping[str, State]]) -> list[State]:
-        """Compare a file less strictly from now on if it differs between starts that have done the same so far.
+        """Compare a file less strictly from now on if it differs between starts that made the same calls so far.
 
-        `starts` are, for each start, the states before its system calls, by the call's name. Returns all states of
-        the longest start.
+        Each item of `starts` belongs to one start, and maps the name of each system call to the state of the files
+        before this call. Returns all states of the longest start.
         """
         longest = max(starts, key=len)
         for start in starts:

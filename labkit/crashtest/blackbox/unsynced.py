@@ -27,8 +27,8 @@ class _Lost(NamedTuple):
 class Unsynced:
     """Tracks how many bytes of each file one start has synced, and removes those whose sync failed.
 
-    It follows sizes alone: bytes that were overwritten in place, and names in folders, stay as they are, and
-    `unmodelled` says so.
+    It knows only the sizes of files. So after a failed sync it cannot undo bytes that were overwritten in place, or
+    names in a folder; the attribute `unmodelled` then says which of these remained.
     """
 
     def __init__(self) -> None:

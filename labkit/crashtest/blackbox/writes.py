@@ -41,9 +41,9 @@ class Meaning(NamedTuple):
     pattern: str
     """A pattern of the effect's name, numbered or not: `rename offsets/<n>`, `unlink store/rows.db-journal #[357]`."""
     now: frozenset[Write]
-    """The writes that last as soon as this effect has happened."""
+    """The writes that take effect as soon as this call has happened."""
     later: frozenset[Write] = frozenset()
-    """The writes that last only when the effect's transaction commits."""
+    """The writes that take effect only when the call's transaction commits."""
     commits: bool = False
 
     def fits(self, name: str) -> bool:
@@ -62,9 +62,9 @@ def fits(pattern: str, name: str) -> bool:
 def meaning(pattern: str, writes: str) -> Meaning:
     """Return the table row for a pattern; `writes` says what the matching system calls mean.
 
-    The words are kinds of writes such as `visible+marker`, `(visible)` for a write that lasts at the commit,
-    `commits`, or `nothing`. Several words mean several things at once: `staged (visible)`. Raises `InvalidInput` for
-    an unknown word.
+    The words in `writes` are kinds of writes such as `visible+marker`, `(visible)` for a write that takes effect
+    only when its transaction commits, `commits` for that commit, or `nothing`. Several words mean several things at
+    once: `staged (visible)`. Raises `InvalidInput` for an unknown word.
     """
     now: set[Write] = set()
     later: set[Write] = set()
@@ -79,7 +79,8 @@ def meaning(pattern: str, writes: str) -> Meaning:
             (later if inside else now).add(write)
     if not writes.strip():
         raise InvalidInput(
-            f"{pattern!r}: say which kind of write these effects are, or {NOTHING!r} if they do not count."
+            f"{pattern!r}: name the kind of write that these effects make, one of {', '.join(Write)}; or "
+            f"{NOTHING!r} if they do not count."
         )
     return Meaning(pattern, frozenset(now), frozenset(later), commits)
 
@@ -122,16 +123,19 @@ def engine_rows(*names: str) -> tuple[Meaning, ...]:
 
 
 def recognised(names: Sequence[str]) -> list[Engine]:
-    """Return the engines and formats that a run used: a system call's name matches the pattern `sign`."""
+    """Return the engines and formats that a run with these system calls used.
+
+    An engine is recognised if the name of a call matches the pattern `sign` of the engine's table in `writes.toml`.
+    """
     return [each for each in engines().values() if any(fits(each.sign, name) for name in names)]
 
 
 def attribute_rows(names: Sequence[str], table: Sequence[Meaning]) -> tuple[Meaning, ...]:
-    """Return rows by which changes of attributes (mode, owner, time) mean nothing, for files that engines write.
+    """Return further table rows, which say that a change of a file's mode, owner or time is no write (`nothing`).
 
-    `names` are the names of a run's system calls, `table` the rows of its engines. An engine sets modes on the files
-    that it makes, and reads none of them. Attributes of any other file get no row, because a pipeline may keep its
-    marker there.
+    There is a row for each file that the run's engines write, because an engine sets modes on its files and never
+    reads them. Attributes of any other file get no row, because a pipeline may use them as its record of finished
+    work. `names` are the names of a run's system calls, `table` the rows of its engines.
     """
     places = {without_number(name).partition(" ")[::2] for name in names}
     changed = {place for kind, place in places if kind == CallKind.ATTRIBUTES}
@@ -159,7 +163,7 @@ class Step(NamedTuple):
 
     @property
     def order(self) -> tuple[AtomicSet, ...]:
-        """The kinds of writes in order; those in one set last together or not at all."""
+        """The kinds of writes in order; those in one set take effect together or not at all."""
         return tuple(each.writes for each in self.made)
 
 
@@ -179,7 +183,7 @@ class Orders(NamedTuple):
     def before(self, number: int, made: int) -> str:
         """Return the system call before which a kill leaves the first `made` writes of a step, and no more.
 
-        `number` is the number of the step, from 1; writes that last together count as one. After the step's last
+        `number` is the number of the step, from 1; writes that take effect together count as one. After the step's last
         write, the result is the first call of the next step, or the command's end.
         """
         sets = self.steps[number - 1].made
@@ -191,8 +195,9 @@ class Orders(NamedTuple):
     def place(self, name: str) -> tuple[int, int] | None:
         """Return the step (from 1) in which a system call makes a write, and how many of its writes come before.
 
-        Writes that last together count as one. Returns None if no call of that name makes a write. This is the
-        inverse of `before`, but accepts any call of a write: a kill in the middle leaves the write incomplete.
+        Writes that take effect together count as one. Returns None if no call of that name makes a write. `name` may
+        also be a later call of a write that takes several; a kill there leaves this write incomplete, so it is not
+        counted either.
         """
         for number, step in enumerate(self.steps, start=1):
             for done, result in enumerate(step.made):
@@ -206,11 +211,11 @@ def orders(
 ) -> Orders:
     """Return the steps (such as batches) of a run, from the names of its durable system calls in their order.
 
-    `table` gives the meanings of the calls. A step ends before a write that it has already made or, if `ends` is
-    given, after each call that matches this pattern. `idle` are writes that an engine also makes without output,
-    such as checkpoints at intervals; only the last one before visible output belongs to its step. Steps without
-    output are left out. Raises `InvalidInput` for a call that no row matches, for a step whose writes are
-    interleaved, and for steps that differ.
+    `table` gives the meanings of the calls. A step ends after each call that matches the pattern `ends`; without
+    `ends`, a new step begins as soon as an earlier kind of write of the step is repeated. `idle` are kinds of writes
+    that an engine also makes without output, such as checkpoints at intervals; only the last one before visible
+    output belongs to the step of this output. Steps without output are left out. Raises `InvalidInput` for a call
+    that no row matches, for a step whose writes are interleaved, and for steps that differ.
     """
     events = list(_without_idle(list(_events(names, table)), frozenset(idle)))
     steps = [
@@ -305,5 +310,8 @@ def _step(events: Sequence[_Event]) -> Step:
         turns = [writes for writes, _ in groupby(event.writes for event in events)]
         more = ", and so on" if len(turns) > SHOWN else ""
         write_order = order_text(turns[:SHOWN]) + more
-        raise InvalidInput(f"the writes of a step are interleaved, so they have no order: {write_order}.")
+        raise InvalidInput(
+            "the writes of one step are interleaved, so no kind comes first; name with `ends` (--ends) an effect that "
+            f"ends every step, or none: {write_order}."
+        )
     return Step(tuple(AtomicWrite(writes, tuple(names)) for writes, names in effects.items()))

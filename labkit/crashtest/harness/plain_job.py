@@ -212,7 +212,10 @@ def session(job: PlainJob, scratch: Path) -> "SparkSession":
 
 
 def warm_up(spark: "SparkSession", adapter: Adapter, scratch: Path) -> None:
-    """Run a query that discards its rows, through the same Spark interface, so that the next query starts fast."""
+    """Run a query through the Spark interface of the user's sink, so that the sink's first query starts fast.
+
+    The query discards its rows; `scratch` is a folder for its files.
+    """
     folder = scratch / "warm"
     rows = generate(1)
     rows.write(folder / "input")

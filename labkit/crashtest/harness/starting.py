@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The checkpoint and name suffix that a test gives to queries of the user's code, and those started so far."""
+    """The settings that a test gives to all queries that the user's code starts, and the list of these queries."""
 
     checkpoint: str
     suffix: str
@@ -35,7 +35,7 @@ def _current() -> Start | None:
 
 @contextmanager
 def starting(start: Start) -> Iterator[None]:
-    """In a `with` block, give every query that this thread starts the test's checkpoint and trigger."""
+    """In a `with` block, set the test's checkpoint and trigger for every query that this thread starts."""
     _replace_starts()
     _starting.now = start
     try:
@@ -79,7 +79,7 @@ def _around_name(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def begin(run: Callable[[], Any], start: Start) -> Future[None]:
-    """Run the user's code that starts a query in a new thread, because the code may wait until the query ends.
+    """Run the user's code that starts a query. It runs in a new thread, because it may wait until the query ends.
 
     `run` calls that code, which returns a writer, a query, or nothing. The returned future completes when the code
     does.

@@ -47,9 +47,9 @@ class WarmJob:
     """One Spark process that was started ahead of time, in a folder of its own, and waits for a job to run."""
 
     def __init__(self, job: Path, place: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start the process in the folder `folder`; `job` is the file that describes what to run.
+        """Start the process in the working folder `folder`; `job` is the file that describes what to run.
 
-        Its own files go to `place`.
+        `place` is a new folder for the log of the process, and for the files by which labkit tells it what to do.
         """
         place.mkdir(parents=True)
         self._place, self.log = place, place / "log.txt"
@@ -112,7 +112,8 @@ class WarmJobs:
         """Return the function that starts the next job of a run and watches its system calls.
 
         Only the first start of a run may use a process in which another job has ended, because a restart after a
-        crash must find nothing in memory. If `exits`, the end of the process belongs to the run, so it is not kept.
+        crash must find nothing in memory. With `exits`, the process must end within the run, so no other job uses
+        it.
         """
         return partial(self._watch, is_first=is_first, exits=exits)
 
