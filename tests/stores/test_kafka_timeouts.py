@@ -8,14 +8,15 @@ import pytest
 from waiting import until
 
 from labkit.cli.timeouts import timeouts
-from labkit.core.errors import InvalidInput, ServiceUnavailable
+from labkit.core.errors import InvalidInput, JobFailed, ServiceUnavailable
 from labkit.core.judge import Guarantee
 from labkit.host import addresses
 from labkit.host.java import Java
 from labkit.host.servers.kafka import KafkaService
 from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
+from labkit.stores.contract import Handle
 from labkit.stores.kafka import timeouts as under_test
-from labkit.stores.kafka.store import Outcome
+from labkit.stores.kafka.store import KafkaStore, Outcome
 from labkit.stores.kafka.timeouts import ATTEMPTS, TimeoutTrial, Traffic, try_timeouts
 from labkit.stores.kafka.transaction import Coordinators
 
@@ -118,3 +119,20 @@ def topics(coordinators: Coordinators) -> set[str]:
 def test_what_nobody_would_wait_for_is_refused(interval: float, transaction: float, remedy: str) -> None:
     with pytest.raises(InvalidInput, match=remedy):
         try_timeouts(interval, transaction)
+
+
+def test_an_attempt_that_succeeds_after_a_failed_one_is_the_last(
+    kafka_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, attempts = under_test._Job._write, list[int]()
+
+    def fails_first(self: under_test._Job, store: KafkaStore, handle: Handle, interval: float) -> None:
+        write(self, store, handle, interval)
+        attempts.append(handle.incarnation)
+        if len(attempts) == 1:
+            raise JobFailed("the first attempt fails when all its records are written.")
+
+    monkeypatch.setattr(under_test._Job, "_write", fails_first)
+    found = try_timeouts(1, 60, (Traffic.LATE,))[Traffic.LATE]
+    assert (found.failures, attempts) == (1, [1, 2])
+    assert verdict(found) == (Guarantee.EXACTLY_ONCE, 3, ())

@@ -130,7 +130,7 @@ class _Job:
             store.check("Transactional")
             while self._read == 0 and self.tried.failures < ATTEMPTS:
                 self._run_attempt(store, self._interval)
-        if self.tried.failures:
+        if self._read == 0:
             with self._store(TIMEOUT) as store:
                 self._say(f"restarted with a timeout of {TIMEOUT:g} s, from offset {self._read}")
                 self._run_attempt(store, 0)
