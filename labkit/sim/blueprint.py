@@ -27,7 +27,7 @@ Fact = Verdict | int | str | list[int] | None
 
 
 class Scenario(NamedTuple, Generic[ScriptT]):
-    """An example run of a simulator: the script of its actions, and what a learner should watch for."""
+    """A scenario (a named example run): the script of its actions, and what a learner should watch for."""
 
     watch_for: str
     parameters: Mapping[str, object]
@@ -35,9 +35,10 @@ class Scenario(NamedTuple, Generic[ScriptT]):
 
 
 def scenarios_of(package: str, script: Callable[[Any], Any] = str) -> dict[str, Scenario[Any]]:
-    """Return the example runs in the file `scenarios.toml` of a simulator's package, by name, in the order of the file.
+    """Return the scenarios in a simulator package's file `scenarios.toml`, by name, in the order of the file.
 
-    `script` converts each run's field `script` for the simulator's `play`; by default it stays a text of action names.
+    `script` converts the text in a scenario's field `script` into the argument that the simulator's own `play` takes;
+    by default the text, action names separated by spaces, is passed unchanged.
     """
     tables = tomllib.loads(files(package).joinpath("scenarios.toml").read_text(encoding="utf-8"))
     return {
@@ -58,7 +59,7 @@ def play(model: Model[Any], steps: str) -> Replay:
 
 
 def first_of(enabled: list[Action]) -> Action:
-    """Return the first of these actions. This is the default for the argument `choose` of `go_on`."""
+    """Return the first of these actions; by default, `go_on` picks the next action with this function."""
     return enabled[0]
 
 
@@ -70,12 +71,12 @@ def go_on(walk: Replay, model: RuleModel[Any], choose: Callable[[list[Action]], 
 
 
 def unasked(model: RuleModel[Any], state: Any) -> list[Action]:
-    """Return the enabled actions except those that happen only if a script names them, as most faults do."""
+    """Return the enabled actions that may happen without being named in a script, which excludes most faults."""
     return [action for action in model.actions(state) if not model.rules[action.name].waits_for_cue]
 
 
 def play_to_the_end(model: RuleModel[Any], steps: str) -> Replay:
-    """Take these steps as `play` does, continue as `go_on` does until nothing is left to do, and return the run."""
+    """Take these steps (action names separated by spaces), go on until only faults could happen, and return the run."""
     return go_on(play(model, steps), model)
 
 
@@ -89,7 +90,7 @@ def _no_facts(_walk: Replay) -> Mapping[str, Fact]:
 
 @dataclass(frozen=True)
 class Blueprint(Generic[ModelT, ScriptT]):
-    """The description of a simulator before its parameters are chosen: its name, its parameters, and its example runs.
+    """The description of a simulator before its parameters are chosen: its name, its parameters, and its scenarios.
 
     Increase `version` with every change of a default or of the meaning of a parameter or action.
     """
@@ -126,13 +127,13 @@ class Blueprint(Generic[ModelT, ScriptT]):
         return self.build(settle(self.name, self.parameters, parameters))
 
     def scenario(self, name: str) -> Scenario[ScriptT]:
-        """Return the example run of this name. Raises `InvalidInput`, which suggests another name, if there is none."""
+        """Return the scenario of this name. Raises `InvalidInput`, which suggests another name, if there is none."""
         if name not in self.scenarios:
             suggestion = nearest(name[:40], list(self.scenarios))
             raise InvalidInput(f"there is no scenario {name[:40]!r}; {suggestion}")
         return self.scenarios[name]
 
     def trace_of(self, name: str) -> Trace:
-        """Play the example run of this name to its end and return its trace. Raises `InvalidInput` if there is none."""
+        """Play the scenario of this name to its end and return its trace. Raises `InvalidInput` if there is none."""
         scenario = self.scenario(name)
         return self.play(self.make(scenario.parameters), scenario.script).trace

@@ -57,7 +57,7 @@ class Chain(NamedTuple):
         return ENGINES[self.engine] is not Order.NONE
 
     def parameters(self) -> dict[str, object]:
-        """Return parameters for the simulator `pipeline` to simulate this pipeline: four records in two batches."""
+        """Return parameters for the simulator `pipeline` to simulate this pipeline with four records in two batches."""
         chosen: dict[str, object] = {"strategy": self.sink, **SOURCES[self.source], **INPUT}
         if self.order is not Order.NONE:
             chosen["order"] = self.order.value

@@ -35,7 +35,10 @@ class Claims(Generic[StateT]):
         return {claim.name for claim in self.model.properties()} - {claim.name for claim in claims}
 
     def settle(self, names: Collection[str]) -> None:
-        """Stop checking the properties with these names, because another process of the search has decided them."""
+        """Stop checking these properties, because another process of the search has found the answer already.
+
+        It has seen a violation or, for a "sometimes" property, a state that has the property.
+        """
         for claims in (self.always, self.sometimes, self.eventually):
             claims[:] = [claim for claim in claims if claim.name not in names]
 

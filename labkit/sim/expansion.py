@@ -27,13 +27,14 @@ class Expander(Generic[StateT]):
         self._claims.settle(begun.claims.settled)
 
     def learn(self, news: Sequence[News]) -> None:
-        """Add the codes (numbers that stand for field values) that the leading process has assigned since last time."""
+        """Add the codes (numbers for field values) that the leader of the search has assigned since the last call."""
         self._packer.read_on(news)
 
     def expand(self, numbers: Sequence[int], *, is_last: bool, are_often_met: bool) -> Expansion:
-        """Check the properties in the states that these numbers encode and, unless `is_last`, compute their successors.
+        """Check the properties in the states that these numbers encode and compute their successors.
 
-        With `are_often_met`, which says that most states are reached several times, a successor is reported only once.
+        With `is_last`, for the last level of a search, no successors are computed. With `are_often_met`, which says
+        that most states are reached several times, a successor is reported only once.
         """
         claims, pack = self._claims, self._packer.pack
         states = list(map(self._packer.unpack, numbers))

@@ -27,7 +27,10 @@ _AT_ONCE = 512
 
 
 class Progress(NamedTuple):
-    """How far a search has got: the number of distinct states, of generated states, and of steps (depth)."""
+    """How far a search has got: the number of distinct states visited, the number of steps taken, and the depth.
+
+    The steps (`generated`) include those that led to a known state. The depth is the number of steps from the start.
+    """
 
     unique: int
     generated: int
@@ -35,7 +38,7 @@ class Progress(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """The result of a helper process for some states: the states that one action leads to, and the violated properties.
+    """What a helper process has computed for some states: their successors, and the properties that they violate.
 
     A violated property is given by its name and the index of the state that violates it.
     """
@@ -147,7 +150,7 @@ class Search(Generic[StateT]):
 
     @property
     def progress(self) -> Progress:
-        """Return the number of distinct and of generated states so far, and the depth."""
+        """Return the number of distinct states visited so far, the number of steps taken to find them, and depth."""
         return Progress(len(self.parents), self.generated, self.depth)
 
     @property
@@ -167,7 +170,8 @@ class Search(Generic[StateT]):
     def advance(self) -> None:
         """Check each state of the current level and take every enabled action in it; the new states are the next level.
 
-        A stopped search still checks the states of the level, but takes no more actions.
+        If the search has to stop in between, at its limit or because the caller wants it, it still checks the other
+        states of the level, but takes no more actions.
         """
         level, self.level = self.level, []
         for numbers in at_once(level, _AT_ONCE):
@@ -194,7 +198,7 @@ class Search(Generic[StateT]):
                 break
 
     def admit(self, numbers: Sequence[int], expansion: Expansion) -> None:
-        """Add what a helper process has computed for these states, with the same effect as calling `look` on them."""
+        """Add what a helper process has computed for these states, as if this process had checked and expanded them."""
         packer, parents, level = self.packer, self.parents, self.level
         self._take_over(numbers, expansion)
         if self.stopped:
@@ -222,7 +226,8 @@ class Search(Generic[StateT]):
     def _admit_to_the_limit(self, numbers: Sequence[int], expansion: Expansion, reached: Sequence[int]) -> int:
         """Add the states that a helper reached, one by one, until the limit of states.
 
-        Returns the index in `numbers` of the last state whose successors were all added.
+        It stops only after all successors of a state, and returns the index of that state in `numbers`; otherwise
+        the last index.
         """
         end = 0
         for place, (number, enabled, count) in enumerate(
@@ -303,10 +308,11 @@ class Search(Generic[StateT]):
 
 
 def nearest_to(model: Model[StateT], name: str, max_states: int = MAX_STATES) -> Trace | None:
-    """Return a trace for a "sometimes" property that no state fulfils: it shows how near to that a run can get.
+    """Return a trace for a "sometimes" property that no state fulfils, to show the state that comes nearest to it.
 
-    The trace leads to the first state that the property's filter `where` selects or, without a filter or such a
-    state, to the first terminal state. Returns None if there is neither among the first `max_states` states.
+    The trace leads to the first state that the property's filter `where` selects. If the property has no filter, or
+    no state matches it, the trace leads to the first terminal state. Returns None if there is neither among the
+    first `max_states` states.
     """
     claim = next(each for each in model.properties() if each.name == name)
 

@@ -38,7 +38,7 @@ class Fate(StrEnum):
 
 
 class Prospect(NamedTuple):
-    """What a search found out about all schedules that begin with one possible next step (`action`)."""
+    """The result of a search for one possible next step, `action`: how many schedules that begin with it go wrong."""
 
     action: Action
     fate: Fate
@@ -70,12 +70,15 @@ class Futures(Generic[StateT]):
         self._root: StateT | None = None
 
     def of(self, state: StateT) -> list[Prospect]:
-        """Return for each enabled action of a state whether a property is violated after it; none in a final state."""
+        """Return for each enabled action how many schedules after it (none, some, all) violate a property.
+
+        The list is empty in a final state.
+        """
         graph = self._around(state)
         return [graph.prospect(action, after) for action, after in self.model.successors(state)]
 
     def is_whole(self, state: StateT) -> bool:
-        """Return whether the search visited every state that can follow this one before its limit of states."""
+        """Return whether the search visited every state that can follow this one, without stopping at its limit."""
         return self._around(state).is_whole
 
     def _around(self, state: StateT) -> "_Graph[StateT]":
@@ -87,7 +90,7 @@ class Futures(Generic[StateT]):
 
 
 class _Graph(Generic[StateT]):
-    """The graph of the states that can follow the state `root`. A state is an index in breadth-first order."""
+    """The graph of the states that can follow `root`. A state is represented by its position in breadth-first order."""
 
     def __init__(self, model: Model[StateT], root: StateT, max_states: int) -> None:
         search = Search(model, max_states, start=root).run()
@@ -122,7 +125,7 @@ class _Graph(Generic[StateT]):
         return self._pack(state) in self._numbers
 
     def prospect(self, action: Action, after: StateT) -> Prospect:
-        """Return whether a property is violated after this action, which leads to the state `after`."""
+        """Return how many schedules after this action, which leads to the state `after`, violate a property."""
         place = self._number(after)
         if place not in self._distance:
             fate = Fate.UNKNOWN if place == _UNSEEN or place in self._open else Fate.RIGHT

@@ -38,7 +38,10 @@ def from_fields(kind: type[ProcessT]) -> Callable[[tuple[Any, ...]], ProcessT]:
 
 
 class Word(StrEnum):
-    """Base class of enumerations in states. Members hash as fast as `str`, because a search hashes every state."""
+    """Base class of the enumerations whose members are field values of states.
+
+    Members hash as fast as `str`, because a search hashes every state.
+    """
 
     __hash__ = str.__hash__
 
@@ -82,7 +85,10 @@ _ACTION = re.compile(r"([a-z][a-z_]{0,39})(?:\((\d{1,6})\))?")
 
 
 class Action(NamedTuple):
-    """One step of a simulator: its name, and the number of the process, partition or message it concerns, or -1."""
+    """One step of a simulator: its name, and the number of the process, partition or message it concerns.
+
+    The number is -1 if it concerns none.
+    """
 
     name: str
     which: int = -1
@@ -113,7 +119,7 @@ class Mood(StrEnum):
 
 
 class Property(NamedTuple, Generic[StateT]):
-    """A named property that the states of a simulator should have, also called a claim, which a search checks.
+    """A named property, also called a claim, that a search checks in the states of a simulator.
 
     For a violating state `because` returns a sentence that names the record or participant to blame. `where` selects
     the states to check; None means all.
@@ -134,7 +140,10 @@ class Property(NamedTuple, Generic[StateT]):
 def unless(
     name: str, mood: Mood, sentence: str, broken: Callable[[StateT], str], where: Callable[[StateT], bool] | None = None
 ) -> Property[StateT]:
-    """Return a property from one function: `broken` says how a state violates it, or returns an empty text."""
+    """Return the property that a state has if `broken` returns no text for it; a text says what is wrong.
+
+    `sentence` tells users what the property means.
+    """
     return Property(name, mood, sentence, lambda state: not broken(state), broken, where)
 
 
@@ -181,7 +190,8 @@ class Model(ABC, Generic[StateT]):
     def seats(self, _state: StateT) -> Sequence[Any]:
         """Return the state of each interchangeable process, including its channels; empty if there are none.
 
-        `Action.which` is an index into the result, and no property distinguishes the processes.
+        The number in an action that concerns such a process (`Action.which`) is an index into the result. No
+        property distinguishes the processes.
         """
         return ()
 
@@ -197,8 +207,12 @@ class Model(ABC, Generic[StateT]):
         """Return the state after an action. Raises `InvalidAction`, with the enabled actions, if it is not enabled."""
         enabled = self.actions(state)
         if action not in enabled:
-            options = f"enabled are {', '.join(map(str, enabled))}" if enabled else "nothing is, the state is terminal"
-            raise InvalidAction(f"{str(action)[:60]} is not enabled in {self.text(state).rstrip('.')}: {options}.")
+            options = (
+                f"Enabled are {', '.join(map(str, enabled))}" if enabled else "No action is: the state is terminal"
+            )
+            raise InvalidAction(
+                f"{str(action)[:60]} is not enabled in this state: {self.text(state).rstrip('.')}. {options}."
+            )
         return self.apply(state, action)
 
     def successors(self, state: StateT) -> Iterator[tuple[Action, StateT]]:

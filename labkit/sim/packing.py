@@ -33,7 +33,7 @@ class _Bits:
 
 
 class _Codes(dict[Any, int]):
-    """The codes of the values that one part of a state, such as a field, can have. A missing value gets the next code.
+    """The codes of the values that one part of a state, such as a field, can have; a new value gets the next code.
 
     A code is a number written into the bits that the part owns, which need not be adjacent.
     """
@@ -80,7 +80,10 @@ class Packer(Generic[StateT]):
         self._values = [table.values_by_code for table in self._tables]
 
     def _parts(self, state: Any) -> tuple[Any, ...]:
-        """Return the parts of a state that are encoded separately: its fields, and each process in `Model.row`."""
+        """Return the parts of a state that are encoded separately: its fields, and the processes.
+
+        The field that `Model.row` names is a tuple of processes; each of them is a part of its own.
+        """
         row = self._row
         if row < 0:
             return state  # type: ignore[no-any-return]  # a named tuple
@@ -110,9 +113,9 @@ class Packer(Generic[StateT]):
         return self._tables[field][value]
 
     def news(self, since: Sequence[int]) -> tuple[list[int], list[News]]:
-        """Return the number of codes of each part of a state, and the codes that a packer with `since` codes lacks.
+        """Return how many codes each part of a state has, and for each part the codes after the first `since[part]`.
 
-        Another packer of the same simulator that reads all of this (`read_on`) can decode this one's numbers.
+        Another packer of the same simulator that adds them all (`read_on`) can decode the numbers of this one.
         """
         counts = [len(table) for table in self._tables]
         return counts, [
@@ -138,7 +141,10 @@ class Packer(Generic[StateT]):
 
     @property
     def width(self) -> int:
-        """Return the number of parts of a state that are encoded separately: fields, and processes in `Model.row`."""
+        """Return the number of parts of a state that are encoded separately.
+
+        The parts are the fields, and each process in the field that `Model.row` names.
+        """
         return len(self._tables)
 
     @property

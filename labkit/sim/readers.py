@@ -25,11 +25,11 @@ class ReaderAccount(NamedTuple):
     exposure: Exposure
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return explanation and exposure as pairs of a heading and a sentence, for printing after a verdict."""
+        """Return the explanation, and for how long readers saw wrong values, as pairs of a heading and a sentence."""
         return verdict_notes(self.explanation, self.exposure)
 
     def to_json(self) -> dict[str, object]:
-        """Return explanation and exposure as a dictionary for JSON."""
+        """Return the explanation, and for how long readers saw wrong values (`exposure`), as a dictionary for JSON."""
         return {"explanation": self.explanation.to_json(), "exposure": self.exposure.to_json()}
 
 

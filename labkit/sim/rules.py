@@ -40,7 +40,10 @@ class Rule(NamedTuple, Generic[StateT]):
 
     @property
     def waits_for_cue(self) -> bool:
-        """Return whether the action happens only if the script of an example run names it, as is usual for faults."""
+        """Return whether the action happens only if the script of a scenario (a named example run) names it.
+
+        This is usual for faults.
+        """
         if self.on_cue is None:
             return self.event not in (Event.STEP, Event.RESTART)
         return self.on_cue

@@ -1,4 +1,4 @@
-"""Find the scenarios, which are named runs, of all simulators, and the facts that a simulator computes from a run."""
+"""Find the scenarios (named example runs) of all simulators, and the facts that a simulator computes from a run."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -16,24 +16,24 @@ __all__ = ["Fact", "ScenarioName", "every", "facts", "find", "meaning", "say"]
 
 
 class ScenarioName(NamedTuple):
-    """The full name of an example run: the name of its simulator, and its own."""
+    """The full name of a scenario: the name of its simulator, and its own."""
 
     model: str
     name: str
 
     @property
     def watch_for(self) -> str:
-        """Return the sentence that tells a learner what to watch for in the example run."""
+        """Return the sentence that tells a learner what to watch for in the scenario."""
         return MODELS[self.model].scenarios[self.name].watch_for
 
     @property
     def trace(self) -> Trace:
-        """Play the example run to its end, and return its trace."""
+        """Play the scenario to its end, and return its trace."""
         return MODELS[self.model].trace_of(self.name)
 
 
 def every() -> dict[str, ScenarioName]:
-    """Return the example runs of all simulators by their full name, `simulator.name`, in the order of the course."""
+    """Return the scenarios of all simulators by their full name, `simulator.name`, in the order of the course."""
     return {
         f"{model}.{name}": ScenarioName(model, name)
         for model, exported in MODELS.items()
@@ -42,9 +42,9 @@ def every() -> dict[str, ScenarioName]:
 
 
 def find(text: str) -> ScenarioName:
-    """Return the example run that a text names: `simulator.name`, or `name` if only one simulator has it.
+    """Return the scenario that a text names: `simulator.name`, or `name` if only one simulator has it.
 
-    Raises `InvalidInput` if no run or more than one has this name; the message suggests names.
+    Raises `InvalidInput` if no scenario or more than one has this name; the message suggests names.
     """
     scenarios = every()
     wanted = "_".join(text.split())  # pages and menus show names with blanks

@@ -44,7 +44,10 @@ class Quotient(Model[StateT]):
         return self.shown(self.model.initial())
 
     def actions(self, state: StateT) -> Sequence[Action]:
-        """Return the enabled actions, without those of processes whose state equals that of the process before."""
+        """Return the enabled actions; of neighbouring processes with equal states, only those of the first.
+
+        Actions of the others lead to equivalent states.
+        """
         seats = self.model.seats(state)
         return [
             action

@@ -15,7 +15,7 @@ from labkit.sim.parameters import Values
 class Task(NamedTuple):
     """An exercise for a learner who steps through a simulator: one sentence, and conditions that the run must fulfil.
 
-    `tests/view/test_tasks.py` needs an example of such a run for every task.
+    For every exercise, add a run that fulfils them to `tests/view/test_tasks.py`.
     """
 
     sentence: str
@@ -29,7 +29,7 @@ class Task(NamedTuple):
     """A regular expression for a part of the run's steps in the form of a trace, for example `crash.restart-1`."""
 
     def fits(self, values: Values, steps: str) -> bool:
-        """Return whether a run has the parameters and steps that the exercise asks for, whatever its properties."""
+        """Return whether a run has the parameters and steps that the exercise asks for, without checking properties."""
         chosen = all(values[name] == value for name, value in self.parameters.items())
         return chosen and re.search(self.steps, steps) is not None
 

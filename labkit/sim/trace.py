@@ -37,7 +37,7 @@ def blueprint(name: str) -> Blueprint[Any, Any]:
     if name in OPEN_MODELS:
         return OPEN_MODELS[name]
     if name not in MODELS:
-        raise InvalidInput(f"there is no model {name[:40]!r}; {nearest(name[:40], list(MODELS))}")
+        raise InvalidInput(f"there is no simulator {name[:40]!r}; {nearest(name[:40], list(MODELS))}")
     return MODELS[name]
 
 

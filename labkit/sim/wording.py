@@ -14,5 +14,5 @@ def members(bits: int) -> list[int]:
 
 
 def to_come(names: Iterable[str], counts: Iterable[int]) -> list[str]:
-    """Return texts such as "2 crashes", one for each fault whose count, the number that may still happen, is not 0."""
+    """Return texts such as "2 crashes": how many faults of each name may still happen, leaving out zeros."""
     return [f"{count} {name}" for name, count in zip(names, counts, strict=True) if count]

@@ -224,7 +224,7 @@ def parse_recovery(text: str) -> Recovery:
 
 
 def usual_output(steps: Sequence[AtomicSet]) -> Output:
-    """Return the default kind of output: a transaction if another write is atomic with it, otherwise appended rows."""
+    """Return the default kind of output: a transaction if another write is atomic with the rows, else appended rows."""
     joined = any(Write.VISIBLE in each and len(each) > 1 for each in steps)
     return Output.TRANSACTION if joined else Output.APPEND
 

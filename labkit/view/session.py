@@ -222,7 +222,7 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """Return a session for a simulator's name, the name of a prepared run, or the text of a trace.
+    """Return a session for a simulator's name, the name of a scenario (a named example run), or the text of a trace.
 
     Raises `InvalidInput` if `what` is none of these.
     """
@@ -234,6 +234,6 @@ def session(what: str) -> Session:
         scenario = find(what)
     except InvalidInput:
         raise InvalidInput(
-            f"there is no model, scenario or trace {what[:40]!r}; {nearest(what, list(MODELS))}"
+            f"there is no simulator, scenario or trace {what[:40]!r}; {nearest(what, list(MODELS))}"
         ) from None
     return Session(scenario.trace, scenario.watch_for)

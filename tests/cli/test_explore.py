@@ -120,7 +120,7 @@ def test_replay_reads_a_file(tmp_path: Path):
 REFUSED = {
     "explore": "no simulator is named; choose one of delivery, snapshot, barriers, two_phase_commit, pipeline, "
     "changelog, kafka_log, orders.",
-    "explore pipelin": "there is no model 'pipelin'; did you mean 'pipeline'?",
+    "explore pipelin": "there is no simulator 'pipelin'; did you mean 'pipeline'?",
     "explore pipeline --set crashes": "--set crashes: write name=value, as in --set participants=3.",
     "explore pipeline --set crashs=1": "pipeline has no parameter 'crashs'; did you mean 'crashes'?",
     "explore pipeline --set crashes=9": "crashes=9: choose a whole number from 0 to 4.",
@@ -141,8 +141,8 @@ REFUSED = {
     "replay zombi": "there is no scenario 'zombi'; did you mean 'zombie'?",
     "replay none.json": "none.json: cannot be read (No such file or directory)",
     "replay pipeline~9~~start-1": "version 9 of pipeline",
-    "replay pipeline~1~~start-2": "step 1 of the trace: start(2) is not enabled in driver dead; q0 after 0 drivers, "
-    "planned -, decided -1; seen -; to come 1 crashes: enabled are start(1).",
+    "replay pipeline~1~~start-2": "step 1 of the trace: start(2) is not enabled in this state: driver dead; "
+    "q0 after 0 drivers, planned -, decided -1; seen -; to come 1 crashes. Enabled are start(1).",
     "matrix --engine spak": "--engine spak: unknown; did you mean 'spark'?",
     "bench --only explore --rounds 3": "measurements are `make bench` in a checkout, for example: "
     'make bench ONLY="crash explore" ROUNDS=3.',

@@ -366,7 +366,7 @@ def test_a_task_that_stands_still_does_nothing_until_its_copy_is_stored():
 
 
 def test_a_script_that_cannot_be_played_names_its_step():
-    with pytest.raises(InvalidAction, match=r"take_barrier\(0\) is not enabled in 0 triggered"):
+    with pytest.raises(InvalidAction, match=r"take_barrier\(0\) is not enabled in this state: 0 triggered"):
         play(build(), "read(0) take_barrier(0)")
 
 

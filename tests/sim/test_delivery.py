@@ -226,7 +226,7 @@ REFUSED = [
     ({"retry": False, "broken": "ack_early"}, "set retry=true."),
     (
         {"dedup": "none", "broken": "note_late"},
-        "broken=note_late: dedup=none keeps no table of ids; set dedup=durable.",
+        "broken=note_late: dedup=none keeps no table of ids, which this rule is about; set dedup=durable.",
     ),
     ({"dedup": "connection", "collects": True}, "collects=true: dedup=connection keeps no table of ids"),
     ({"broken": "highest_only", "ids": "fresh"}, "set ids=derived."),

@@ -51,7 +51,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_model_is_refused():
-    with pytest.raises(InvalidInput, match="there is no model 'toy'"):
+    with pytest.raises(InvalidInput, match="there is no simulator 'toy'"):
         make("toy", {})
 
 

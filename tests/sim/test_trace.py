@@ -99,14 +99,14 @@ BAD = {
     "two_phase_commit": "is not a complete trace",
     "two_phase_commit~1~participants.2": "is not a complete trace",
     "two_phase_commit~x~~start": "is not a complete trace",
-    "two_phase_comit~1~~start": "there is no model 'two_phase_comit'; did you mean 'two_phase_commit'?",
+    "two_phase_comit~1~~start": "there is no simulator 'two_phase_comit'; did you mean 'two_phase_commit'?",
     "two_phase_commit~2~~start": "version 2 of two_phase_commit",
     "two_phase_commit~1~participant.2~~start": "has no parameter 'participant'; did you mean 'participants'?",
     "two_phase_commit~1~participants.99~~start": "participants=99: choose a whole number from 1 to 8.",
     "two_phase_commit~1~textbook.yes~~start": "textbook=yes: choose true or false.",
     "two_phase_commit~1~broken.erly~~start": "broken=erly: unknown; did you mean 'early'?",
     "two_phase_commit~1~participants~~start": "'participants' in the trace is not a parameter",
-    "two_phase_commit~1~~start.re": "step 2 of the trace: re is not enabled in coordinator waiting (log: -); ",
+    "two_phase_commit~1~~start.re": "step 2 of the trace: re is not enabled in this state: coordinator waiting (log",
     "two_phase_commit~1~~start.read(0)": "'read(0)' in the trace is not an action",
     "two_phase_commit~1~~start.": "'' in the trace is not an action",
     "two_phase_commit~1~~start.read-9": "step 2 of the trace: read(9) is not enabled",
@@ -122,7 +122,9 @@ def test_a_bad_trace_gets_one_sentence(text: str):
 
 
 def test_what_is_not_enabled_is_told_with_what_is():
-    with pytest.raises(InvalidAction, match=r"hear\(0\) is not enabled in coordinator working.*: enabled are start, "):
+    with pytest.raises(
+        InvalidAction, match=r"hear\(0\) is not enabled in this state: coordinator working.*\. Enabled are start, "
+    ):
         Replay(make("two_phase_commit", {})).forward(Action("hear", 0))
     with pytest.raises(InvalidAction, match="no step to undo"):
         Replay(make("two_phase_commit", {})).back()

@@ -43,5 +43,5 @@ class ProgramModel(OpenModel, Protocol):
         ...
 
     def forgets(self, action: Action, after: Any, /) -> bool:
-        """Return whether the process that executes the answer has died, so that the rest of the answer is dropped."""
+        """Return whether the process that carries out the learner's list of actions has died, which drops the rest."""
         ...

@@ -90,8 +90,9 @@ class OpenConfirmation(Pipeline):
             verb, number = step
             numbers = rows if verb == "write" else range(len(query.ends))
             if type(number) is not int or number not in numbers:
+                what = "the offset" if verb == "write" else "the batch to confirm"
                 raise ValueError(
-                    f"{step!r} is not possible in batch {batch}; choose from {', '.join(map(str, numbers))}."
+                    f"{step!r} is not possible in batch {batch}; {what} must be one of {', '.join(map(str, numbers))}."
                 )
             steps.append(Action("write_out" if verb == "write" else "confirm_batch", number))
         return [*steps, Action("log_commit", batch)]

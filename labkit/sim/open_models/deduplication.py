@@ -59,7 +59,10 @@ class OpenDeduplication(Delivery):
         return process.held.name, _listed(process.ids), _listed(process.memory)
 
     def program(self, _after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, followed by `finish`. Raises `ValueError` for an unknown step."""
+        """Return the learner's steps as actions, followed by `finish`, which ends the handling of the message.
+
+        Raises `ValueError` for an unknown step.
+        """
         for step in answer:
             if not isinstance(step, str) or step not in WORDS:
                 raise ValueError(f"{step!r} is not a step; choose from {', '.join(map(repr, WORDS))}.")

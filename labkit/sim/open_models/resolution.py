@@ -48,7 +48,7 @@ class OpenResolution(Pipeline):
         return enabled
 
     def _may_retry(self, state: State, number: int) -> bool:
-        """Return whether the task of a transaction may run a second time.
+        """Return whether the engine may run again the task that wrote this transaction.
 
         The task must have pre-committed in the current batch and have run only once; the number of retries is limited.
         """
@@ -76,7 +76,10 @@ class OpenResolution(Pipeline):
 
     @staticmethod
     def _without_retries(state: State) -> State:
-        """Return the state after the transactions of this driver's second attempts are aborted, as real sinks do."""
+        """Return the state after the transactions of tasks that the current driver ran a second time are aborted.
+
+        Real sinks also abort them, because nobody has their votes.
+        """
         incarnation = state.query.driver.incarnation
         kept = tuple(
             Transaction(each.handle, Status.ABORTED, each.rows)
@@ -116,7 +119,10 @@ class OpenResolution(Pipeline):
         return query.decided, stored, list(map(str, unfinished(query, after.transactions)))
 
     def program(self, after: State, answer: Sequence[Any]) -> Sequence[Action]:
-        """Return the learner's steps as actions, followed by `resolved`. Raises `ValueError` for an invalid step."""
+        """Return the learner's steps as actions, followed by `resolved`, which ends the recovery.
+
+        Raises `ValueError` for an invalid step.
+        """
         place = {str(each.handle): number for number, each in enumerate(after.transactions)}
         steps = []
         for step in answer:

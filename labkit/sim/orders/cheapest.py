@@ -40,8 +40,9 @@ def cheapest(design: Design, *, quietly: bool = False, held: Collection[Write] =
     """Return the exactly-once write orders that need the fewest edits of this one; none if more than `most` are needed.
 
     A `Design` is the order of a job's durable writes, with recovery rules. The results are exactly-once even if a
-    repeated step gets other rows. With `quietly`, readers must also never see a value go back or part of a step. `held`
-    are writes of another system, such as an engine: no edit moves, removes or joins them.
+    repeated step gets other rows. With `quietly`, readers must also never see that a value goes back to an earlier one,
+    nor only some rows of a step. `held` are writes of another system, such as an engine: no edit moves, removes or
+    joins them.
     """
     orders = _Orders(design.steps, frozenset(held))
     for cost in range(most + 1):
@@ -135,9 +136,10 @@ def _edits(design: Design, output: Output, recovery: Recovery) -> tuple[str, ...
 
 
 def _proved(change: Change, *, quietly: bool) -> Change | None:
-    """Return the change if searches find it exactly-once, with the properties still violated (`seen`); else None.
+    """Return the change if searches find its write order exactly-once in the end; otherwise None.
 
-    One crash is tried first, since it refutes most write orders. With `quietly`, no property may be violated at all.
+    The result lists in `seen` the properties that are violated only for readers who look in between; with `quietly`,
+    there must be none. One crash is tried first, since it refutes most write orders.
     """
     for world, crashes in product((World.SAME, World.OTHER), (1, 2)):
         verdicts = find(change.design, world, crashes=crashes)

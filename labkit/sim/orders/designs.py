@@ -123,7 +123,10 @@ def _why_not_written(design: Design) -> str:
 
 
 def undone_in_vain(design: Design) -> str:
-    """Return why no restart ever finds output to undo, as the end of a sentence; an empty text if one can."""
+    """Return why a recovery rule that undoes output can never find any, as the end of a sentence.
+
+    The text is empty if it can, or if there is no such rule.
+    """
     start, record = design.recovery.start, READS.get(design.recovery.start)
     if not design.recovery.undoes or record is None or start is Start.PLAN:
         return ""

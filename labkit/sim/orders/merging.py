@@ -18,9 +18,10 @@ WORLDS = (World.SAME, World.OTHER)
 
 
 class Verdicts(NamedTuple):
-    """The results of two searches of a write order: a repeated step gets the same rows, or others.
+    """The results of two searches of a write order.
 
-    For each: the guarantee, the violated properties, and a hash of everything that readers can have seen.
+    In the first, a step that is repeated after a crash gets the same rows; in the second, it may get others. Each
+    result has the guarantee, the violated properties, and a hash of everything that readers can have seen.
     """
 
     replaces: bool

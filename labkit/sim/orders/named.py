@@ -39,7 +39,7 @@ NAMED = dict(_built())
 def named(text: str) -> Design:
     """Return the write order of the real system with this name, or the one in a text such as "plan > visible".
 
-    Raises `InvalidInput` for an unknown name or another text.
+    Raises `InvalidInput` for any other text.
     """
     if text in NAMED:
         return NAMED[text].design

@@ -9,7 +9,10 @@ from labkit.sim.writes import Design, Leftover, Output, Start, Write, atomic, wi
 
 
 def reduced(design: Design) -> Design:
-    """Remove writes that recovery never reads from a write order, if possible so that `designs.every` yields it."""
+    """Return a write order without the writes that its recovery never reads.
+
+    If `designs.every` does not list the write order, a notice to the source in it is first replaced by a decision.
+    """
     if why_not(design):
         design = _renamed(design)
     writes, recovery = design.writes, design.recovery

@@ -30,7 +30,11 @@ ROWS: Mapping[str, str] = {
 
 
 class Column(NamedTuple):
-    """A column of the table of write orders: writes before, with and after the output, and how recovery uses them."""
+    """A column of the table of write orders, which stands for additional writes.
+
+    The writes are durable before, atomically with, or after the visible output; `recovery` says how a restart uses
+    them.
+    """
 
     before: str = ""
     joined: str = ""
@@ -52,7 +56,11 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def square(block: str, row: str, column: str) -> Design | None:
-    """Return the write order in the cell of this block, row and column; None if no store can implement it."""
+    """Return the write order in this cell of the table; None if no store can implement it.
+
+    `block` is a kind of output, `row` the order of output and decision, and `column` says which other writes there
+    are.
+    """
     output, added, form = BLOCKS[block], COLUMNS[column], ROWS[row]
     shown = f"{Write.VISIBLE}{added.joined}"
     if "+decision" in form:
@@ -78,10 +86,11 @@ def every() -> dict[tuple[str, str, str], Design | None]:
 
 
 def under(design: Design, fault: Fault) -> Design | None:
-    """Adapt a write order to a fault and return it, or None if the fault cannot happen to it.
+    """Return a write order adapted to a fault, or None if the fault cannot happen to it.
 
-    Expiry needs a prepared transaction. With a lease, the source has the only record of which rows are done, so the
-    decision becomes a notice to the source, and the plan is dropped.
+    Only a prepared transaction can expire. With the fault "lease" the source lends its rows for a limited time, and
+    it alone remembers which of them are done. So the write `decision` becomes `notice`, a message to the source, and
+    the plan is dropped.
     """
     if fault is Fault.EXPIRY and (Write.STAGED not in design.writes or design.output is not Output.TRANSACTION):
         return None
@@ -104,9 +113,11 @@ _NOTES: Mapping[Start, Write] = {
 def square_of(design: Design) -> tuple[str, str, str] | None:
     """Return the cell (block, row, column) of the table to which a real system's write order belongs, or None.
 
-    A write order belongs to none if a restart reads no record, or if it skips marked steps and starts from a decision
-    but has neither a plan nor a state with the position. Two things are ignored, because they change nothing that a
-    reader sees: state, and staged output that a restart drops if there is a marker.
+    The result is None if a restart reads no record. It is also None if a restart starts from a decision and skips
+    marked steps, but neither a plan nor a stored state contains the input position.
+
+    Two kinds of writes are ignored, because readers see the same without them: state, and staged output that a
+    restart drops in a write order with a marker.
     """
     note = _NOTES.get(design.recovery.start)
     planned = {Write.PLAN, Write.STATE} & design.writes
@@ -134,7 +145,7 @@ def _column(design: Design) -> str:
 def built() -> dict[tuple[str, str, str], list[str]]:
     """Return the short names of real systems by the cell (block, row, column) of their write order.
 
-    Systems with a fault besides crashes are left out, because a cell says what is left after crashes alone.
+    Systems with a fault besides crashes are left out, because a cell shows the output after crashes only.
     """
     names: dict[tuple[str, str, str], list[str]] = {}
     for name, each in NAMED.items():

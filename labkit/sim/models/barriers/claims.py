@@ -38,7 +38,7 @@ from labkit.sim.wording import listed, to_come
 class Channel(NamedTuple):
     """What a checkpoint says about one channel between two tasks: which records are sent, received and in flight.
 
-    Each of these three sets of records is a number; octal digit r says how often it contains record r (`state.times`).
+    Each of the three is a multiset in one number, whose octal digit r is how often it contains record r.
     """
 
     sender: str
@@ -93,7 +93,10 @@ class Cuts:
         return ""
 
     def unbalanced(self, checkpoint: Checkpoint) -> str:
-        """Return a sentence that names a record not sent as often as it was received or is in flight; empty if none."""
+        """Return a sentence that names a record that was lost or doubled on a channel; empty if there is none.
+
+        It was sent more often, or less often, than it was received plus is in flight.
+        """
         for sender, receiver, sent, received, flight in self.channels(checkpoint):
             for record in range(len(self.settings.words)):
                 surplus = times(received, record) + times(flight, record) - times(sent, record)
@@ -108,7 +111,8 @@ class Cuts:
     def inexact(self, checkpoint: Checkpoint) -> str:
         """Return a sentence that names a record that a task has counted the wrong number of times; empty if none.
 
-        In a correct checkpoint, a task has counted each of its records before the source offsets once, and no others.
+        In a correct checkpoint, a task has counted once each record that is meant for it and lies before the
+        checkpoint's source offsets, and no other record.
         """
         for count in range(self.settings.counts):
             counts = sum(
@@ -305,9 +309,10 @@ def _has_barriers(state: State) -> bool:
 
 
 def claims(settings: Settings, text: Reason) -> Sequence[Property[State]]:
-    """Return the properties that a search checks: of checkpoints, barriers, possible events, and the job's end.
+    """Return the properties that a search checks.
 
-    `text` describes a state in one line.
+    They are about checkpoints, barriers, events that must be possible, and the output at the job's end. `text`
+    describes a state in one line.
     """
     return (
         *_of_checkpoints(settings),

@@ -140,7 +140,10 @@ class Tasks(RuleModel[State]):
         return self._report(state, self.settings.counts * len(self._logs), taken)
 
     def _finish(self, state: State, which: int) -> State:
-        """Return the state after a source has sent the end of its input, which counts as every later barrier."""
+        """Return the state after a source has sent the end of its input.
+
+        Tasks treat it as if every later barrier had also arrived.
+        """
         coordinator, sources, operators, visible, prepared, faults = state
         operators = (*map(self._arrive, operators[:-1], repeat(which), repeat(END)), operators[-1])
         if coordinator.pending:
@@ -249,7 +252,11 @@ class Barriers(Tasks):
         return as_state((with_checkpoint(coordinator, checkpoint), *state[1:]))
 
     def _copy(self, state: State, _: int) -> State:
-        """Return the state after a checkpoint without barriers, complete at once (parameter `broken=sink_offset`)."""
+        """Return the state after a checkpoint that copies all task states at one moment, without barriers.
+
+        It exists only with `broken=sink_offset`, to show that the sink's position does not say where the sources
+        must resume.
+        """
         checkpoint = copied_now(self.settings, state.coordinator.triggered + 1, state.operators)
         state = state._replace(coordinator=with_checkpoint(state.coordinator, checkpoint))
         sink, rows = copy(state.operators[-1], checkpoint.id, is_sink=True)

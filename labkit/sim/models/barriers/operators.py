@@ -66,7 +66,7 @@ def overtake(operator: Operator, channel: int, item: bytes) -> tuple[Operator, b
 
 
 def is_blocked(rules: Rules, operator: Operator, channel: int) -> bool:
-    """Return whether a task must not read a channel: its barrier has arrived, but not that of every other channel."""
+    """Return whether a task must not read a channel: its barrier has arrived there, but not yet on some other one."""
     _, at, done, _, _ = operator
     return rules.blocks and done < at[channel] < ENDED and at[channel] == max(live(at))
 
@@ -98,7 +98,10 @@ def _copied(rules: Rules, operator: Operator, due: int, *, is_sink: bool) -> Tas
 
 
 def copy(operator: Operator, due: int, *, is_sink: bool) -> tuple[Operator, int]:
-    """Return a task after it has copied its state for checkpoint `due`, and the rows that a sink thereby prepares."""
+    """Return a task after it has copied its state for checkpoint `due`, and the rows that a sink prepares to commit.
+
+    The rows are a multiset: a number whose octal digit r is how often it contains record r. It is 0 for other tasks.
+    """
     inputs, at, _, state, sealed = operator
     return Operator(inputs, at, due, state, state if is_sink else 0), state - sealed if is_sink else 0
 
@@ -225,7 +228,10 @@ def stored(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -> Checkpoint:
-    """Return a checkpoint taken without barriers: all task states at one moment, and offsets after the sink's rows."""
+    """Return a checkpoint taken without barriers, of all task states at one moment.
+
+    Its offset for each source is the position after the last row from there that the sink has.
+    """
     everyone, held = (1 << settings.tasks) - 1, operators[-1].state
     last = [
         max(
@@ -239,7 +245,7 @@ def copied_now(settings: Settings, number: int, operators: Sequence[Operator]) -
 
 
 def committed(visible: int, prepared: Prepared, number: int) -> tuple[int, Prepared]:
-    """Return the visible rows after transactions up to checkpoint `number` have committed, and other transactions."""
+    """Return the visible rows and the prepared transactions after those up to checkpoint `number` have committed."""
     return (
         visible + sum(rows for sealed, rows in prepared if sealed <= number),
         tuple(transaction for transaction in prepared if transaction[0] > number),

@@ -28,12 +28,12 @@ DIGIT = 3
 
 
 def once(record: int) -> int:
-    """Return the set that contains only this record, once. A set is a number with one octal digit per record."""
+    """Return the multiset that contains this record once: a number with one octal digit per record."""
     return 1 << DIGIT * record
 
 
 def times(counts: int, record: int) -> int:
-    """Return how many times a set of records contains one. The set is a number with one octal digit per record."""
+    """Return how many times a multiset, a number with one octal digit per record, contains this record."""
     return counts >> DIGIT * record & 7
 
 
@@ -273,7 +273,10 @@ class Settings:
 
     @cached_property
     def readers(self) -> tuple[int, ...]:
-        """Return for each record the number of the task that counts its word; the tasks get new words in turn."""
+        """Return for each record the number of the task that counts its word.
+
+        Words are assigned to the tasks in turn, in the order of their first occurrence.
+        """
         order = list(dict.fromkeys(self.words))
         return tuple(order.index(word) % self.counts for word in self.words)
 
@@ -282,7 +285,10 @@ class Settings:
         return offset * self.sources + source
 
     def share(self, source: int, count: int, start: int = 0, end: int = 1_000) -> int:
-        """Return the set of the records that a source sends to a counting task, at the offsets [start, end)."""
+        """Return the multiset of a source's records at offsets [start, end) that go to counting task number `count`.
+
+        The default end lies after every input.
+        """
         return sum(
             once(record)
             for record in range(source, len(self.words), self.sources)
@@ -290,7 +296,7 @@ class Settings:
         )
 
     def all_for(self, count: int) -> int:
-        """Return the set of all records that a counting task receives."""
+        """Return the multiset of all records that go to the counting task number `count`."""
         return sum(once(record) for record, reader in enumerate(self.readers) if reader == count)
 
     @property
@@ -300,7 +306,7 @@ class Settings:
 
     @cached_property
     def channels(self) -> tuple[tuple[int, int], ...]:
-        """Return all channels as pairs: index of the receiving task among those with inputs, and index of its input.
+        """Return all channels as pairs: index of the receiving task, not counting sources, and index of its input.
 
         The channels of the sink come last.
         """
@@ -347,7 +353,9 @@ def settings(values: Values) -> Settings:
         )
     name, needed = _NEEDS.get(broken, ("mode", mode.value))
     if values[name] != needed:
-        raise InvalidInput(f"broken={broken}: {name}={values[name]} lacks this rule; set {name}={needed}.")
+        raise InvalidInput(
+            f"broken={broken}: {name}={values[name]} does not have the rule that this leaves out; set {name}={needed}."
+        )
     first = broken is OmittedRule.FIRST_BARRIER
     unaligned, aligned = mode is Mode.UNALIGNED, mode is Mode.ALIGNED
     return Settings(

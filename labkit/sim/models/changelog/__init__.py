@@ -11,7 +11,7 @@ __all__ = ["BLUEPRINT"]
 
 
 def play_with_the_consumer_first(model: Changelog, steps: str) -> Replay:
-    """Take these steps, continue to the end so that the consumer reads each change at once, and return the run."""
+    """Take these steps and continue to the end, where the consumer reads each change as soon as it can."""
     return go_on(play(model, steps), model, _last)
 
 

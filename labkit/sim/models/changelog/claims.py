@@ -17,8 +17,8 @@ from labkit.sim.wording import listed, to_come
 def is_settled(state: State) -> bool:
     """Return whether all work is done, so that the consumer's table must equal the batch query's result.
 
-    Both processes are up, the query has repeated lost work, and the consumer has read everything and stored its
-    position.
+    Both processes are up, the query has redone the work that a crash undid, and the consumer has read everything and
+    stored its position.
     """
     ((_, _, query_is_up, offset, _), (_, stored, is_up, position, _), network, topic, _, furthest) = state
     return query_is_up and is_up and not network and offset == furthest and stored == position == len(topic)
@@ -101,7 +101,7 @@ def _deletes(settings: Settings) -> bool:
 
 
 def _has_gap(state: State) -> bool:
-    """Return whether the consumer has read only half of a change, so that the key is missing from its table."""
+    """Return whether the consumer has removed the old row of a key but not yet inserted the new one."""
     table, _, _, position, has_deleted = state.consumer
     if has_deleted:
         return True

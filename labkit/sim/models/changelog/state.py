@@ -53,7 +53,10 @@ Table = tuple[Row, ...]
 
 
 class Query(NamedTuple):
-    """The state of the continuous query: the offset of the next record and the count of each key, now and as saved."""
+    """The state of the continuous query: the offset of the next record, and the count of each key.
+
+    Both exist twice: as in memory, and as last saved.
+    """
 
     saved: Durable[int] = 0
     """The offset of the next record in the last checkpoint."""
@@ -186,7 +189,7 @@ def settings(values: Values) -> Settings:
     encoding = Encoding(str(values["encoding"]))
     if encoding is Encoding.APPEND and values["at_most"]:
         raise InvalidInput(
-            f"at_most={values['at_most']}: an append-only stream cannot remove a key that leaves the result; set "
+            f"at_most={values['at_most']}: an append-only stream cannot remove a key whose count becomes too high; set "
             "encoding=retract or encoding=upsert."
         )
     return Settings(

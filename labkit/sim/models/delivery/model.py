@@ -41,7 +41,7 @@ def _with_hop(state: State, number: int, hop: Hop) -> State:
 
 
 def less(state: State, fault: str) -> State:
-    """Return the state with one fault of this kind less that may still happen."""
+    """Return the state in which one fault less of this kind may still happen."""
     return state._replace(faults=one_less(state.faults, fault))
 
 
@@ -85,7 +85,7 @@ def drop_ack(state: State, hop: int) -> State:
 
 
 def duplicate(state: State, hop: int) -> State:
-    """Return the state after the network has put a copy of the next record on a link after the last one."""
+    """Return the state after the network has duplicated the next record on a link and queued the copy last."""
     return less(send(state, hop, state.hops[hop].forward[0]), "duplicates")
 
 
@@ -174,11 +174,11 @@ class Guards(RuleModel[State]):
         return process.outbox[: self.settings.window]
 
     def _unsent(self, state: State, which: int) -> tuple[Message | None, Message | None]:
-        """Return the oldest record of which nothing is in flight, and the oldest of which something is; None for
-        neither.
+        """Return the oldest record that a process must send again, and the oldest for which this is too early.
 
-        A timeout is right for the first record and too early for the second. A real sender cannot tell them apart;
-        here a timeout that comes too early counts as a fault.
+        Of the first, neither a copy nor an acknowledgement is in flight, so a timeout is right; of the second, one is.
+        Each is None if there is none. A real sender cannot tell them apart; here a timeout that comes too early counts
+        as a fault.
         """
         lost = late = None
         forward, back, _ = state.hops[which]

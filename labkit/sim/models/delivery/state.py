@@ -158,8 +158,8 @@ def settings(values: Values) -> Settings:
     broken, dedup = str(values["broken"]), str(values["dedup"])
     if not values["retry"] and values["productions"] == "weak":
         raise InvalidInput(
-            "retry=false: productions=weak waits for acknowledgements, which exist only with retries; set "
-            "productions=strong."
+            "retry=false: with productions=weak a process waits for acknowledgements from downstream, which exist only "
+            "with retries; set productions=strong."
         )
     if not values["retry"] and broken == "ack_early":
         raise InvalidInput(
@@ -167,9 +167,13 @@ def settings(values: Values) -> Settings:
             "retry=true."
         )
     if broken not in ("nothing", "ack_early") and dedup not in TABLES:
-        raise InvalidInput(f"broken={broken}: dedup={dedup} keeps no table of ids; set dedup=durable.")
+        raise InvalidInput(
+            f"broken={broken}: dedup={dedup} keeps no table of ids, which this rule is about; set dedup=durable."
+        )
     if values["collects"] and dedup not in TABLES:
-        raise InvalidInput(f"collects=true: dedup={dedup} keeps no table of ids; set dedup=durable.")
+        raise InvalidInput(
+            f"collects=true: dedup={dedup} keeps no table of ids from which to delete any; set dedup=durable."
+        )
     if broken == "highest_only" and values["ids"] == "fresh":
         raise InvalidInput(
             "broken=highest_only compares ids by size, which works only if ids follow the order of the records; "

@@ -34,9 +34,9 @@ from labkit.sim.wording import listed, members, to_come
 
 
 def expected(settings: Settings) -> list[Record]:
-    """Return the records that a reader should receive: the input, each with the running count of its partition.
+    """Return the records that a reader should receive, each with its number, from 1, among those of its partition.
 
-    The records that another producer writes without a transaction follow.
+    The input comes first, then the records that another producer writes without a transaction.
     """
     counts: Counter[str] = Counter()
     records = []
@@ -75,7 +75,10 @@ class Judge(StateJudge[State]):
         )
 
     def history(self, state: State) -> History:
-        """Return the records that the reader has received, one complete read at the end, and rows hidden from it."""
+        """Return the records that this reader has received, and as `hidden` those in the log that it cannot see yet.
+
+        At the end it reads everything once.
+        """
         return History(self._events(state), hidden=list(self._hidden(state)))
 
     def _events(self, state: State) -> Iterator[Observation | Reading]:
@@ -184,7 +187,10 @@ def _ends() -> Property[State]:
 
 
 def answered(*, was_refused: bool, nothing_new: bool, ends: bool) -> str:
-    """Return the sentence for a commit request that changes nothing, since it is refused or repeated; else empty."""
+    """Return the sentence for a commit request that is refused or repeats an earlier one; otherwise empty.
+
+    `nothing_new` means a repetition; `ends` says whether the job fails because of a refusal.
+    """
     if was_refused:
         then = "the job ends with this error" if ends else "whoever asked logs the error and goes on"
         return f"A request to commit reaches the coordinator, and nothing is open under its epoch: refused, and {then}."

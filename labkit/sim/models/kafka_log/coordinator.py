@@ -112,9 +112,10 @@ def add_partition(rules: Rules, coordinator: Coordinator, handle: Handle, partit
 
 
 def end(rules: Rules, coordinator: Coordinator, handle: Handle) -> tuple[Coordinator, Answer]:
-    """Return the coordinator's state and its answer after a request to commit (EndTxn), which any process may send.
+    """Return the coordinator's state and its answer after a request to commit (EndTxn).
 
-    The caller has checked that all earlier markers of the transactional id are written.
+    Any process that knows the transactional id and the epoch may send it, also another one than the producer. The
+    caller has checked that all earlier markers of the transactional id are written.
     """
     stage, epoch, partitions, _ = coordinator.log[handle.name]
     if _is_repeated(rules, handle, stage, epoch):
@@ -153,7 +154,7 @@ def note_marker(coordinator: Coordinator, name: int, partition: int) -> Coordina
 
 
 def grow_older(coordinator: Coordinator, timeout: int) -> Coordinator:
-    """Return the coordinator's state after one tick of time, which adds to the age of each open transaction."""
+    """Return the coordinator's state one tick later: open transactions get older, at most up to `timeout`."""
     log = tuple(
         Entry(stage, epoch, partitions, min(age + 1, timeout))
         if stage is Stage.ONGOING

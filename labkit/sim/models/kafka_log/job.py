@@ -45,7 +45,7 @@ def can_write(settings: Settings, job: Job) -> bool:
 def can_trigger(settings: Settings, job: Job, since: int) -> bool:
     """Return whether a checkpoint may start.
 
-    There must be something to commit, and no other checkpoint may run. Unless the input has ended, at least an
+    There must be something to commit, and no other checkpoint may run. Unless the input has ended, the checkpoint
     interval must have passed since the last checkpoint started (`since`, in ticks).
     """
     if job.phase is not Phase.RUNNING or job.triggered is not None or not (job.added or job.pending):
@@ -91,7 +91,7 @@ def lapse(job: Job) -> Job:
 
 
 def sent(job: Job, number: int) -> Job:
-    """Return the job's state after it has requested the commit with this index in `due`, and waits for the answer."""
+    """Return the job's state after it has requested commit number `number` of those due, and waits for the answer."""
     due = job.due
     return job._replace(due=(*due[:number], Due(due[number].handle, is_sent=True), *due[number + 1 :]))
 

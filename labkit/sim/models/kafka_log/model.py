@@ -320,7 +320,8 @@ class KafkaLog(Broker):
     def _written(self, state: State, job: Job) -> State | None:
         """Return the state after the job has written its next record; None if the write is refused.
 
-        A partition accepts a record only if its transaction is open there, or if the coordinator has just opened it.
+        A partition accepts a record if the record's transaction is open there; otherwise the coordinator must first
+        add the partition to the transaction.
         """
         handle, where = job.current, self.settings.partition_of(job.offset)
         assert handle is not None

@@ -366,7 +366,7 @@ def appended(state: State, where: int, slot: Slot) -> State:
 
 
 def spent(state: State, fault: str) -> State:
-    """Return the state with one fault or event of this kind less that may still happen."""
+    """Return the state in which one fault or event less of this kind may still happen."""
     return state._replace(budget=one_less(state.budget, fault))
 
 

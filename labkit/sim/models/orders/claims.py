@@ -41,10 +41,11 @@ def is_done(settings: Settings, state: State) -> bool:
 
 
 def history_of(seen: Sequence[Seen], *, rows: int, keyed: bool, bounds_change: bool) -> History:
-    """Return the rows that readers saw as a history for the judge, with a complete read at each crash and at the end.
+    """Return the rows that readers saw as a history to judge, with a complete read at each crash and at the end.
 
     `rows` is the length of the input; `keyed` means that a row replaces the earlier row of its key. With
-    `bounds_change`, a repeated step may take other rows, so the history has no planned batches.
+    `bounds_change`, a repeated step may take other rows, so the history does not say which rows belong to which
+    batch.
     """
     batches = [
         PlannedBatch(step, start, min(start + ROWS_OF_A_STEP, rows))

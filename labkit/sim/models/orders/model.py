@@ -42,7 +42,7 @@ from labkit.sim.writes import AtomicSet, Leftover, Output, Start, Write
 
 
 def next_job(settings: Settings, process: Process) -> Job:
-    """Return the step that runs next after a restart; it has not yet taken any rows."""
+    """Return the step (`Job`) that runs next after a restart; it has not yet taken any rows."""
     note = _note(settings.design.recovery.start, process)
     offset = note.end
     if settings.world is World.GONE:
@@ -91,7 +91,7 @@ def to_finish(settings: Settings, process: Process) -> Job:
 
 
 def planned(process: Process, job: Job) -> Job | None:
-    """Return the plan (the durable record of a step's input) for this step; None if no plan has its first row."""
+    """Return the plan (the durable record of a step's input) for this step; None if none has the step's first row."""
     for plan in process.plans:
         if plan.step == job.step and plan.start <= job.start < plan.end:
             return plan
@@ -251,7 +251,8 @@ class Orders(RuleModel[State]):
     def _unanswered(self, state: State, _: int) -> State:
         """Return the state after output became visible but the answer was lost, so the process will write it again.
 
-        Like a restart, the retry looks for the marker if the parameter `skips` says so.
+        If the parameter `skips` is set, the retry looks for the step's marker first, as a restart does: the durable
+        record that the output is written.
         """
         process = state.process
         if self._by_row:
@@ -271,8 +272,9 @@ class Orders(RuleModel[State]):
         return _faulty(state, self._gone_on(state.process))
 
     def _refused(self, state: State, _: int) -> State:
-        """Return the state after a refused write. The step continues if no restart would repeat it, else it begins
-        again.
+        """Return the state after the store has refused a write.
+
+        The process begins the step again if a restart would repeat it; otherwise it goes on to the next write.
         """
         process = state.process
         job = next_job(self.settings, process)
@@ -304,7 +306,7 @@ class Orders(RuleModel[State]):
         return state._replace(process=process, life=life)
 
     def _undecided(self, state: State) -> list[Seen]:
-        """Return the visible rows of steps that will run again; no other row is newer."""
+        """Return the visible rows of steps that will run again; they are the newest of the visible rows."""
         rows = [state.seen[index] for index in kept(state.seen)]
         return [each for each in rows if each.step >= state.process.job.step]
 

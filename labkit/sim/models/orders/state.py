@@ -156,7 +156,7 @@ def settings(values: Values) -> Settings:
 
 
 def parameters_of(design: Design, world: World = World.SAME) -> dict[str, object]:
-    """Return the simulator's parameters for a design, which is a write order with kind of output and recovery rules.
+    """Return the simulator's parameters for a design: order of writes, kind of output, and recovery rules.
 
     `world` says which rows a repeated step gets.
     """
@@ -194,7 +194,10 @@ class Snapshot(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A step with its rows: the offsets [start, end), and the running count before the first of them (`base`)."""
+    """One step of the simulated job: its number, its rows, and the running count before the first of them (`base`).
+
+    The rows are given by their offsets [start, end).
+    """
 
     step: int
     start: int
@@ -258,7 +261,8 @@ CRASHED, TAKEN_BACK = -1, -2
 class Seen(NamedTuple):
     """A row that became visible, with the step and the start of the process (`life`) that wrote it.
 
-    With a negative offset, another event: a crash (-1), or the removal of the newest row that is left (-2).
+    An entry with a negative offset is another event: -1 is a crash, -2 the removal of the newest row not yet
+    removed.
     """
 
     offset: int

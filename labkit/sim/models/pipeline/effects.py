@@ -66,7 +66,7 @@ def _insert(outside: Outside, state: State, driver: Driver, task: Task) -> State
     else:
         handle, status, rows = transactions[number]
         if status is not Status.OPEN or task.which in rows:
-            raise TaskRefusal(f"there is a transaction {handle} already, and it is {status}")
+            raise TaskRefusal(f"the store already has the transaction {handle}, which is {status}")
         transactions = _put(transactions, number, Transaction(handle, status, (*rows, task.which)))
     if outside.readable_early:
         visible = (*visible, VisibleRow(task.which, task.batch, driver.incarnation, number))
@@ -131,7 +131,9 @@ def _confirm(_outside: Outside, state: State, _driver: Driver, task: Task) -> St
 def _mark(outside: Outside, state: State, driver: Driver, task: Task) -> State:
     marker = outside.marker(driver, task.batch)
     if marker in state.markers:
-        raise TaskRefusal(f"the store already has the marker of batch {task.batch}")
+        raise TaskRefusal(
+            f"the store already has the marker of batch {task.batch}, which says that its rows are written"
+        )
     rows = [VisibleRow(offset, task.batch, driver.incarnation) for offset in task.rows]
     markers = (*state.markers, marker)
     return stored(state, (*state.seen, *rows), state.transactions, markers)

@@ -136,7 +136,6 @@ class Environment(RuleModel[State]):
         return state._replace(query=Query(generation=state.query.generation + 1, first=first), faults=left)
 
     def _replace_driver(self, state: State, _: int) -> State:
-        """Return the state after a hanging driver was declared dead: another will start, and this one resume later."""
         left = one_less(state.faults, "zombies")
         return state._replace(query=crash(state.query), zombie=state.query.driver, faults=left)
 
@@ -312,9 +311,9 @@ class Pipeline(Environment):
         return settle_tasks(self.settings.strategy, self.settings.words, state.query)
 
     def _catch_up(self, state: State, _: int) -> State:
-        """Return the state in which the driver must commit all decided batches before it stores new votes.
+        """Return the state in which the driver first commits every batch whose `commits/N` is durable.
 
-        This happens if no notification of the engine has made the driver commit them.
+        It does so before it stores the votes of a new batch, in case the engine has not notified it of `commits/N`.
         """
         return driven(state, state.query.driver._replace(settling=self._settling(state)))
 

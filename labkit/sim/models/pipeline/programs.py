@@ -21,10 +21,11 @@ Tasks = tuple[Task, ...]
 
 @cache
 def shares(words: tuple[str, ...], start: int, end: int) -> tuple[Share, ...]:
-    """Return the partitions of the batch with the offsets [start, end), each with its offsets; empty ones are left out.
+    """Return the partitions of the batch [start, end) that are not empty, each with the offsets of its words.
 
-    Words go to partitions from 1 in the reverse order of the alphabet. Spark's hash with three partitions does the same
-    for `hello` and `world`, the only words for which runs of the simulator are compared with real ones.
+    Each different word has a partition of its own; they are numbered from 1, beginning with the last word in the
+    alphabet. Spark's hash with three partitions does the same for `hello` and `world`, the only words for which runs
+    of the simulator are compared with real ones.
     """
     partition_of = {word: number for number, word in enumerate(sorted(set(words), reverse=True), start=1)}
     partitions = sorted({partition_of[word] for word in words[start:end]})
@@ -43,7 +44,8 @@ class Writer(NamedTuple):
     def handle(self, batch: int, partition: int) -> Handle:
         """Return the name of the transaction for one partition of a batch.
 
-        The name contains the driver's number, so that a repeated batch does not find the transactions of the first.
+        The name contains the driver's number, so that a driver that repeats the batch does not meet an earlier
+        driver's transactions.
         """
         return Handle(self.generation, batch, partition, self.incarnation)
 
@@ -110,7 +112,8 @@ def _halved(tasks: list[Task], point: FailPoint) -> None:
 def commit_tasks(strategy: Strategy, batch: int, parts: Sequence[Share], handles: Sequence[Handle]) -> list[Task]:
     """Return the tasks that commit one batch with these partitions (`parts`) and transactions (`handles`).
 
-    An operation with several tasks has a failpoint in its middle, and a confirmation has one before it.
+    If a kind of write, such as the commit of a transaction, needs several tasks, there is a failpoint in the middle
+    of them. Another one comes before a write-ahead log confirms the batch.
     """
     tasks: list[Task] = []
     for op in strategy.facts.commit_ops:
@@ -143,7 +146,10 @@ def _offsets(parts: Sequence[Share]) -> tuple[int, ...]:
 
 
 def due(query: Query) -> list[tuple[int, tuple[Handle, ...]]]:
-    """Return the batches that are decided but still have stored votes, each with the transactions to commit."""
+    """Return the batches that have `commits/N` but are not yet committed in the store, each with its transactions.
+
+    Their votes are still stored.
+    """
     return [(batch, handles) for batch, handles in query.handles if batch <= query.decided]
 
 
@@ -158,7 +164,7 @@ def settle_tasks(strategy: Strategy, words: tuple[str, ...], query: Query) -> Ta
 
 
 def last_notification(query: Query) -> Tasks:
-    """Return the task that announces the last `commits/N` to a sink that has committed already; or no task."""
+    """Return the task that announces the last `commits/N`, if any, to a sink that has committed before it."""
     return (Task(Op.TELL, query.decided, query.decided, (FailPoint.AFTER_COMMIT_LOG,)),) if query.decided >= 0 else ()
 
 

@@ -32,7 +32,7 @@ class Cue(NamedTuple):
 
 
 def cues(script: Sequence[str]) -> tuple[Cue, ...]:
-    """Parse a script. Each line has a failpoint, optionally a batch, and the actions there, by default a crash."""
+    """Parse a script. A line is `failpoint[@batch] [action ...]`; without an action, the driver crashes there."""
     return tuple(_cue(*entry.split()) for entry in script)
 
 
@@ -122,7 +122,7 @@ def first_crash(walk: Replay) -> int:
 
 
 def simulate(strategy: Strategy, order: Order, store: str, points: Sequence[Crash]) -> Verdict:
-    """Simulate the small word count of `crashed`, and return the verdict on its output."""
+    """Simulate a small word count whose drivers die at these failpoints in turn, and judge its output."""
     return verdict(crashed(strategy, order, store, points))
 
 

@@ -115,7 +115,8 @@ class Transaction(NamedTuple):
 class VisibleRow(NamedTuple):
     """A row that became visible, or (with offset -1) a crash, after which a reader reads the whole store.
 
-    `transaction` is the index of the row's transaction if readers saw the row before that ended, otherwise -1.
+    `transaction` is the index of the row's transaction if readers saw the row before that transaction ended,
+    otherwise -1.
     """
 
     offset: int
@@ -148,8 +149,8 @@ class Faults(NamedTuple):
 class State(NamedTuple):
     """The state of the query, of the store, and of a driver wrongly declared dead (`zombie`), and faults still allowed.
 
-    The parts of the store are separate fields, because a search stores each value of a field once, and each part has
-    fewer values than all three together.
+    The store consists of three fields (rows, transactions, markers), because a search stores each different value of a
+    field once, and each of the three has fewer values than a field for the whole store would have.
     """
 
     query: Query
@@ -310,7 +311,10 @@ class Settings:
         return self.order is Order.DECISION
 
     def end_of(self, start: int, generation: int) -> int:
-        """Return the offset at which a batch from `start` ends. After a deleted checkpoint it takes all the input."""
+        """Return the offset at which a batch from `start` ends.
+
+        After the checkpoint was deleted (`generation` is not 0), one batch takes all the rest of the input.
+        """
         return len(self.words) if generation else min(start + self.records_per_batch, len(self.words))
 
 

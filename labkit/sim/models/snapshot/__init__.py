@@ -13,8 +13,9 @@ __all__ = ["BLUEPRINT"]
 
 
 def facts(walk: Replay) -> Mapping[str, Fact]:
-    """Return results about a run by name: the last snapshot, the lengths of pauses, and when the bank was in that
-    state.
+    """Return results about a run, each under its name: the last snapshot, the lengths of pauses, and `moment`.
+
+    `moment` is the step after which the bank was really in the state that the snapshot shows.
     """
     snapshot = walk.state.completed
     step = moment(walk.states)

@@ -49,7 +49,8 @@ class Guards(RuleModel[State]):
         owner = _BELONGS_TO.get(str(self.broken), self.algorithm)
         if owner != self.algorithm:
             raise InvalidInput(
-                f"broken={self.broken}: algorithm={self.algorithm} lacks this rule; set algorithm={owner}."
+                f"broken={self.broken}: algorithm={self.algorithm} does not have the rule that this leaves out; "
+                f"set algorithm={owner}."
             )
         self.ends = ends(self.count)
         self._channel = {(at.sender, at.receiver): number for number, at in enumerate(self.ends)}

@@ -117,8 +117,10 @@ class TwoPhaseCommit(Guards):
         return State(Coordinator((), Phase.WORKING), participants, empty, empty, 0, Phase.WORKING, crashes, losses)
 
     def seats(self, state: State) -> Sequence[Any]:
-        """Return for each participant its part of the state: process, queues, vote, acknowledgement, and sent yes or
-        not.
+        """Return each participant's part of the state.
+
+        It consists of the process, its message queues, whether the coordinator has its vote and its acknowledgement,
+        and whether it has sent a yes.
         """
         (_, _, votes, acks), at, outward, inward, promised, *_ = state
         notes = (spread(bits, self.count) for bits in (votes, acks, promised))

@@ -15,7 +15,7 @@ from labkit.sim.rules import Rule, RuleModel
 
 
 class Position(Word):
-    """The state of a participant; also the coordinator's decision, which is never PREPARED."""
+    """The state of a participant. The coordinator's decision has the same type, but is never PREPARED."""
 
     WORKING = "working"
     PREPARED = "prepared"
@@ -68,7 +68,7 @@ class Textbook(RuleModel[State]):
         return State(decision, row, gathered(sent, order), gathered(heard, order))
 
     def actions(self, state: State) -> Sequence[Action]:
-        """Return the possible actions that change something: the coordinator's, then those of each participant."""
+        """Return the possible actions, the coordinator's first, without those that would leave the state unchanged."""
         decision, participants, sent, heard = state
         undecided = decision is Position.WORKING
         enabled = []
