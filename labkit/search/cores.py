@@ -213,7 +213,10 @@ class SharedSearch(Generic[StateT]):
 
 
 def _serve(begun: Search[Any], pipe: "Connection[Any, Any]", others: "list[Connection[Any, Any]]") -> None:
-    """Run a helper process: expand each chunk of states that arrives and send the result, until the pipe closes."""
+    """Run a helper process: expand each chunk of states that arrives and send the result, until the pipe closes.
+
+    `others` are the leader's ends of the pipes to this and earlier helpers, inherited by fork and closed first.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the leader handles Ctrl-C
     gc.disable()  # states are tuples and make no cycles
     for other in others:

@@ -51,9 +51,10 @@ class Files(NamedTuple):
         return array
 
     def send(self, reached: Pairs, kind: str, level: int, part: int, of: int) -> None:
-        """Store new states in one file, grouped by the part (of `of` parts) that each state belongs to.
+        """Store new states in one file, grouped by the part, one of `of`, that each state belongs to.
 
-        The file begins with the width of a row and each part's start position, so that a task reads only its own rows.
+        The file begins with the number of bytes of a row and the start of each part, so that a task reads only its
+        own rows.
         """
         ordered, places = rows.by_owner(reached, of)
         head = np.array([ordered["state"].itemsize, *places], np.int64)

@@ -328,9 +328,10 @@ def _numbered(search: _Search, level: int, width: int, part: int) -> None:
 
 
 def _admitted(search: _Search, level: int, width: int, senders: Sequence[tuple[str, int]], part: int) -> int:
-    """Store the states of a part that are new, for the next level, and return how many they are.
+    """Store the new states among those that were sent to a part, for the next level, and return how many there are.
 
-    The states' order does not depend on which sender was faster.
+    `senders` names the tasks that sent states, as pairs of a kind and a part. The states are read in this order, so
+    their order does not depend on which task ended first.
     """
     files = search.files
     sent = [files.received(kind, level, sender, part, search.parts) for kind, sender in senders]

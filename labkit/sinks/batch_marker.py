@@ -15,7 +15,7 @@ from labkit.stores.contract import Atomic, Handle
 
 
 class BatchMarkerSink(Sink[Atomic]):
-    """A sink that writes a batch and a marker with its id in one transaction, as some do in foreachBatch."""
+    """A sink that writes a batch and a marker with its id in one transaction, as some Spark jobs do in foreachBatch."""
 
     bears_speculation: ClassVar[bool] = True  # tasks write nothing: their rows go to the driver with the vote
 

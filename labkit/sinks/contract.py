@@ -152,7 +152,8 @@ CHUNK = 1_000
 def chunked(rows: Iterator[ItemT], distinct: Callable[[ItemT], object] = id) -> Iterator[list[ItemT]]:
     """Yield the rows in lists of at most `CHUNK`, for a caller that writes each list before it asks for the next.
 
-    The first list has one row, because a failpoint follows. No list has two rows with the same value of `distinct`.
+    The first list has one row, because the failpoint `MID_WRITE` comes after the first row. No list has two rows for
+    which `distinct` returns the same value.
     """
     yield from ([row] for row in islice(rows, 1))
     some: dict[object, ItemT] = {}

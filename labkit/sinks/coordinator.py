@@ -173,5 +173,8 @@ def pass_offset_log(reach: Reach, batch: int) -> None:
 
 
 def pass_commit_log(reach: Reach, batch: int) -> None:
-    """Call `reach` for the failpoint after `commits/N` is durable, as the engine says or the next batch implies."""
+    """Call `reach` for the failpoint after `commits/N` is durable.
+
+    A sink learns this from the engine's notification or, at the latest, from the start of the next batch.
+    """
     reach(FailPoint.AFTER_COMMIT_LOG, batch)
