@@ -55,7 +55,10 @@ def _state(finding: Finding) -> str:
 
 
 class Examined(Examination):
-    """The result of `lab.timeouts`, displayed as a card: whether the transaction timeout is long enough, and why."""
+    """The result of `lab.timeouts`, displayed as a card.
+
+    It says whether the transaction timeout is longer than the longest time that a transaction can stay open, and why.
+    """
 
     __slots__ = ()
 
@@ -77,9 +80,9 @@ class Examined(Examination):
 
 
 class Trials(dict[str, "TimeoutTrial"]):
-    """The results of `lab.try_timeouts`, displayed as a card.
+    """The results of `lab.try_timeouts`, displayed as a card: what a real Kafka broker did to a job's transactions.
 
-    A dict from the kind of traffic, such as `"burst"`, to its measurement.
+    A dict from each kind of traffic (how the job's records arrive over time, such as `"burst"`) to its result.
     """
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
@@ -93,7 +96,7 @@ class Trials(dict[str, "TimeoutTrial"]):
     __repr__ = __str__
 
     def steps(self, kind: str) -> Card:
-        """Return a card that lists what broker and job did under one kind of traffic, with times in seconds.
+        """Return a card that lists the events in broker and job under one kind of traffic, with times in seconds.
 
         Raises `InvalidInput` if `lab.try_timeouts` did not measure that kind.
         """

@@ -33,7 +33,7 @@ ON_A_SOCKET = ("append", "two_phase")
 
 
 class Chains:
-    """The guarantees of all chains; a chain is a combination of source, engine and sink.
+    """For every chain (source, engine, sink) the result of a search of all its simulated schedules, and its guarantee.
 
     `chains["log", "log-then-commit", "wal"]` returns the search result of one chain.
     """
@@ -43,7 +43,7 @@ class Chains:
         self.grid = Grid({_name(each): _square(each, search) for each, search in self.searches.items()})
 
     def __getitem__(self, name: tuple[str, str, str]) -> Search:
-        """Return the search result of the chain with this source, engine and sink.
+        """Return what the search of all simulated schedules found for the chain with this source, engine and sink.
 
         Raises `InvalidInput` for an unknown name, and suggests the most similar one.
         """
@@ -63,7 +63,7 @@ class Chains:
 
 @cache
 def chains() -> Chains:
-    """Search every schedule with at most one crash, for every chain of source, engine and sink.
+    """Simulate every chain of source, engine and sink in every schedule with at most one crash; return the guarantees.
 
     The result is cached.
     """
@@ -108,9 +108,10 @@ def _is_default(chain: Chain) -> bool:
 
 
 def predicted(chain: Chain) -> tuple[Guarantee, int]:
-    """Return the weakest predicted guarantee of a chain on real Spark over all its failpoints, and their number.
+    """Return the weakest guarantee that is predicted for a chain on real Spark, and the number of predictions.
 
-    The predictions were written by hand, and tests compare each with a real run.
+    There is one for each failpoint, the place of a kill. They were written by hand, and tests compare each with a real
+    run.
     """
     cells = {
         cell.point: each

@@ -21,7 +21,10 @@ BY_NAME = "lab.compare() needs results by name, as in lab.compare(append=outcome
 
 
 class Comparison:
-    """A table with one row for each result: a run with its verdict, or a search with the properties found violated."""
+    """A table with one row for each result of a run or of a search.
+
+    For a run it shows the verdict; for a search of all schedules, the properties that some schedule violates.
+    """
 
     def __init__(self, named: Mapping[str, Result], facts: Sequence[str] = ()) -> None:
         self.named = dict(named)
@@ -78,9 +81,9 @@ def _facts_of(result: Result, facts: Sequence[str]) -> Mapping[str, str]:
     facts_by_name: Mapping[str, Fact] = getattr(result, "facts", {})
     if missing := [name for name in facts if name not in facts_by_name]:
         raise InvalidInput(
-            f"lab.compare(): a run has no fact {missing[0][:40]!r}; {nearest(missing[0][:40], list(facts_by_name))}"
+            f"lab.compare(): a run has no result {missing[0][:40]!r}; {nearest(missing[0][:40], list(facts_by_name))}"
             if facts_by_name
-            else "lab.compare(): only simulated runs have facts; leave facts= out, or compare simulated runs alone."
+            else "lab.compare(): only simulated runs have these results; leave facts= out, or compare such runs alone."
         )
     return {name.replace("_", " "): _short(facts_by_name[name]) for name in facts}
 

@@ -50,9 +50,10 @@ def broker() -> Iterator[Mapping[str, str]]:
 def kill(pipeline: Pipeline, place: str, variables: Mapping[str, str]) -> Verdict:
     """Kill a pipeline right before one of its writes, restart it, and return the verdict on its output rows.
 
-    The pipeline starts without earlier output. `place` names the write as the recording does, such as `rename
-    output/part-<uuid>-0-3 #1`; `variables` are those from `broker`. Raises `ServiceUnavailable` if the machine
-    cannot trace system calls, and `JobFailed` if the pipeline never made this write, or if a start fails.
+    The pipeline starts without earlier output. `place` is the name of the write in the pipeline's recorded list of
+    writes, such as `rename output/part-<uuid>-0-3 #1`; `variables` are those from `broker`. Raises `ServiceUnavailable`
+    if the machine cannot trace system calls, and `JobFailed` if the pipeline never made this write, or if a start
+    fails.
     """
     wanted = place.replace(KAFKA, variables.get("KAFKA", KAFKA))
     # Names of effects mask folders that are called like this.
@@ -91,7 +92,11 @@ def _killed(pipeline: Pipeline, wanted: str, work: Path, environment: Mapping[st
 
 
 def _in_reader(pipeline: Pipeline, statement: str, work: Path, environment: Mapping[str, str]) -> str:
-    """Run a Python statement that calls `read` or `reset` of the pipeline's reader module; return what it prints."""
+    """Run a Python statement in a new process and return what it prints.
+
+    The statement can use two functions of the pipeline's reader module: `read`, which returns the output rows, and
+    `reset`, which deletes the output and checkpoints of an earlier run.
+    """
     module = pipeline.reader.removesuffix(".py")
     path = f"import json, sys; sys.path.insert(0, {str(ENGINES)!r})"
     code = f"{path}; from {module} import read, reset; {statement}"

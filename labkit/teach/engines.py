@@ -24,7 +24,10 @@ __all__ = ["Engines", "Kills", "engines", "kill_engines"]
 
 
 class Engine(NamedTuple):
-    """One stream processor, such as Spark or Flink, in the comparison of `lab.engines`, with its recorded pipeline."""
+    """One stream processor, such as Spark or Flink, that `lab.engines` compares, with a pipeline that runs on it.
+
+    The system calls and requests with which the pipeline writes were recorded earlier and come with labkit.
+    """
 
     pipeline: str
     name: str
@@ -97,9 +100,10 @@ def _stage(write: AtomicWrite) -> Stage:
 
 
 class Engines:
-    """A picture of the writes that each engine makes in one step (a batch or a checkpoint), from a recording.
+    """A picture of the writes that each engine makes in one step (a batch or a checkpoint).
 
-    With `killed`, the picture also marks the write before which `lab.kill_engines` kills the engine.
+    It is drawn from recorded runs that come with labkit. With `killed`, the picture also marks the write before which
+    `lab.kill_engines` kills the engine.
     """
 
     title = "One step of each engine, from left to right"
@@ -126,11 +130,12 @@ class Engines:
 
 @takes('lab.engines("spark", "flink")')
 def engines(*names: str, killed: bool = False) -> Engines:
-    """Return a picture of the writes that each engine makes in one step (a batch or a checkpoint), from a recording.
+    """Return a picture of the writes that each engine makes in one step (a batch or a checkpoint).
 
-    The names are short, such as `"spark"` or `"delta"`; without names, the picture shows all engines. With
-    `killed=True` it marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an
-    unknown name.
+    It is drawn from recorded runs that come with labkit. The names are `"spark"`, `"delta"` (Spark with a Delta table),
+    `"flink"`, `"consumer"` and `"transaction"` (two Kafka clients); without names, the picture shows all. With
+    `killed=True` it marks the write before which `kill_engines` kills each engine. Raises `InvalidInput` for an unknown
+    name.
     """
     return Engines(_checked(names), killed=killed)
 
@@ -202,9 +207,10 @@ RECORDED = (
 def kill_engines(*names: str) -> Kills:
     """Kill engines after they wrote rows but before they recorded the step as done; restart them and count the rows.
 
-    The names are short, such as `"spark"` or `"delta"`; without names, all engines are tested. Only the two Kafka
-    clients are killed on this machine, with a private broker. For the other engines, or if no broker can be started,
-    the card shows the result of a recorded run and says so. Raises `InvalidInput` for an unknown name.
+    The names are those of `engines`; without names, all are tested. Only `"consumer"` and `"transaction"`, which are
+    plain Kafka clients, are killed on this machine, with a private broker. For the others, or if no broker can be
+    started, the returned card shows the result of a recorded run and says so. Raises `InvalidInput` for an unknown
+    name.
     """
     chosen = _checked(names)
     live = {name: "" for name in chosen if pipelines()[ENGINES[name].pipeline].needs}

@@ -83,7 +83,11 @@ class Order:
 
     @property
     def guarantee_with_other_rows(self) -> Guarantee:
-        """The guarantee of the design if a repeated step may get other rows, unless a written plan fixes them."""
+        """The guarantee of the design if a repeated step may get other rows than before.
+
+        If the design writes a plan first, which says which rows a step takes, a repeated step gets the same rows also
+        here.
+        """
         return self.results[World.OTHER].guarantee
 
     @property
@@ -159,10 +163,10 @@ class Order:
         return changes.cheapest(self.design, quietly=quietly, held=kept)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return one table row per violated property, for each assumption: a repeated step gets the same rows, or
-        others.
+        """Return one table row per violated property, under each of two assumptions.
 
-        A row is the assumption, the guarantee, and a schedule that violates the property.
+        A step that is repeated after a crash gets the same rows, or it may get others. A table row is the assumption,
+        the guarantee, and a schedule that violates the property.
         """
         lines = []
         for world, verdicts in self.results.items():
@@ -175,7 +179,7 @@ class Order:
 
     @cached_property
     def built(self) -> list[str]:
-        """The existing systems with this design, such as `spark-append`, each with its differences."""
+        """The existing systems with this design, such as `spark-append`, each with the points in which it differs."""
         return [
             " ".join(filter(None, (f"{each.who} ({name}).", each.limit)))
             for name, each in NAMED.items()

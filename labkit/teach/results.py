@@ -29,7 +29,7 @@ MOST_CLAIMS = 8
 
 
 class Walk:
-    """A finished run of a simulator (state machine), with its verdict, facts, and violated properties."""
+    """A finished run of a simulator (state machine), with its verdict, violated properties, and results by name."""
 
     @takes("lab.Walk(walk)")
     def __init__(self, walk: Replay, watch_for: str = "") -> None:
@@ -181,8 +181,8 @@ class Search:
     def counterexample(self, claim: str | None = None) -> Trace:
         """Return a shortest run that violates the property `claim` (default: the first one), for `lab.show`.
 
-        If `claim` says that a state can be reached and none was found, return instead a shortest run to the nearest
-        state. Raises `InvalidInput` if no schedule violates the property.
+        If `claim` says that some state can be reached, and no schedule reaches one, no run can show this; return then a
+        shortest run to the state that comes nearest. Raises `InvalidInput` if no schedule violates the property.
         """
         if claim in self.exploration.never_reached:
             return self._near(claim)

@@ -21,7 +21,10 @@ def notebooks() -> Path:
 
 
 def of_course(folder: Path, suffix: str = ".ipynb") -> list[Path]:
-    """Return the paths of the course's notebooks in a folder, in order (suffix `.py`: of their sources)."""
+    """Return the paths of the course's notebooks in a folder, in order.
+
+    With the suffix `.py`, return instead the paths of the Python files from which the notebooks are generated.
+    """
     paths = (path for path in folder.glob(f"*{suffix}") if STEM.fullmatch(path.stem))
     return sorted(paths, key=lambda path: path.stem)
 

@@ -57,7 +57,7 @@ def check(name: str, *, strict: bool | None = None) -> None:
 
 @takes('lab.hint("05-recovery")')
 def hint(name: str) -> None:
-    """Print the hints for an exercise, one more at each call, and the length of a solution.
+    """Print the hints for an exercise, one more at each call, and how many lines a solution has.
 
     Raises `InvalidInput` for an unknown exercise.
     """
@@ -77,10 +77,11 @@ def progress(notebook: str | None = None) -> None:
 
 @takes('lab.reset("00-rows", confirm=True)')
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
-    """Delete your answer to an exercise and its progress (without a name: of all exercises), or a prediction.
+    """Delete your answer to the exercise `name` and its progress, or your prediction if `name` is a question.
 
-    Without `confirm=True` nothing is deleted. For a single exercise, its cell with gaps to fill in appears again.
-    Raises `InvalidInput` if neither an exercise nor a question has that name.
+    Without a name, the answers and progress of all exercises are deleted; without `confirm=True`, nothing. For a single
+    exercise, its cell with gaps to fill in appears again. Raises `InvalidInput` if neither an exercise nor a question
+    has that name.
     """
     questions = _part("labkit.teach.questions.asking")
     if questions and name is not None and questions.reset(name, confirm=confirm):
@@ -121,8 +122,9 @@ def my_sink(sink: Callable[..., Any] | None = None, *, after: str) -> "own_histo
 def save_sink(sink: Callable[..., Any], file: str = "saved_sink.py", kind: str = "table") -> str:
     """Write your sink to a file, with the code that Spark needs, and return the argument for `lab.crash_test`.
 
-    `kind` is the kind of store, `"table"` or `"folder"`. The function may use no other names than its arguments.
-    Raises `InvalidInput` if its source cannot be found, or if `file` or `kind` cannot be used.
+    `kind` is the kind of store, `"table"` or `"folder"`. The function may use only its arguments, Python's built-in
+    names, and what it defines or imports itself. Raises `InvalidInput` if its source cannot be found, or if `file` or
+    `kind` cannot be used.
     """
     if _is_refused("lab.save_sink") or not _exercises():
         return ""

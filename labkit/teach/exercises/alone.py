@@ -37,8 +37,9 @@ class NoInput(Exception):
 def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell]) -> Alone | None:
     """Run the learner's latest answer to an exercise in a fresh namespace, as the grader does.
 
-    `executed` are the sources of all cells run so far, and `released` the notebook's original cells. The notebook's
-    parameters and the learner's own cells that the answer needs run first. Returns None if there is no answer.
+    `executed` are the sources of all cells run so far, and `released` the notebook's original cells. The cells that set
+    the notebook's parameters, and the learner's own cells that the answer needs, run first. Returns None if there is no
+    answer.
     """
     cells = [PlainCell(source) for source in executed]
     # All exercises of the notebook, because a cell that answers another one may have a helper with this answer's name.
@@ -59,7 +60,6 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
 
 
 def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -> str:
-    """Return a sentence on another cell that defines the same name as the answer's cell; empty if there is none."""
     place = chosen.counts[exercise.name]
     rivals = [each for each in chosen.rivals.get(exercise.name, ()) if chosen.names[each] != chosen.names[place]]
     chosen.rivals[exercise.name] = rivals

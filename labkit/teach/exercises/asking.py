@@ -22,7 +22,7 @@ SHOWN = 200
 
 
 class Unusable(Exception):  # what was answered, not whose fault it is
-    """A learner's answer has the wrong form, for example a text in place of a list; the message says which."""
+    """A learner's answer has the wrong form, for example a text in place of a list; the message says what to change."""
 
 
 class Asker:
@@ -36,7 +36,8 @@ class Asker:
     def __call__(self, *arguments: Plain) -> Plain:
         """Return the answer of the learner's function to these arguments, from the cache if they were asked before.
 
-        Raises `Unusable` for a value that is too large, and the errors of `Answer.call`.
+        Raises `Unusable` for a value that is too large, `MissingSolution` if the function is not written yet, and
+        `AnswerFailed` if it fails.
         """
         key = repr(arguments)  # several times faster than JSON
         if key not in self._answers:

@@ -30,7 +30,11 @@ def _aligns(ask: Asker, open_model: OpenAlignment, state: Any, action: Action) -
 
 
 def _decided(ask: Asker, inputs: int, at_barrier: list[int], ended: list[int]) -> tuple[list[int], bool]:
-    """Return the inputs that the learner's function wants to read, and whether the task shall copy its state."""
+    """Ask the learner's function what a task with `inputs` inputs should do at a moment of an aligned checkpoint.
+
+    A barrier has arrived on the inputs `at_barrier`, and the inputs `ended` are finished. Returns the inputs that the
+    task may read, and whether it shall copy its state.
+    """
     question = inputs, list[Plain](at_barrier), list[Plain](ended)
     answer = ask(*question)
     if type(answer) is not dict or set(answer) != {"read", "copy"}:
@@ -65,7 +69,10 @@ class Waiting(NamedTuple):
 
 
 def _waiting(inputs: int) -> Iterator[Waiting]:
-    """Yield combinations of arrived barriers and ended inputs, each with the decision of the simulator's rules."""
+    """Yield combinations of arrived barriers and ended inputs, each with the right decision.
+
+    The simulator `barriers`, with aligned checkpoints, makes this decision.
+    """
     model = make("barriers", {})
     assert isinstance(model, Barriers)
     rules = model.settings.rules

@@ -85,8 +85,9 @@ def alike(name: str, digested: str, *, blanks: bool = True) -> list[str]:
     """Return names similar to `name`, which a sink confuses if it shortens, hashes or normalises names of queries.
 
     Some differ from `name` in one respect: the case of a letter, the beginning, the end, the order of letters or, if
-    `blanks` is true, a blank or a composed letter. Two differ only after 60 letters. Others have equal hash digests
-    in pairs, if the digests are cut short; `digested` is their key in `SAME_DIGESTS`.
+    `blanks` is true, a blank or an accent as a separate Unicode character. Two differ only after 60 letters. Others
+    come in pairs whose hash digests begin alike, so that a sink that cuts digests short confuses them;
+    `SAME_DIGESTS[digested]` lists these pairs.
     """
     names = [name, f"{name}s", f"{name[:-1]}{name[-1].upper()}", name.capitalize(), f"a-{name}", name.replace("-", "_")]
     names += [f"{name[1]}{name[0]}{name[2:]}", *([f"{name} ", f" {name}", f"{name}-e\u0301"] if blanks else [])]
@@ -115,11 +116,11 @@ A smaller epoch in the other query does not mean an older writer.
 def public(
     parts: Sequence[str], epochs: tuple[list[int], list[int]] = ([], []), *, blanks: bool = True
 ) -> tuple[Variant, ...]:
-    """Return the visible tests of an exercise on writing a sink, one `Variant` for each entry of `parts`.
+    """Return the tests that learners may see of an exercise on writing a sink: a `Variant` for each entry of `parts`.
 
-    An entry of `parts` names a property of the sink that is graded separately, such as crash safety. `epochs` are
-    the epochs of the writers of two queries; if given, a sink gets the epoch as an argument before the query's name.
-    `blanks` tells whether names of queries may contain blanks.
+    An entry of `parts` names a property of the sink that is graded separately, such as crash safety. `epochs` lists,
+    for each of two queries, the epochs (fencing numbers) of its successive writers; if given, a sink gets the epoch as
+    an argument before the query's name. `blanks` tells whether names of queries may contain blanks.
     """
     return tuple(
         Variant(

@@ -116,7 +116,8 @@ def select(cells: Sequence[Cell], released: Sequence[Cell], answers: Mapping[str
 def competition(cells: Sequence[Cell], chosen: Selection, name: str, answer: str) -> str:
     """Return a sentence on other cells that define the Python name `answer` of exercise `name`, or an empty text.
 
-    Cells that name the same exercise as the graded cell are versions of it, and are not mentioned.
+    If the graded cell names this exercise in a comment, other cells that do so are older versions of the answer, and
+    are not mentioned.
     """
     place = chosen.counts.get(name, -1)
     others = [each for each in chosen.rivals.get(name, ()) if not chosen.names[each] == chosen.names[place] == name]
@@ -280,7 +281,10 @@ def _without_comments(source: str) -> str:
 
 
 def troubles(place: int, cells: Sequence[Cell], released: Sequence[Cell], chosen: Selection) -> list[str]:
-    """Return sentences that explain why the cell at `place` may fail in grading although it works in its notebook."""
+    """Return sentences that explain why a cell may fail in grading although it works in its notebook.
+
+    `place` is its position in `cells`, `released` are the original cells, and `chosen` says which cells are graded.
+    """
     source = cells[place].source
     complaints = []
     if calls_input(source):

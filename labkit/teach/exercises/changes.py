@@ -96,7 +96,10 @@ def _why(way: str, before: int | None, after: int | None) -> str:
 
 
 class _Case(NamedTuple):
-    """A table and a message to apply to it; `state` is the simulator's state with both, if a search reached one."""
+    """A table and a message to apply to it, with the simulator's state in which a reader does so.
+
+    The state is None if the pair was put together without a simulated run.
+    """
 
     table: Table
     message: Message
@@ -115,7 +118,10 @@ def _rows(table: Table) -> list[Plain]:
 
 @cache
 def _met(parameters: str) -> tuple[_Case, ...]:
-    """Return each pair of table and message that occurs in some schedule of a simulated changelog."""
+    """Return each pair of table and message that occurs when a consumer applies a changelog.
+
+    All runs of the simulator `changelog` with these parameters, as JSON, are searched.
+    """
     model = make("changelog", json.loads(parameters))
     assert isinstance(model, Changelog)
     cases: dict[str, _Case] = {}
@@ -128,7 +134,11 @@ def _met(parameters: str) -> tuple[_Case, ...]:
 
 
 def _put_together(parts: Mapping[str, Any]) -> Iterator[_Case]:
-    """Yield every table of up to `rows` rows with every message; with `long` in `parts`, one table of all words."""
+    """Yield every combination of a small table and a message.
+
+    `parts` has the words and counts of the rows, and as `rows` the largest number of rows. With the key `long`, the
+    only table is a long one of all words.
+    """
     rows = [Row(word, count) for word, count in product(parts["words"], parts["counts"])]
     if "long" in parts:
         table = tuple(row for row in rows if row.value == parts["counts"][0])
@@ -190,14 +200,17 @@ MEANS = {
 
 
 def _prefix(model: Model[Any], state: Any) -> tuple[Any, ...]:
-    """Return the arguments of the learner's function: the rows that a reader finds, and the words processed so far."""
+    """Return the arguments of a learner's property that compares a table with the input.
+
+    They are the rows that a reader finds in the table, and the words processed so far.
+    """
     assert isinstance(model, Changelog)
     rows = _rows(visible(state.consumer.table))
     return rows, list(model.settings.words[: state.furthest])
 
 
 def _tables(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with every possible table of up to `rows` rows, after every prefix of the input."""
+    """Yield simulator states with each possible table of up to `parts["rows"]` rows, after each prefix of the input."""
     assert isinstance(model, Changelog)
     words, start = model.settings.words, model.initial()
     if "near" in parts:

@@ -39,10 +39,10 @@ _forgotten: dict[str, int] = {}
 def check(name: str, *, strict: bool | None = None) -> None:
     """Check your answer to an exercise such as `"05-recovery"`, and print the observed and the expected result.
 
-    Like the grader, it runs the cell with your answer again in a fresh namespace, after the notebook's parameters
-    and your own other cells that it needs. If a simulated schedule shows an error, a step-by-step view opens there. If
-    `strict` is true, or the environment variable LABKIT_STRICT is set, a failed or missing answer raises
-    `NotPassed`. An unknown exercise raises `InvalidInput`.
+    Like the grader, it runs the cell with your answer again in a fresh namespace, after the notebook's parameters and
+    your own other cells that it needs. If a simulated schedule shows an error, a view of this schedule opens at the
+    step with the error. If `strict` is true, or the environment variable LABKIT_STRICT is set, a failed or missing
+    answer raises `NotPassed`. An unknown exercise raises `InvalidInput`.
     """
     try:
         _check(name, strict=strict)
@@ -176,7 +176,6 @@ def _differs(
 
 
 def _keep_first(name: str, finding: Finding) -> None:
-    """Save the learner's first prediction with the outcome, and print it if the current prediction is another one."""
     first = notes.of(name).get("predicted")
     if first is None:
         notes.note(name, predicted=finding.expected, came=finding.observed)
@@ -191,7 +190,7 @@ def judged(
 
     Returns the results, or None if there is no answer yet. `sources` are the cells that have run, and `place` is the
     position of the one that defines the answer; with `sources`, a function that passes must also return the same
-    answers after a restart.
+    answers when the cells are run in a new process.
     """
     answer, findings = InNotebook(exercise.answer, namespace), []
     for variant in exercise.public:
@@ -254,7 +253,7 @@ def solutions(name: str) -> dict[str, str]:
 
 
 def hint(name: str) -> None:
-    """Print the hints for an exercise, one more at each call, and the length of a solution.
+    """Print the hints for an exercise, one more at each call, and how many lines a solution has.
 
     Raises `InvalidInput` for an unknown exercise.
     """
@@ -305,8 +304,9 @@ def _say_where(name: str) -> None:
 def reset(name: str | None = None, *, confirm: bool = False) -> None:
     """Delete your answer and progress of one exercise, or of all exercises if there is no name.
 
-    Without `confirm=True` nothing is deleted; a message tells how to confirm. For a single exercise, its prepared
-    cell appears again below. Delete your own cell as well, because otherwise it still counts as your answer.
+    Without `confirm=True` nothing is deleted; a message tells how to confirm. For a single exercise, its prepared cell
+    appears again below. The cell with your answer stays in the notebook, where the grader would take it as your answer,
+    so delete it yourself.
     """
     if name is not None:
         _say_where(name)
@@ -338,7 +338,7 @@ def _give_back(stub: str) -> None:
 
 
 def stubs() -> dict[str, str]:
-    """Return the prepared cell whose gaps a learner fills in, as source code by the name of the exercise."""
+    """Return for every exercise, by name, the source of the prepared cell whose gaps a learner fills in."""
     result: dict[str, str] = json.loads(
         files("labkit.teach.exercises").joinpath("stubs.json").read_text(encoding="utf-8")
     )

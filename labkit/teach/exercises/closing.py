@@ -22,7 +22,7 @@ the open model, a state, and the action.
 
 
 class ClosedModel(Overlay[Any]):
-    """A simulator with gaps (`open_model`), in which the learner's function decides which actions are allowed."""
+    """A simulator with a learner's function that allows or forbids the actions that `open_model` leaves open."""
 
     def __init__(self, open_model: ChoiceModel, ask: Asker, allows: Allows) -> None:
         super().__init__(open_model)
@@ -38,9 +38,9 @@ class ClosedModel(Overlay[Any]):
         ]
 
     def refused(self, state: Any) -> list[Question]:
-        """Return the arguments of the calls by which the learner's function forbade every action in a state.
+        """Return the arguments with which the learner's function was called, if it forbids every action in a state.
 
-        Empty if some action is possible.
+        The list is empty if some action is possible.
         """
         if self.actions(state):
             return []
@@ -53,7 +53,7 @@ class ClosedModel(Overlay[Any]):
 
 
 class Busy(NamedTuple):
-    """A state of the simulator, and those steps of the learner's last answer that are not yet performed."""
+    """A state of the simulator, and those steps returned by the learner's function that are still to be performed."""
 
     state: Hashable
     todo: tuple[Action, ...] = ()
@@ -112,7 +112,7 @@ class Run(Overlay[Any]):
             raise Unusable(f"{self.ask.with_answer(*question)}: {error}") from None
 
     def properties(self) -> Sequence[Property[Busy]]:
-        """Return the simulator's properties, checked on its state without the learner's remaining steps."""
+        """Return the simulator's own properties, adapted to states with steps still to perform, which they ignore."""
         return [_of_state(claim) for claim in self.open_model.properties()]
 
     def text(self, state: Busy) -> str:

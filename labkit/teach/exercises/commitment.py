@@ -38,7 +38,6 @@ def _logs(_model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _any_logs(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield a state of two-phase commit for every assignment of the logs in `parts` to the participants."""
     state = model.initial()
     logs = [tuple(map(Entry, log)) for log in parts["logs"]]
     for chosen in product(logs, repeat=len(state.participants)):

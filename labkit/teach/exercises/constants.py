@@ -49,10 +49,11 @@ def _searched(model: str, values: str) -> Exploration:
 
 @dataclass(frozen=True)
 class Settings:
-    """An exercise in which a learner chooses settings of a simulator with which no schedule violates `claims`.
+    """An exercise in which a learner chooses settings of a simulator with which no schedule violates some properties.
 
-    `name` is the Python name of the learner's dict, and `chosen` maps its keys to the allowed values. `parameters`
-    adds the failures of the tested configuration (`Variant`) and returns the simulator's parameters.
+    `claims` are the names of these properties, `name` is the Python name of the learner's dict, and `chosen` maps its
+    keys to the allowed values. The function `parameters` combines the learner's settings with the failures in a
+    variant, and returns the simulator's parameters.
     """
 
     name: str

@@ -40,11 +40,12 @@ class NotPlain(Exception):
 def plain(value: object) -> Plain:
     """Return a learner's answer as plain data, which consists only of values that JSON can represent.
 
-    Tuples become lists, members of an enum their values, NumPy's values Python's, and instances of a subclass, such
-    as `Counter`, instances of the built-in type. `None` is a valid answer. Raises `MissingSolution` for a value that
-    contains nothing but `...`. Raises `NotPlain` for `...` among other values, for other types, for more nesting
-    levels than `DEEPEST`, for whole numbers from `LARGEST` on, and for more than `MOST_CHARACTERS` as JSON. A
-    learner's own type may raise any error.
+    Tuples become lists. Members of an enum become their values, and NumPy's values become Python's. An instance of a
+    subclass, such as `Counter`, becomes one of the built-in type. `None` is a valid answer.
+
+    Raises `MissingSolution` for a value that contains nothing but `...`. Raises `NotPlain` for `...` among other
+    values, for other types, for more nesting levels than `DEEPEST`, for whole numbers from `LARGEST` on, and for more
+    than `MOST_CHARACTERS` as JSON. If a method of the learner's own type raises an error, that error is passed on.
     """
     reader = _Reader()
     copy = reader.read(value, 0)
@@ -216,7 +217,7 @@ class NotPassed(LabError):
 
 
 class Answer(Protocol):
-    """A learner's answer, which is a constant or a function; the code that checks it has no other access to it."""
+    """A learner's answer, a constant or a function, with the methods through which the code that checks it uses it."""
 
     def value(self) -> Plain:
         """Return the learner's constant.
@@ -236,7 +237,7 @@ class Answer(Protocol):
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
         """Announce the arguments of the next calls, which saves time for a function in another process.
 
-        All these calls follow, unless one of them returns a wrong answer.
+        The caller must then make all these calls; it may stop only after a wrong answer.
         """
         ...
 
@@ -244,7 +245,8 @@ class Answer(Protocol):
         """Return the next request that the learner's sink sends to its store.
 
         `kind` is the kind of store, `exchanges` are the sink's earlier requests with the store's replies, and
-        `arguments` are the sink's own. Raises the errors of `call`.
+        `arguments` are those with which the sink is called, after the store. Raises `MissingSolution` and
+        `AnswerFailed` as `call` does.
         """
         ...
 
@@ -333,7 +335,7 @@ class Assignment:
 
     @property
     def is_graded(self) -> bool:
-        """Whether the exercise gives points. Predictions and single choices give none: they can be guessed."""
+        """Whether the exercise gives points. Predictions and multiple-choice questions, easy to guess, give none."""
         return self.points > 0
 
 

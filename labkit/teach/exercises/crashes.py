@@ -62,20 +62,22 @@ def _finding(chosen: Chosen, place: str, outcome: Outcome, seen: str) -> Finding
 
 
 def _point(chosen: Chosen, wanted: str) -> str:
-    """Return the failpoint `wanted`, or `sink.after_pre_commit` if a batch of the chosen sink does not pass it."""
     strategy = Strategy(chosen["sink"])
     possible = [each.value for each in orders(strategy)]
     order = chosen["order"] or possible[0]
     if order not in possible:
         raise InvalidInput(
-            f'The sink {strategy} does not support the order "{order}"; choose {" or ".join(possible)}, or None.'
+            f'The sink {strategy} cannot write in the order "{order}"; choose {" or ".join(possible)}, or None.'
         )
     points = [each.value for each in POINTS[strategy, Order(order)]]
     return wanted if wanted in points else "sink.after_pre_commit"
 
 
 def _run(chosen: Chosen, places: Sequence[str], records: Sequence[int]) -> list[tuple[Outcome, str]]:
-    """Kill a Spark run at each failpoint (`places`); return its outcome with the rows that a reader could have seen."""
+    """Kill a Spark run at each failpoint in `places`; return the outcome of each, and what a reader could have seen.
+
+    `records` are the numbers of records per batch in these runs.
+    """
     order = None if chosen["order"] in (None, "none") else chosen["order"]
     cases = {
         str(number): {

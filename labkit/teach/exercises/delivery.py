@@ -15,8 +15,8 @@ from labkit.teach.study import replay
 def judge_dedup(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's deduplicating receiver in every schedule of one sender, with crashes and lost messages.
 
-    If the variant has a list of message ids, `known`, check instead the reaction to single messages of a receiver
-    that has already stored these ids.
+    If the variant has a list of message ids, `known`, check instead how a receiver that has already stored these ids
+    reacts to single messages.
     """
     if "known" in dict(variant.parameters):
         ask = Asker(answer, "receive")

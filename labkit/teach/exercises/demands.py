@@ -26,10 +26,9 @@ Job = dict[str, int]
 
 
 def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
-    """Return the numbers of those requirements in `DEMANDS` that a store does not meet for a job.
+    """Return the keys in `DEMANDS` (1 to 5) of those requirements that a store does not meet for a job.
 
-    `store` describes a store's transactions, and `job` has the interval and duration of checkpoints and the
-    downtime.
+    `store` describes a store's transactions, and `job` has the interval and duration of checkpoints and the downtime.
     """
     kept = {
         1: store["shows"] == "committed",
@@ -42,7 +41,7 @@ def really_broken(store: Mapping[str, Any], job: Job) -> list[int]:
 
 
 def _stores(job: Job) -> Iterator[Store]:
-    """Yield every store whose limits are near the job's needs, or far from them; stores that meet all come first."""
+    """Yield stores whose limits are just below, just above or far from what the job needs, the faultless one first."""
     needed = job["downtime"] + job["checkpoint"]
     longer = max(job["downtime"], job["checkpoint"])
     open_for = (None, job["interval"] + 1, job["interval"], job["interval"] - 1, 0)
@@ -53,7 +52,10 @@ def _stores(job: Job) -> Iterator[Store]:
 
 
 def judge_demands(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's `broken` function on every kind of store, for one job with the times that `variant` has."""
+    """Check a learner's function `broken`, which returns the requirements that a store does not meet for a job.
+
+    It is tested on every kind of store, for the job whose times `variant` gives.
+    """
     ask = Asker(answer, "broken")
     job: Job = {name: int(variant[name]) for name in ("interval", "checkpoint", "downtime")}
     return ask_each(ask, _stores(job), lambda store: _wrong(ask, store, job), "It is right about {} stores")
@@ -62,7 +64,10 @@ def judge_demands(answer: Answer, variant: Variant) -> Finding:
 def _wrong(ask: Asker, store: Store, job: Job) -> Finding | None:
     answer, right = ask(store, dict(job)), really_broken(store, job)
     if type(answer) is not list or any(type(each) is not int for each in answer):
-        raise Unusable(f"{ask.call(store, dict(job))} returned {shown(answer)}; return a list of numbers from 1 to 5.")
+        raise Unusable(
+            f"{ask.call(store, dict(job))} returned {shown(answer)}; return a list of the numbers (1 to 5) of the "
+            "demands that the store does not meet."
+        )
     if answer == right:
         return None
     statement = ask.with_answer(store, dict(job))
@@ -91,7 +96,7 @@ def _read(model: Model[Any], state: Any) -> tuple[Any, ...]:
 
 
 def _readings(model: Model[Any], parts: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield simulator states with transactions of every status, and with rows of these and of no transaction."""
+    """Yield simulator states with transactions of every status and with rows of these transactions and of none."""
     assert isinstance(model, Pipeline)
     state, records = model.initial(), len(model.settings.words)
     handles = [Handle(0, 0, number, 1) for number in range(parts.get("transactions", 0))]

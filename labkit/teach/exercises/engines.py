@@ -33,7 +33,7 @@ NO_ORDER = "no order is exactly-once with this store"
 def stores(rows: str) -> Iterator[Store]:
     """Yield a description of every kind of store in which rows become visible as `rows` says, such as `together`.
 
-    They differ in whether the store can stage rows, and which other writes it can combine with the rows.
+    They differ in whether the store can stage rows, and which other writes it can make atomically with the rows.
     """
     for stages, joins_marker, joins_done in product((False, True), repeat=3):
         yield {"rows": rows, "stages": stages, "joins marker": joins_marker, "joins done": joins_done}
@@ -65,7 +65,7 @@ def forbidden(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> str:
 
 
 def _design(steps: tuple[AtomicSet, ...], store: Mapping[str, Any]) -> Design:
-    """Return a simulated sink with this order of writes, which uses after a restart everything that it wrote."""
+    """Return a simulated sink that makes its writes in this order and reads all of them after a restart."""
     writes = [write for each in steps for write in each]
     place = {write: number for number, each in enumerate(steps) for write in each}
     leftover = Leftover.DROPPED
@@ -159,8 +159,9 @@ def _set(ask: Asker, text: Plain) -> AtomicSet:
 def really_next(engine: str, left: list[str]) -> int:
     """Return the number of the step that an engine runs after a crash, from the names of the files on disk (`left`).
 
-    Spark repeats a planned batch that has no commit. Flink continues after the newest completed checkpoint in `ha/`,
-    to which it writes after `_metadata` (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
+    Spark repeats a planned batch that has no commit. Flink continues after the newest checkpoint registered in `ha/`,
+    where it registers a checkpoint only after writing its file `_metadata`
+    (`CheckpointCoordinator.completePendingCheckpoint`, Flink 2).
     """
     return _next_of_spark(left) if engine == "spark" else _next_of_flink(left)
 

@@ -41,7 +41,7 @@ class ObservedModel(Overlay[Any]):
 class Case(NamedTuple):
     """One test of a learner's property: the arguments of a call, and whether True is the right result.
 
-    `state` is the first simulator state that has these arguments.
+    `state` is the first simulator state for which the learner's function gets these arguments.
     """
 
     question: tuple[Any, ...]
@@ -51,7 +51,11 @@ class Case(NamedTuple):
 
 @cache
 def _cases(watch: "Watch", parameters: str, assembled: str) -> tuple[Case, ...]:
-    """Return all tests of a learner's property on the states of a simulator, or on states built from `assembled`."""
+    """Return all tests of a learner's property on the states that a simulator reaches.
+
+    If `assembled` describes parts of states, as JSON, the states are combined from these parts instead. `watch` is the
+    exercise.
+    """
     model = make(watch.model, json.loads(parameters))
     parts = json.loads(assembled) if assembled else {}
     if "input" in parts:
@@ -82,9 +86,9 @@ def _nothing(_model: Model[Any], _parts: Mapping[str, Any]) -> Iterable[Any]:
 
 
 class System(NamedTuple):
-    """A simulator's configuration whose states test a learner's property.
+    """A configured simulator, on whose states a learner's property is tested.
 
-    With `assembled`, states are built from these parts instead of reached by runs.
+    With `assembled`, states are combined from these parts, including states that no run reaches.
     """
 
     name: str
@@ -174,7 +178,6 @@ class Watch:
         return self._with_run(system, case, finding)
 
     def _with_run(self, system: System, case: Case, finding: Finding) -> Finding:
-        """Add a shortest run to the state of `case` to the result, unless that state was built without a run."""
         if system.assembled is not None:
             return finding
         trace = trace_to(self.model, json.dumps(system.parameters), case.state)

@@ -31,7 +31,7 @@ SENTENCE = "In the end the table holds one row for every record."
 class Table:
     """The table that a sink fills by upserts, with the key that a learner's function gives each row.
 
-    Verdicts are cached by the rows that were written.
+    Each sequence of written rows is judged once; then its verdict is cached.
     """
 
     def __init__(self, ask: Asker, words: tuple[str, ...]) -> None:
@@ -96,10 +96,10 @@ def usable_key(ask: Asker, row: dict[str, Plain]) -> str:
 
 
 def judge_long_input(answer: Answer, variant: Variant) -> Finding:
-    """Check that a learner's key function gives different records different keys, in an input too long for a search.
+    """Check that a learner's key function gives different records different keys, in an input too long to simulate.
 
-    The input has the words of `variant`, whose last word is then repeated without end. Tested are all records of the
-    first part, and some of the second whose offsets differ by powers of two and ten or have the same CRC-32.
+    The input begins with the words of `variant` and then repeats the last one without end. All records of the beginning
+    are tested, and from the repetition those whose offsets differ by powers of two and ten or have the same CRC-32.
     """
     ask, before = Asker(answer, "key"), dict[str, dict[str, Plain]]()
 

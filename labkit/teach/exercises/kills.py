@@ -50,8 +50,8 @@ PUBLIC = (
 def left_by(requests: Requests, stored: Sequence[str]) -> list[str]:
     """Return the content of a database after a sink made these requests, given its content before (`stored`).
 
-    The content is a list of row numbers, as text, and `MARK` for the sink's marker. A transaction that is still open
-    is rolled back.
+    The content is a list of row numbers, as text, and `MARK` if the sink has stored its marker, from which it learns
+    after a restart that the rows are written. A transaction that is still open is rolled back.
     """
     kept = list(stored)
     open_rows: list[str] | None = None

@@ -149,7 +149,7 @@ def _query(value: Plain) -> str:
 
 
 def _formed(statements: Sequence[str]) -> Sequence[str]:
-    """Raise `Unusable` for a statement that is not a single COMMIT PREPARED or ROLLBACK PREPARED."""
+    """Return the statements unchanged; raise `Unusable` if one is not a single COMMIT PREPARED or ROLLBACK PREPARED."""
     for statement in statements:
         if not FORM.fullmatch(statement):
             raise Unusable(
@@ -183,7 +183,7 @@ def _names(gids: Sequence[str]) -> str:
 
 
 class _Place:
-    """The schema of one test, the role that runs the learner's query, and the owner's connection."""
+    """The schema of one test, the role that runs the learner's query, and the connection for setting the test up."""
 
     def __init__(self, address: str, owner: Connection) -> None:
         self.name = f"case_{uuid.uuid4().hex[:12]}"
@@ -311,7 +311,9 @@ class _Place:
             return [str(gid) for (gid,) in self._owner.execute(query.encode())]
         except psycopg.Error as error:
             self.lost = True
-            raise Unusable(f"PostgreSQL ended while finish_sql ran: {_error_text(error)}") from None
+            raise Unusable(
+                f"PostgreSQL ended while finish_sql ran ({_error_text(error)}); the next check starts a new server."
+            ) from None
 
 
 @contextmanager

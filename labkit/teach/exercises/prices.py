@@ -22,8 +22,8 @@ TRIED = 4_000
 def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]:
     """Return the median and the longest wait, in seconds, of records that pass through two jobs in a row.
 
-    `first` and `second` are the commit interval and the commit's duration of each job, in seconds. Records arrive
-    evenly spread over both intervals.
+    `first` and `second` are `[commit interval, duration of a commit]` of each job, in seconds. A record arrives at any
+    moment of either interval with the same probability.
     """
     places = [(number + 0.5) / ARRIVALS for number in range(ARRIVALS)]
     commits = first[1] + second[1]
@@ -32,9 +32,10 @@ def really_waits(first: Sequence[float], second: Sequence[float]) -> list[float]
 
 
 def really_longest(job: Mapping[str, int]) -> int | None:
-    """Return the longest commit interval, in whole seconds, with which a job keeps its limits, or None.
+    """Return the longest commit interval, in whole seconds, with which a job keeps its limits; None if there is none.
 
-    `job` is a dict as `job` returns it.
+    `job` has the limits: the longest wait, the most repeated records, and the transaction timeout. It also has the rate
+    of records and the duration of a commit.
     """
     kept = (
         interval
@@ -69,7 +70,10 @@ Ask = Callable[[Asker, Any], Finding | None]
 
 
 def _judge(name: str, wrong: Ask) -> Callable[[Answer, Variant], Finding]:
-    """Return a function that checks the learner's function `name` on each case in a variant's parameter `cases`."""
+    """Return a function that checks the learner's function `name` on each case in a variant's parameter `cases`.
+
+    `wrong` asks it about one case, and returns a failed result or None.
+    """
 
     def judged(answer: Answer, variant: Variant) -> Finding:
         ask = Asker(answer, name)

@@ -19,7 +19,7 @@ Row = tuple[int, str]
 
 
 class Run(NamedTuple):
-    """One state of a simulated outbox relay, a program that publishes the rows of a table to a topic.
+    """How far a simulated outbox relay, a program that publishes a table's rows to a topic, has come in one run.
 
     Rows are identified by their position in the order of commits, from 0.
     """
@@ -107,13 +107,13 @@ def _next(ask: Asker, rows: Sequence[Row], run: Run) -> Iterator[Run]:
     else:
         if place in run.published:
             raise Wrong(
-                f"{reply}, although {rows[place][0]} is in published.",
+                f"{reply}, although message {rows[place][0]} is already in the list published.",
                 "The broker has acknowledged it; without a crash nothing is published twice.",
                 "A message is published twice without a crash.",
             )
         if place in run.refused:
             raise Wrong(
-                f"{reply}, although {rows[place][0]} is in refused.",
+                f"{reply}, although message {rows[place][0]} is in the list refused.",
                 "The broker has just refused it; the relay waits before it tries again.",
                 "A refused message is published again without waiting.",
             )
@@ -170,19 +170,19 @@ def _check_wait(rows: Sequence[Row], run: Run, reply: str) -> None:
             continue
         todo = f"message {number} is to be {'marked' if place in run.published else 'published'}"
         raise Wrong(
-            f"{reply}, although {todo}, and nothing of order {order} was refused before it.",
+            f"{reply}, although {todo}, and no earlier message of order {order} was refused.",
             "A refused message delays only its own order, so the relay waits only when nothing can be done.",
             "The relay waits although something could be published or marked.",
         )
 
 
 def _check_order(rows: Sequence[Row], run: Run, reply: str) -> None:
-    """Raise `Wrong` if the last message in the topic is in the wrong order with others of the same customer order."""
+    """Raise `Wrong` if the last message in the topic is out of order among those about the same purchase."""
     verdict = _verdict(rows, run.topic)
     if verdict.regression:
         number, order = rows[verdict.regression[0]]
         raise Wrong(
-            f"{reply}: so message {number} comes after a later one of order {order}.",
+            f"{reply}: in the topic, message {number} comes after a later message of order {order}.",
             "The messages of one order come in the order of rows, even if some are repeated.",
             "A message comes after a later one of the same order.",
         )

@@ -64,7 +64,10 @@ def changed(exercise: Exercise, answer: InNotebook, sources: Sequence[str], plac
 
 
 def main() -> None:
-    """Run the cells from standard input, repeat the recorded calls, and print the answers as JSON."""
+    """Run the cells from standard input, repeat the calls that come with them, and print the answers as JSON.
+
+    The calls were made earlier in the notebook, to the learner's function.
+    """
     channel = os.dup(1)
     os.dup2(2, 1)
     task = json.load(sys.stdin)

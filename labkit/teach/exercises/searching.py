@@ -28,7 +28,7 @@ Make = Callable[[Asker], ClosedModel | Run]
 
 @dataclass
 class AnswerNode:
-    """A node of a cache that saves repeated searches for learners' functions with the same behaviour.
+    """A node of a cache that makes a second search unnecessary for a function that behaves like an earlier one.
 
     The result of a search depends only on the function's answers. So the cache is a tree: an inner node holds the
     arguments of the next call, with one child for each answer (`after`); a leaf holds the result (`finding`).
@@ -40,7 +40,7 @@ class AnswerNode:
     is_settled: bool = False
 
     def look(self, ask: Asker) -> "AnswerNode | None":
-        """Search this cache for the result of a search in which the function gave the same answers; None if missing."""
+        """Call the learner's function along this tree; return the leaf that its answers lead to, or None."""
         node: AnswerNode | None = self
         while node is not None and not node.is_settled:
             node = node.after.get(json.dumps(ask(*node.arguments))) if node.after else None

@@ -18,7 +18,7 @@ DOUBLES = "One call has two keys: after a crash the service does it twice."
 def judge_price(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that looks up the price at a given time in a list of announced prices.
 
-    The times are those around each price change; the lists are all that can have been announced by that time.
+    It is called for times around each price change, with every list of prices that can have been announced by then.
     """
     ask = Asker(answer, "price")
     versions = [list(each) for each in variant["versions"]]
@@ -28,7 +28,11 @@ def judge_price(answer: Answer, variant: Variant) -> Finding:
 
 
 def _announced(versions: Sequence[Version]) -> Iterator[list[Version]]:
-    """Yield every list of announced prices: the first price, and any others in any order (`FEW`: in three orders)."""
+    """Yield lists with the first price and any selection of the later prices, in any order.
+
+    With more than `FEW` later prices, yield only three lists: all prices in order, with the later ones reversed, and
+    with some of them before the first.
+    """
     first, *later = versions
     if len(later) > FEW:
         yield from ([first, *later], [first, *later[::-1]], [*later[3:], first, *later[:3]])
@@ -111,7 +115,11 @@ def _collide(ask: Asker, one: dict[str, Plain], two: dict[str, Plain]) -> Findin
 def _split_call(
     ask: Asker, calls: dict[str, dict[str, Plain]], identities: dict[str, tuple[Plain, ...]]
 ) -> Finding | None:
-    """Return the failed result for the first call that got two keys, or None; both mappings are by key."""
+    """Return the failed result for the first call that got two keys, or None.
+
+    Both mappings are by idempotency key: `calls` has the first call that got it, and `identities` what identifies that
+    call.
+    """
     first: dict[tuple[Plain, ...], str] = {}
     for key, identity in identities.items():
         before = first.setdefault(identity, key)

@@ -24,11 +24,11 @@ from labkit.teach.results import Walk
 
 
 def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
-    """Check a learner's second phase of a commit in every schedule of a simulated job with crashes.
+    """Check a learner's function `commit`, a commit's second phase, in every schedule of a simulated job with crashes.
 
-    In a second search no crash falls between writing the rows and confirming the batch in the log, because no log
-    can repair that. If the variant has a `batch`, check instead the commit of this batch with many `rows`, after
-    many other batches.
+    A second search leaves out crashes between writing the rows and confirming the batch in the log, because after such
+    a crash even a right function repeats rows. If the variant has a `batch`, check instead the commit of this batch
+    with many `rows`, after many other batches.
     """
     if "batch" in dict(variant.parameters):
         ask = Asker(answer, "commit")
@@ -45,8 +45,8 @@ def judge_confirmation(answer: Answer, variant: Variant) -> Finding:
 def judge_recovery(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's recovery of two-phase commit in every schedule with crashes and lost notifications.
 
-    If the variant has `decided`, check instead single recoveries in which this batch, with many `tasks`, is the last
-    one to commit.
+    If the variant has `decided`, the number of a batch, check instead single recoveries in which this batch, written by
+    many `tasks`, is the last one to commit.
     """
     if "decided" in dict(variant.parameters):
         ask = Asker(answer, "recover_and_commit")

@@ -39,8 +39,8 @@ _COME = ((False, True, False), (False, False, True))
 def _copies(model: Model[Any], choice: Mapping[str, Any]) -> Iterator[Any]:
     """Yield snapshots in which transfers are recorded at sender, receiver or channel, in right or wrong ways.
 
-    `choice` lists the channels for each kind of combination, such as `done` (sent and received), `gone` (sent, then
-    nowhere), `come` (arrived, but never sent) or `any` (all combinations).
+    Each key of `choice` is a way to record a transfer, such as `done` (sent and received), `gone` (sent, then nowhere),
+    `come` (arrived, but never sent) or `any` (every way). Its value lists the channels whose transfers are recorded so.
     """
     whole = [
         (channel, (True, name == "all_done", name == "all_saved"), 2**PER_CHANNEL - 1)

@@ -112,11 +112,11 @@ STORES: dict[str, type[Store]] = {"table": Table, "folder": Folder}
 
 
 def step(sink: Callable[..., Any], kind: str, exchanges: Exchanges, arguments: Sequence[Plain]) -> Any:
-    """Run a sink on recorded replies until its next new request, and return what it does then.
+    """Run a sink from its beginning, with recorded replies, until it makes a new request, and return what it does then.
 
     Returns `["do", request]`, `["end", returned text]`, `["raised", text]`, or `["differs"]` if the sink does not
-    repeat its earlier requests. `exchanges` are these requests with the store's replies, and `arguments` the sink's
-    arguments after the store. A sink that is not written yet returns or raises what its stub does.
+    repeat its earlier requests. `exchanges` are these requests with the store's replies. `arguments` are passed to the
+    sink after its first argument, the store. A sink that is not written yet returns or raises what its stub does.
     """
     store = STORES[kind](exchanges)
     reply: list[Any] = []

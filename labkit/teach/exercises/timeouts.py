@@ -34,10 +34,11 @@ def judge_timeout(answer: Answer, variant: Variant) -> Finding:
 
 
 def _ticks(ask: Asker, job: Sequence[int]) -> int:
-    """Return the learner's timeout for a job, in ticks. Raises `Unusable` unless it is a whole number of at least 1."""
     ticks = ask(*job)
     if type(ticks) is not int or not ticks >= 1:
-        raise Unusable(f"{ask.call(*job)} returned {shown(ticks)}; return a whole number of ticks, 1 or more.")
+        raise Unusable(
+            f"{ask.call(*job)} returned {shown(ticks)}; return a whole number of ticks (steps of the clock), 1 or more."
+        )
     return ticks
 
 

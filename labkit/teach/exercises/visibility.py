@@ -21,7 +21,7 @@ _MARKERS = {"commit": COMMIT, "abort": ABORT}
 def judge_visible(answer: Answer, variant: Variant) -> Finding:
     """Check a learner's function that returns the offsets which a read_committed reader gets from a Kafka log.
 
-    The logs are all those up to the length in the variant, and those that it lists.
+    It is called with every log up to the variant's `length`, and with the longer logs in the variant's list `logs`.
     """
     ask = Asker(answer, "visible")
     parameters = dict(variant.parameters)

@@ -130,7 +130,7 @@ def copy(kafka: Kafka, *, trusts: Trusted, group_says: int, records: int = 4) ->
 class Steps:
     """The steps of a job that copies Kafka records, and which records readers get after each step.
 
-    None stands for a step after which that is not certain.
+    If it is not certain what readers get after a step, None is stored in place of the records.
     """
 
     def __init__(self, steps: Sequence[tuple[str, Look | None]]) -> None:

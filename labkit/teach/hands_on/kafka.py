@@ -128,9 +128,9 @@ class Topic:
         return ServerAnswer(f"{name}: the coordinator answers {self.request_commit(_handle(name))}")
 
     def request_commit(self, handle: Handle) -> str:
-        """Send the request to commit a transaction, and return the name of the coordinator's answer.
+        """Send the request to commit a transaction, and return the name of the error that the coordinator answers.
 
-        Raises `InvalidInput` if `pre_commit` was not called for this transaction.
+        The name is NoError if there is none. Raises `InvalidInput` if `pre_commit` was not called for this transaction.
         """
         vote = self.store.journal.vote(handle)
         if vote is None:
@@ -226,7 +226,7 @@ _last: list[Kafka] = []
 
 
 def kafka() -> Kafka:
-    """Return the user's Kafka broker, or start a private one, for experiments by hand.
+    """Return the Kafka broker that the environment variable LABKIT_KAFKA names, or start a private one.
 
     Deletes the topics of an earlier call. Raises `ServiceUnavailable` if no broker can be started.
     """

@@ -130,7 +130,7 @@ class Session:
 
 
 class Postgres:
-    """A PostgreSQL server for experiments by hand, with a new schema that is dropped at the end."""
+    """A PostgreSQL server for experiments by hand, with a new schema that `clean` or the end of the process drops."""
 
     def __init__(self, server: private.Server) -> None:
         self.address = server.address
@@ -209,7 +209,7 @@ _last: list[Postgres] = []
 
 
 def postgres() -> Postgres:
-    """Return the user's PostgreSQL, or start a private one, for SQL by hand.
+    """Return the PostgreSQL in the environment variable LABKIT_POSTGRES, or start a private one, for SQL by hand.
 
     Drops the tables and closes the sessions of an earlier call. Raises `ServiceUnavailable` if no server can be
     started.

@@ -114,7 +114,10 @@ class Shop:
         return [change for change, _ in read(self._place.topic)]
 
     def parcels(self) -> list[Change]:
-        """Return the changes in the table `parcels`, which the warehouse has carried out, in order."""
+        """Return the changes for which the warehouse, which reads the topic, has sent a parcel, in order.
+
+        Each is a row of the table `parcels`.
+        """
         return self._rows("SELECT id, name, state FROM parcels ORDER BY place")
 
     def outcome(self, messages: Sequence[Change] | None = None) -> ShopOutcome:

@@ -56,7 +56,11 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Life(msgspec.Struct, frozen=True):
-    """The record of one process: the signal that ended it (0: none), the calls begun, the calls of `shop.at`."""
+    """The record of one process in which a learner's program ran.
+
+    It has the signal that ended the process (0 if none did), the number of calls of the program that it began, and the
+    names that the program passed to `shop.at`.
+    """
 
     signal: int
     begun: int
@@ -88,7 +92,10 @@ def inserted(data: bytes) -> Change | None:
 
 
 def streamed(db: Connection, place: Place, function: str) -> list[tuple[Change, str]]:
-    """Read the shop's slot with `function`; return each row inserted into the outbox, with its commit's LSN."""
+    """Read the shop's replication slot; return each row inserted into the outbox, with its commit's LSN.
+
+    `function` is the SQL function that reads: one that only peeks, or one that also confirms the changes.
+    """
     query = sql.SQL(
         "SELECT lsn::text, data FROM {}({slot}, NULL, NULL, 'proto_version', '1', 'publication_names', {slot})"
     )

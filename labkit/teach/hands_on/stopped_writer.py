@@ -19,7 +19,10 @@ Write = Callable[[], str]
 
 
 def file(path: str) -> Write:
-    """Read a file's rows now; return a function that later appends the missing rows without reading again."""
+    """Read now which rows are in a file; return a function that later appends the rows missing now.
+
+    The rows are those that every writer here should write. The later call does not read the file again.
+    """
     with Path(path).open("a+", encoding="utf-8") as there:
         there.seek(0)
         stored = {int(line) for line in there}
@@ -33,7 +36,10 @@ def file(path: str) -> Write:
 
 
 def table(path: str) -> Write:
-    """Read a table's rows now; return a function that later inserts the missing rows without reading again."""
+    """Read now which rows are in a table; return a function that later inserts the rows missing now.
+
+    The rows are those that every writer here should write. The later call does not read the table again.
+    """
     with closing(sqlite3.connect(path)) as store, store:
         for statement in TABLES:
             store.execute(statement)

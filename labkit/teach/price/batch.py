@@ -25,7 +25,8 @@ def write(folder: Path, sink: str, rows: int) -> None:
     """Let one of labkit's sinks write and commit two batches; the disk operations of the second one are counted.
 
     The first batch is not counted, because it also creates folders. The empty files `BEGIN` and `END` are created
-    before and after the second batch. The commit log is written before the commit if the sink supports that order.
+    before and after the second batch. If the sink supports it, the engine logs its
+    decision for a batch before the sink commits it.
     """
     strategy = Strategy(sink)
     coordinator = coordinate(

@@ -51,7 +51,7 @@ class Measured(NamedTuple):
 
     @property
     def typical(self) -> float:
-        """The smallest of the `ROUNDS` intervals' median waits of a record, in seconds."""
+        """A record's typical wait, in seconds: the smallest of the median waits in `ROUNDS` commit intervals."""
         # Other programs make a machine slower, and never faster.
         size = len(self.records) // ROUNDS
         starts = range(0, size * ROUNDS, size)
@@ -64,7 +64,7 @@ class Measured(NamedTuple):
 
     @property
     def other(self) -> float:
-        """The median time, in seconds, that another program waited for the database's lock."""
+        """The median time, in seconds, that a second program which updates the same database waited for its lock."""
         return statistics.median(self.others)
 
 
@@ -96,7 +96,7 @@ class Waits:
 
     @property
     def others(self) -> "Others":
-        """How long another program typically waited for the database's lock during the measurement."""
+        """How long a second program that updates the same database typically waited for its lock."""
         return Others(self.measured)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
@@ -140,7 +140,7 @@ class Others(dict[str, dict[float, float]]):
 
     @property
     def slowest(self) -> str:
-        """The way of writing with which another program waited longest for the lock, at the longest commit interval."""
+        """The job's way of writing that made a second program wait longest for the lock, at the longest interval."""
         return max(self, key=lambda way: self[way][max(self[way])])
 
     def _rows(self) -> list[tuple[str, ...]]:

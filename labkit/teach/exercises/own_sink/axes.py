@@ -67,7 +67,10 @@ def _crashes(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _second_crashes(bench: Bench) -> Iterator[TrialResult]:
-    """Yield runs in which the sink is killed in its first batch, and again during each different recovery."""
+    """Yield runs in which the sink is killed in its first batch, and once more before a request of the recovery.
+
+    Kills that leave the same stored data lead to the same recovery, which is tested only once.
+    """
     two = bench._replace(batches=bench.batches[:2])
     healthy = two.run()
     yield healthy
@@ -100,7 +103,7 @@ def _older(bench: Bench) -> Iterator[TrialResult]:
 
 
 def _restored(bench: Bench) -> Iterator[TrialResult]:
-    """Yield the run in which a finished job repeats its last batch with one more row under the same number."""
+    """Yield the run in which a finished job repeats its last batch under the same batch number with one more row."""
     last = len(bench.batches) - 1
     item = bench.batches[-1][-1]
     cut_anew = [*bench.batches[:last], [*bench.batches[last], item | {"id": int(str(item["id"])) + 1}]]
@@ -346,8 +349,9 @@ def tried(
     """Test a sink on every axis (separately graded property), and kill it before every request of its first batch.
 
     `parameters` are the batches and queries, `also` names axes in addition to those of `AXES`. If no fault is found,
-    the axes in `FEW` are tested again with each input in `more`. For the kind `writers`, the older of two writers is
-    stopped instead of killed. Raises `Unusable`, and the errors of `Answer.step`.
+    the axes in `FEW` are tested again with each entry of `more`, which has other batches and queries in the same form.
+    For the kind `writers`, the older of two writers is stopped instead of killed. Raises `Unusable` for a wrong
+    request, and `MissingSolution` or `AnswerFailed` as `Answer.step` does.
     """
     first, *others = [*AXES[kind], *also]
     store = "table" if kind == "writers" else kind

@@ -53,14 +53,20 @@ FUNCTIONS = {"load_extension", "writefile", "edit", "fts3_tokenizer", "readfile"
 
 
 def refuse(action: int, _first: str | None, second: str | None, *_: str | None) -> int:
-    """SQLite's authorizer callback: allow a sink's statements tables, views, indexes and rows, and nothing else."""
+    """Return, as SQLite's authorizer callback, whether a sink's statement may take this action.
+
+    Only work on tables, views, indexes and rows is allowed.
+    """
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_DENY if second in FUNCTIONS else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in ALLOWED else sqlite3.SQLITE_DENY
 
 
 def opened() -> sqlite3.Connection:
-    """Return a connection to `store.db` in the current folder, in autocommit mode and with the sink's restrictions."""
+    """Return a connection to `store.db` in the current folder, in autocommit mode.
+
+    It refuses statements that a sink must not use, such as ATTACH.
+    """
     db = sqlite3.connect("store.db", timeout=0.05, isolation_level=None)
     db.execute("PRAGMA synchronous=OFF")  # a SIGKILL takes nothing that the kernel has
     db.set_authorizer(refuse)
@@ -293,7 +299,7 @@ def serve(connection: socket.socket, megabytes: int, seconds: int) -> None:
 
 
 def main(megabytes: int, seconds: int) -> None:
-    """Fork a process for every connection whose descriptor arrives on standard input, until that is closed.
+    """Fork a process for every connection whose descriptor arrives over the socket on standard input, until it closes.
 
     `megabytes` and `seconds` are the limits of each process.
     """

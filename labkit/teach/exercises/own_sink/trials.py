@@ -58,12 +58,12 @@ MADE_ANOTHER_REQUEST = (
 
 @dataclass(frozen=True)
 class Steps:
-    """Adapts a learner's sink to `Asker`: each call returns the next request that the sink sends to its store."""
+    """Makes a learner's sink callable by `Asker`: each call returns the next request that the sink sends its store."""
 
     answer: Answer
 
     def value(self) -> Plain:
-        """Return the learner's value; required by the interface `Answer`."""
+        """Return the learner's answer itself. Required by the interface `Answer`, but not used for a sink."""
         return self.answer.value()
 
     def expect(self, calls: Iterable[Sequence[Plain]]) -> None:
@@ -206,7 +206,6 @@ class StoreProcess:
 
 
 def _request_text(request: Sequence[Plain]) -> str:
-    """Return a request as Python source; of an SQL statement without its parameters, which only repeat the rows."""
     name, *arguments = request
     if name == "execute":
         return str(arguments[0])
@@ -405,7 +404,7 @@ class Trial:
         self.story.states.append(json.dumps(self._reader.ask("state")))
 
     def run(self, query: Sequence[Plain], batches: Batches, kills: Sequence[Kill] = (), first: int = 0) -> bool:
-        """Pass the batches from number `first` on to the sink, and repeat each one until the sink returns.
+        """Pass the batches with number `first` and higher to the sink, each one again and again until the sink returns.
 
         Returns False if the sink keeps raising an error, so that the job is stuck.
         """
@@ -452,7 +451,10 @@ class Trial:
 
 
 def _row(row: Sequence[Any]) -> Seen:
-    """Return a row for the comparison; one with values of other types becomes a row that was never sent."""
+    """Convert a row that a reader saw into the form in which it is compared with the sent rows.
+
+    A row with values of wrong types becomes one that was never sent.
+    """
     if [type(each) for each in row] == [int, str, int]:
         return Seen(*row)
     return Seen(-1, shown(list(row)), 0)

@@ -1,5 +1,5 @@
 # misconception: all rows are published, and then all are marked
-# says: message 1 comes after a later one
+# says: message 1 comes after a later message
 def relay_step(rows, published, refused):
     held_up = set()
     for number, order in rows:

@@ -1,5 +1,5 @@
 # misconception: a refused message is tried again until the broker takes it
-# says: is in refused
+# says: is in the list refused
 def relay_step(rows, published, refused):
     for number, _ in rows:
         if number in published:
