@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.core.extras import missing_extra
 from labkit.host.browser import IN_BROWSER, needs_installation
+from labkit.teach.executed import note_cells
 from labkit.teach.name_errors import install
 from labkit.teach.opened import warm_up
 
@@ -139,4 +140,5 @@ def __dir__() -> list[str]:
 
 
 install()
+note_cells()
 warm_up()

@@ -16,6 +16,7 @@ from labkit.cli import execute as command_line
 from labkit.core.errors import InvalidInput
 from labkit.grading.preparing import PreparedNotebook, prepare
 from labkit.grading.reading import read
+from labkit.teach import executed as executed_cells
 from labkit.teach import shipped
 from labkit.teach.exercises import cells, progress, standalone
 from labkit.teach.exercises import check as checking
@@ -143,6 +144,8 @@ def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance()
     monkeypatch.setattr(checking, "_show", lambda _: None)
+    monkeypatch.setattr(checking, "_forgotten", {})
+    monkeypatch.setattr(executed_cells, "_cells", {})
     shell.user_ns["lab"] = lab
     yield shell
     shell.history_manager.end_session()
@@ -296,3 +299,30 @@ def test_the_check_names_a_cell_that_competes_and_no_other(shell, capsys) -> Non
     said = executed(shell, capsys, "# scratch\ndef recover(log):\n    return 'wait'")
     assert "several of your cells define recover" in said
     assert "`# scratch`" in said
+
+
+BROKEN = RIGHT + "return True)\n"
+
+
+@pytest.mark.parametrize("cell", ["one", None], ids=["with ids of cells", "without"])
+def test_an_answer_that_was_edited_and_is_no_python_any_more_fails(shell, capsys, cell: str | None) -> None:
+    executed_cells.note_cells()
+    for source in (RIGHT, BROKEN):
+        shell.run_cell(source, store_history=True, cell_id=cell)
+    said = executed(shell, capsys)
+    assert "passed" not in said
+    assert "Its cell raised SyntaxError" in said
+    assert progress.of(NAME)["state"] == "not yet"
+    shell.run_cell(RIGHT, store_history=True, cell_id=cell)
+    assert "2 of 2 public checks passed" in executed(shell, capsys)
+
+
+def test_what_a_cell_held_before_does_not_compete_with_what_it_holds_now(shell, capsys) -> None:
+    executed_cells.note_cells()
+    for source in (RIGHT, BARE):
+        shell.run_cell(source, store_history=True, cell_id="one")
+    said = executed(shell, capsys)
+    assert "2 of 2 public checks passed" in said
+    assert "several of your cells" not in said
+    shell.run_cell("helper = 1", store_history=True, cell_id="one")
+    assert "not attempted" in executed(shell, capsys)

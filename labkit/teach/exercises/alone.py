@@ -8,7 +8,19 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from labkit.teach.exercises.cells import SET_UP, Cell, Selection, bound, competition, demonstrated, python, select, used
+from labkit.teach.exercises.cells import (
+    SET_UP,
+    Cell,
+    Selection,
+    bound,
+    competition,
+    demonstrated,
+    is_python,
+    marked,
+    python,
+    select,
+    used,
+)
 from labkit.teach.exercises.contract import Exercise
 from labkit.teach.exercises.namespace import TooLong, time_limit
 from labkit.teach.exercises.registry import assignments
@@ -26,6 +38,8 @@ class Alone(NamedTuple):
     """The cells that ran, in this order."""
     trouble: str = ""
     """Sentences on what prevents the answer from running in a fresh namespace; empty if nothing does."""
+    is_broken: bool = False
+    """Whether the cell with the answer is no valid Python, so that an earlier version of it must not count."""
     competition: str = ""
     """A sentence on another cell that defines the same name; empty if there is none."""
 
@@ -41,7 +55,7 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     the notebook's parameters, and the learner's own cells that the answer needs, run first. Returns None if there is no
     answer.
     """
-    cells = [PlainCell(source) for source in executed]
+    cells = [PlainCell(source) for source in _newest(exercise.name, executed)]
     # All exercises of the notebook, because a cell that answers another one may have a helper with this answer's name.
     answers = {each.name: each.answer for each in assignments().values() if each.notebook == exercise.notebook}
     chosen = select(cells, released, answers | {exercise.name: exercise.answer})
@@ -56,7 +70,20 @@ def alone(exercise: Exercise, executed: Sequence[str], released: Sequence[Cell])
     report = demonstrated(cells[place].source, names, released)
     namespace = fresh()
     trouble = [f"{message}." for source in sources if (message := execute(source, namespace))]
-    return Alone(namespace, sources, " ".join(trouble[-1:] + report), _competition(exercise, cells, chosen))
+    is_broken = not is_python(cells[place].source)
+    competing = "" if is_broken else _competition(exercise, cells, chosen)
+    return Alone(namespace, sources, " ".join(trouble[-1:] + report), is_broken, competing)
+
+
+def _newest(name: str, executed: Sequence[str]) -> list[str]:
+    """Return the executed cells; without older versions of the answer if its newest one is not valid Python.
+
+    Python has run the older ones, but the notebook no longer contains them.
+    """
+    places = [place for place, source in enumerate(executed) if marked(source) == name]
+    if not places or is_python(executed[places[-1]]):
+        return list(executed)
+    return ["" if place in places[:-1] else source for place, source in enumerate(executed)]
 
 
 def _competition(exercise: Exercise, cells: Sequence[Cell], chosen: Selection) -> str:

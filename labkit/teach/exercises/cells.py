@@ -184,6 +184,11 @@ def python(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def is_python(source: str) -> bool:
+    """Return whether a cell is valid Python, apart from IPython's magics and shell commands."""
+    return _tree(python(source)) is not None
+
+
 @_remembered
 def bound(source: str) -> frozenset[str]:
     """Return all names that running a cell sets in the notebook's namespace.

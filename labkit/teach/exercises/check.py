@@ -15,6 +15,7 @@ from importlib.resources import files
 from labkit.core.errors import MissingSolution, ServiceUnavailable
 from labkit.core.words import columns
 from labkit.host.browser import IN_BROWSER, INSTALL
+from labkit.teach.executed import executed
 from labkit.teach.exercises import progress as notes
 from labkit.teach.exercises import restarted
 from labkit.teach.exercises.alone import Alone, alone
@@ -64,7 +65,9 @@ def _check(name: str, *, strict: bool | None) -> None:
     if exercise.needs_spark and answer.is_attempted():
         print("This runs real Spark and takes about twenty seconds.", flush=True)
     findings = judged(exercise, judged_names, None if graded is None else graded.sources)
-    if graded is not None and (findings is None or not findings[-1].passed):
+    if graded is not None and graded.is_broken:
+        findings = [Finding(False, graded.trouble)]
+    elif graded is not None and (findings is None or not findings[-1].passed):
         _differs(exercise, namespace, graded, findings)
     if graded is not None and graded.competition:
         print(graded.competition)
@@ -139,25 +142,19 @@ def _why_not(exercise: Exercise, findings: list[Finding] | None) -> str:
 
 
 def _alone(exercise: Exercise) -> Alone | None:
-    """Run the answer in a fresh namespace, as in grading; return None outside of a notebook or without an answer."""
-    executed = _executed()
+    """Run the answer in a fresh namespace, as in grading; return None outside of a notebook.
+
+    Without an answer among the executed cells, the namespace is empty.
+    """
+    sources = executed()
     released = released_cells(exercise.notebook)
-    if executed is None or released is None:
+    if sources is None or released is None:
         return None
     _under_way.append(exercise.name)
     try:
-        return alone(exercise, executed[_forgotten.get(exercise.name, 0) :], released)
+        return alone(exercise, sources[_forgotten.get(exercise.name, 0) :], released) or Alone({}, ())
     finally:
         _under_way.pop()
-
-
-def _executed() -> list[str] | None:
-    """Return the sources of the cells executed in this notebook so far, in order; None outside of a notebook."""
-    from IPython.core.getipython import get_ipython
-
-    shell = get_ipython()
-    history = getattr(shell, "history_manager", None)
-    return None if history is None else list(map(str, history.input_hist_raw))
 
 
 def _differs(
@@ -317,11 +314,11 @@ def reset(name: str | None = None, *, confirm: bool = False) -> None:
     if not confirm:
         print(f"This deletes your answer and progress of {what}. To confirm, run {call}.")
         return
-    namespace, executed = _namespace(), _executed()
+    namespace, sources = _namespace(), executed()
     for exercise in exercises:
         namespace.pop(exercise.answer, None)
         notes.forget(exercise.name)
-        _forgotten[exercise.name] = len(executed or ())
+        _forgotten[exercise.name] = len(sources or ())
     print(f"{what}: your answer and progress are deleted.")
     if name is not None:
         _give_back(stubs().get(name, ""))
