@@ -32,9 +32,9 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
 
 
 def note(service: str) -> Path | None:
-    """Return the path of the file to which a server that labkit started (`postgres` or `kafka`) writes its address.
+    """Return the path of the file in which labkit notes the address of a server that it has started.
 
-    Return None for a user without a home folder.
+    `service` is `postgres` or `kafka`. Return None for a user without a home folder.
     """
     folder = cache_folder()
     return None if folder is None else folder / f"{service}.address"
@@ -67,6 +67,6 @@ def _find(name: str, variable: str, server: str) -> str:
     if not noted:
         raise ServiceUnavailable(
             f"No {server} is running for the lab: start one with labkit services up {name}, "
-            f"or name yours in {variable}."
+            f"or set {variable} to the address of your own."
         )
     return noted

@@ -61,6 +61,6 @@ def _git(revision: str, folder: Path, *words: str) -> str:
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["there is no such revision"])[-1][:200]
         raise InvalidInput(
-            f"--since {revision}: git cannot compare {folder} with this revision ({reason}); name another one."
+            f"--since {revision}: git cannot compare {folder} with this revision ({reason}); name another revision."
         )
     return done.stdout

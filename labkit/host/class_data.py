@@ -49,7 +49,7 @@ def find_archive(java: Java, jars: Path | None = None) -> Path | None:
 
 
 def keep(path: Path, part: Path) -> None:
-    """Move the class-data archive (AppCDS) that a stopping JVM wrote to `part`, to `path`, and mark it as complete."""
+    """Rename `part`, a class-data archive (AppCDS) that a JVM wrote at its end, to `path`; mark it as complete."""
     # The mode is set before the rename, so that under its real name an archive is never open to others, not even for a
     # moment.
     part.chmod(0o600)
@@ -62,7 +62,7 @@ USED = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def seal(path: Path) -> None:
-    """Mark a class-data archive (AppCDS) as complete: write a seal, a small file with the archive's size and time.
+    """Mark a class-data archive (AppCDS) as complete by a seal, a small file with its size and modification time.
 
     An archive that changes afterwards no longer matches its seal, so `find_archive` ignores it.
     """

@@ -47,7 +47,7 @@ class Finding:
 
 
 def examine(folder: Path | None = None) -> list[Finding]:
-    """Check everything that labkit needs on this machine, from the Python version to free memory, without changes.
+    """Check everything that labkit needs on this machine, from the Python version to free memory; change nothing.
 
     Return one finding for each part. `folder` is where runs would be stored (default: the working folder).
     """
@@ -78,7 +78,7 @@ def examine(folder: Path | None = None) -> list[Finding]:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Return the exit code of `labkit doctor`: 0 if every required finding is good, otherwise 69."""
+    """Return the exit code of `labkit doctor`: 0 if the machine has all that labkit requires, otherwise 69."""
     return OK if all(finding.ok or not finding.required for finding in findings) else UNAVAILABLE
 
 
@@ -175,7 +175,7 @@ def _archive() -> Finding:
 
 
 def _fast_start() -> Finding:
-    """Report which faster ways of starting processes LABKIT_FAST allows. Forbidding one costs only time."""
+    """Report which faster ways of starting Spark's processes LABKIT_FAST allows. Without them, starts take longer."""
     remedy = f"unset {VARIABLE}, or set it to none or to some of {', '.join(NAMES)}"
     try:
         ok, detail = True, str(fast_start())

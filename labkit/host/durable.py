@@ -101,7 +101,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 def own_folder(place: Path, prefix: str) -> Iterator[Path]:
     """Create a temporary folder below `place` for a `with` block, lock it, and delete it afterwards.
 
-    Other folders with this `prefix` that nobody locks belonged to killed processes, and are deleted first.
+    Folders with this `prefix` that no process has locked belonged to killed processes, so they are deleted first.
     """
     # Under the lock of `place`: between the creation of a folder and its own lock another process would otherwise
     # delete it as that of a dead process.
@@ -136,11 +136,11 @@ def sync_and_close(descriptor: int) -> None:
 
 
 def append_line(descriptor: int, line: bytes) -> None:
-    """Append `line`, without its final newline, by a single write, so that lines of several processes never mix.
+    """Append `line` and a line break by a single write, so that lines of several processes never mix.
 
     `line` may also be several lines. There is no fsync: the lines survive the death of the process, but not a power
-    cut. If a dead writer left an unfinished last line, that line is first marked as torn. Raises `OSError`, also if
-    only a part of the line fitted on the disk.
+    cut. If a dead writer left an unfinished last line, that line first gets an ending by which `read_lines` skips
+    it. Raises `OSError`, also if only a part of the line fitted on the disk.
     """
     # A writer that died in the middle of its line left no line break, so the new line would be appended to that line.
     content = (_TORN if _ends_torn(descriptor) else b"") + line + b"\n"
@@ -171,10 +171,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn an `OSError` in the `with` block into an error of labkit whose message names the file, by default `path`.
+    """Turn an `OSError` in the `with` block into an error of labkit whose message names the file.
 
-    Raises `InvalidInput` for a path that the user should change, such as one without permission, and `JobFailed` for
-    other problems, such as a full disk.
+    That is the file that the `OSError` names, or `path` if it names none. Raises `InvalidInput` for a path that the
+    user should change, such as one without permission, and `JobFailed` for other problems, such as a full disk.
     """
     try:
         yield

@@ -60,10 +60,11 @@ def run_steps(steps: Sequence[Sequence[str]], folder: Path, environment: Mapping
 
 
 def environment_with(requirements: Sequence[str], name: str) -> tuple[Path, list[str]]:
-    """Return the Python of a virtual environment with these requirements, and its packages as `name==version`.
+    """Return the path of Python in a virtual environment with these requirements, and the environment's packages.
 
-    The environment is kept in labkit's cache under `name` and a digest of the requirements and this Python, and
-    created if missing. Raises `NotInstalled` if the installation fails, and `ServiceUnavailable` without a cache.
+    The packages are texts `name==version`. The environment is kept in labkit's cache under `name` and a digest of
+    the requirements and of the Python that runs labkit; it is created if missing. Raises `NotInstalled` if this
+    fails, and `ServiceUnavailable` without a cache.
     """
     cache = cache_folder()
     if cache is None:
@@ -110,7 +111,9 @@ def pip_command() -> list[str]:
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
     if (uv := find_uv()) is None:
-        raise ServiceUnavailable(f"{sys.executable} has no pip, which lists a package's versions: install pip or uv.")
+        raise ServiceUnavailable(
+            f"{sys.executable} has no pip, which labkit needs to list the versions of a package: install pip or uv."
+        )
     return [*uv, "tool", "run", "--python", sys.executable, "pip"]
 
 
@@ -120,7 +123,7 @@ def _environment_of_uv() -> dict[str, str]:
 
 
 def uv_variables(listed: str) -> dict[str, str]:
-    """Return pip's settings, from the output of `pip config list`, as the environment variables that uv understands."""
+    """Convert the output of `pip config list`, which has pip's settings, to the environment variables that uv reads."""
     settings = {}
     pairs = [line.partition("=") for line in listed.splitlines()]
     for section in _SECTIONS:
@@ -132,7 +135,7 @@ def uv_variables(listed: str) -> dict[str, str]:
 
 
 def _reason(output: str) -> str:
-    """Return one line of uv's or pip's output that says why an installation failed."""
+    """Return, as one line, the reason for a failed installation that uv or pip printed in `output`."""
     because = _BECAUSE.search(output)
     if because is not None:
         return re.sub(r"[\s×╰─▶│├]+", " ", because.group(1)).strip()

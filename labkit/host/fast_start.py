@@ -41,7 +41,7 @@ OFF = FastStart(zygote=False, archive=False, warm=False)
 def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
     """Return which ways of starting Spark's processes faster LABKIT_FAST allows; all of them if it is not set.
 
-    Its value is `none`, or names separated by commas, such as `zygote,archive`. Raises `InvalidInput` for others.
+    Its value is `none`, or some of `NAMES`, separated by commas. Raises `InvalidInput` for an unknown name.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE, "")
     names = [name.strip() for name in text.split(",") if name.strip()]
@@ -51,5 +51,5 @@ def fast_start(environment: Mapping[str, str] | None = None) -> FastStart:
         return OFF
     for name in names:
         if name not in NAMES:
-            raise InvalidInput(f"LABKIT_FAST={text}: {name!r} is unknown; {nearest(name, [*NAMES, NONE])}")
+            raise InvalidInput(f"LABKIT_FAST={text}: {name!r} is not a faster start; {nearest(name, [*NAMES, NONE])}")
     return FastStart(**{name: name in names for name in NAMES})

@@ -32,7 +32,7 @@ Package = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class JarSet:
-    """A program in Java, such as Kafka, as Maven packages to download, with the SHA-256 sum of each of their jars."""
+    """The Maven packages of a Java program, such as Kafka, and the expected SHA-256 sum of each of their jars."""
 
     what: str
     """The name that messages show, for example Kafka 4.3.0."""
@@ -59,12 +59,13 @@ class JarSet:
         cache = cache_folder()
         if cache is None:
             raise ServiceUnavailable(
-                f"The jars of {self.what} need a cache folder, but none is known; set XDG_CACHE_HOME."
+                f"The jars of {self.what} need a cache folder, but this user has no home folder for one; "
+                "set XDG_CACHE_HOME to a folder."
             )
         return cache / self.folder_name
 
     def find(self, java: Java, folder: Path | None = None) -> Path:
-        """Return the folder (default: in the cache) of the verified jars; download them if it does not exist.
+        """Return the folder with the jars (default: in the cache). Download them if it is missing, and verify them.
 
         Raises `ServiceUnavailable` if the download fails, or if a jar is missing or does not have its SHA-256 sum.
         """
@@ -92,13 +93,13 @@ class JarSet:
         if wrong:
             raise ServiceUnavailable(
                 f"{folder}: {wrong[0]}, so its jars do not match labkit's list of SHA-256 sums; delete this folder, "
-                "and labkit downloads it again."
+                "and labkit will download the jars again."
             )
         with suppress(OSError):  # a read-only folder is checked every time
             durable.replace(folder / SEAL, state)
 
     def _fetch(self, java: Java, folder: Path) -> None:
-        """Download the jars into a temporary folder, verify them there, and rename it to `folder`."""
+        """Download the jars into a temporary folder, verify them there, and rename that folder to `folder`."""
         durable.make_folder(folder.parent)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         try:
@@ -121,8 +122,8 @@ class JarSet:
         if not any((aside / "jars").glob(f"{package[1]}-{package[2]}.jar")):
             raise ServiceUnavailable(
                 f"{self.what} is not installed, and downloading it from the central Maven repository failed "
-                f"({_complaint(output)}): connect this machine to the network once ({self.megabytes} MB), or "
-                f"{self.otherwise}."
+                f"({_complaint(output)}): connect this machine to the network once, to download "
+                f"{self.megabytes} MB, or {self.otherwise}."
             )
 
 
@@ -151,7 +152,7 @@ def _sum(path: Path) -> str:
 
 
 def run_ivy(java: Java, package: Package, aside: Path, *, transitive: bool) -> str:
-    """Download a Maven package (if `transitive`, its dependencies too) into `aside/jars`; return Ivy's output."""
+    """Download a Maven package (with `transitive`, also dependencies) into `aside/jars`; return Apache Ivy's output."""
     [ivy] = sorted(spark_jars().glob("ivy-*.jar"))[-1:]
     options = [
         f"-Divy.default.ivy.user.dir={aside}",

@@ -100,7 +100,7 @@ def _bundled() -> Path | None:
 
 
 def _ask(path: Path, seconds: float) -> Java | str:
-    """Return the Java at this path, or a text that says why it cannot be used."""
+    """Ask the program `java` at `path` for its version; return this Java, or a text that says why it is unusable."""
     try:
         process = subprocess.Popen(
             # Without this option Java would leave a folder in the temporary folder.
@@ -130,7 +130,7 @@ def _ask(path: Path, seconds: float) -> Java | str:
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a process and its children, because a launcher's child would otherwise hold the pipe open."""
+    """Kill a process and its children; a launcher's child would otherwise keep the output pipe open for ever."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -34,7 +34,7 @@ Tracer = Callable[[FrameType, str, Any], Any]
 
 
 class Held(Struct, frozen=True):
-    """A message of a traced program: a thread waits for permission before a line, a return, or the program's exit."""
+    """The message of a traced program that a thread waits for permission before a line, a return, or the exit."""
 
     event: Literal["line", "return", "exit"]
     process: int
@@ -45,9 +45,9 @@ class Held(Struct, frozen=True):
 
 
 class Connection:
-    """A traced program's socket to the watcher, the process that decides before each line whether it may go on.
+    """A traced program's socket to the watcher, the process that permits each line before the program executes it.
 
-    When the socket closes, the watcher is dead, and the program kills all processes of its session, itself included.
+    When the socket closes, the watcher is dead, and the program kills its whole Unix session, itself included.
     """
 
     def __init__(self, channel: socket.socket) -> None:
@@ -74,12 +74,12 @@ class Connection:
             self._answers.acquire()
 
     def trace(self, counts: Callable[[str], bool]) -> None:
-        """From now on, ask the watching process before each line of functions in files that `counts` accepts.
+        """Before each line of functions in files that `counts` accepts, wait for permission of the watching process.
 
-        This applies to functions that this thread calls, and to threads that start later. The return from the
-        outermost such function counts as a line, because only then its last line has been executed, and the
-        program's exit is asked for, too. Code at the top level of a module or class is not traced, and a
-        comprehension counts as part of its line.
+        This applies to functions that this thread calls from now on, and to threads that start later. The return
+        from the outermost such function counts as a line, because only then its last line has been executed; the
+        program's exit needs permission as well. Code at the top level of a module or class is not traced, and a
+        comprehension is part of its line.
         """
         known = functools.cache(counts)
 

@@ -39,8 +39,9 @@ def watch_lines(
 ) -> WatchedRun:
     """Run a Python program, and call `decide` before each traced line (kind LINE) and before its exit (EXIT).
 
-    The program waits meanwhile; it must call `Connection.trace` of `labkit.host.line_trace`. Parameters, result and
-    errors are those of `labkit.host.syscalls.watching.watch`. Only processes in the command's session are killed.
+    The program, which must call `Connection.trace` of `labkit.host.line_trace`, waits until `decide` returns;
+    `decide` answers whether it continues or is killed. Only processes in the program's Unix session are killed. All
+    else, such as `tick`, `linger`, the result and the errors, is as in `labkit.host.syscalls.watching.watch`.
     """
     ours, theirs = socket.socketpair()
     with ours:
@@ -89,9 +90,10 @@ class _Watch:
         return WatchedRun(status, held, emptied if killed else None, self._number, began=self._began, root=root)
 
     def _serve(self, linger: float) -> Call | None:
-        """Answer the program's questions until its session is empty or something is to be killed.
+        """Answer the program's requests until its session is empty, or `decide` or `tick` answers KILL.
 
-        Return the line before which `decide` answered KILL, otherwise None.
+        `linger` is how many seconds its other processes may outlive it. Return the line before which `decide`
+        answered KILL, otherwise None.
         """
         tick_at, end_at = 0.0, math.inf
         while True:

@@ -12,7 +12,7 @@ MAX_LINE = 16 * 1024 * 1024
 
 
 class LogLine(msgspec.Struct, forbid_unknown_fields=True):
-    """One line of an input log, the JSON Lines file that a word count reads, such as `{"word": "hello"}`.
+    """One line of an input log, the JSON Lines file that the word-count job reads, such as `{"word": "hello"}`.
 
     Its offset is its line number, from 0.
     """
@@ -26,7 +26,7 @@ _decoder = msgspec.json.Decoder(LogLine)
 def decode_line(raw: bytes, path: Path, offset: int) -> str:
     """Return the word in one line of an input log, such as `{"word": "hello"}`; `offset` is the line number from 0.
 
-    Raises `InvalidInput` for another form; the message names the file, the line (from 1) and the remedy.
+    Raises `InvalidInput` if the line has another form; the message names the file, the line (from 1) and the remedy.
     """
     _refuse_long(raw, path, offset)
     try:
@@ -83,7 +83,7 @@ def _decoded(path: Path, decode: Callable[[bytes, Path, int], str], remedy: str)
 def decode_text(raw: bytes, path: Path, offset: int) -> str:
     """Return one line of a text file, decoded from UTF-8; `offset` is the line number from 0.
 
-    Raises `InvalidInput` for other bytes; the message names the file, the line (from 1) and the remedy.
+    Raises `InvalidInput` if it is no UTF-8 text or too long; the message names file, line (from 1) and remedy.
     """
     _refuse_long(raw, path, offset)
     try:
@@ -99,7 +99,7 @@ def decode_text(raw: bytes, path: Path, offset: int) -> str:
 def log_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file as bytes, without line ends. Raises `InvalidInput` if the file cannot be read.
 
-    A line longer than `MAX_LINE` is cut to `MAX_LINE` + 2 bytes, so that the caller can reject it.
+    A line longer than `MAX_LINE` is cut, but stays longer than `MAX_LINE`, so that the caller can reject it.
     """
     try:
         with path.open("rb") as file:

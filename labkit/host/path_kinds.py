@@ -30,7 +30,7 @@ class AnyPath(Kind[Path]):
 
 
 class InputFile(AnyPath):
-    """The type of a command-line option whose path is made absolute, so that a printed command works anywhere."""
+    """The type of an option for a file, made absolute so that the command to repeat a run works in every folder."""
 
     def read(self, word: object) -> Path:
         return super().read(word).absolute()
@@ -48,7 +48,7 @@ class ExistingFile(InputFile):
 
 
 class Folder(InputFile):
-    """The type of a command-line option whose value is a folder's path, without symbolic links.
+    """The type of a command-line option for a folder; symbolic links in its path are resolved.
 
     The folder must exist if `present` is true.
     """
@@ -68,5 +68,5 @@ class Folder(InputFile):
         if self._present and not path.is_dir():
             raise Unfit("there is no such folder.")
         if path.exists() and not path.is_dir():
-            raise Unfit("this is a file; name the folder that contains it.")
+            raise Unfit("this is a file; name a folder, such as the one that contains it.")
         return path

@@ -22,7 +22,7 @@ OWN = Path(__file__).parents[1]
 
 
 class Line(NamedTuple):
-    """The line of the user's Python code that a thread was executing when the kernel stopped it in a system call."""
+    """The line of the user's Python code that a thread was executing when seccomp stopped its system call."""
 
     file: str
     """The path of the file, absolute, or relative to a folder that the caller knows."""
@@ -62,10 +62,10 @@ def command_line(process: int) -> tuple[str, ...]:
 
 
 def line_of(thread: int, process: int) -> Line | None:
-    """Return the innermost line of the user's own code, not a library's, that a Python thread is executing.
+    """Return the innermost line of the user's own code, not a library's, that a thread of `process` is executing.
 
-    A library's own thread, such as a Kafka producer's sender, executes no such line; then the result is that of the
-    only other thread that does. Return None if there is no such line, or if the stack cannot be read.
+    A library's own thread, such as a Kafka producer's sender, executes no such line; then the result is the line of
+    another thread, if exactly one executes user code. Return None if there is none, or if the stack is unreadable.
     """
     folder = _folder(process)
     others = []
@@ -103,7 +103,7 @@ def _folder(process: int) -> Path:
 
 
 def _innermost(frames: Iterable[Any], folder: Path, *, own: bool) -> Line | None:
-    """Return the line of the innermost frame with code of the user, or None; `frames` begin with the outermost."""
+    """Return the line of the innermost of `frames` (outermost first) with user code; None if there is none."""
     for frame in reversed(list(frames)):
         file = frame.code.filename
         if _LIBRARY.search(file):

@@ -49,7 +49,7 @@ def releases(package: str) -> Releases:
         if any(each in done.stdout + done.stderr for each in _TROUBLE):
             raise ServiceUnavailable(
                 f"pip cannot reach its package index, so the versions of {package} are unknown; check the network, and "
-                "the index with pip config list."
+                "with pip config list which index is set."
             )
         raise InvalidInput(
             f"--package {package}: pip finds no version for this Python; correct the name, or configure pip's index."
@@ -88,7 +88,7 @@ def _version(filename: str) -> Version | None:
 
 
 def _page(address: str) -> dict[str, Any] | None:
-    """Return an index's JSON page on a package (PEP 691); None if there is no such page or the index has only HTML."""
+    """Download the JSON page on a package (PEP 691); None if there is none, or if the index has only HTML."""
     request = urllib.request.Request(address, headers={"Accept": _JSON})  # noqa: S310 - http(s), as the pattern says
     try:
         with urllib.request.urlopen(request, timeout=_SECONDS, context=ssl.create_default_context()) as answer:  # noqa: S310

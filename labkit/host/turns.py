@@ -47,22 +47,22 @@ class Turns:
 def turns(environment: Mapping[str, str] | None = None) -> Turns | None:
     """Return the limit on simultaneous runs from LABKIT_TURNS, such as `2` or `2:/srv/turns`; None if it is not set.
 
-    Raises `InvalidInput` for another form.
+    Raises `InvalidInput` if the variable has another form.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE, "").strip()
     if not text:
         return None
     if not (form := _FORM.fullmatch(text)):
         raise InvalidInput(
-            f"LABKIT_TURNS={text[:60]}: write how many runs may be under way at a time, from 1 to 999, or add a folder "
-            "for their queue, as in LABKIT_TURNS=2:/srv/turns."
+            f"LABKIT_TURNS={text[:60]}: write how many runs may be under way at a time, from 1 to 999; a colon and a "
+            "folder for their queue may follow, as in LABKIT_TURNS=2:/srv/turns."
         )
     return Turns(int(form[1]), Path(form[2]) if form[2] else FOLDER)
 
 
 @contextmanager
 def turn(waits: Callable[[int], None], rank: Rank = Rank.RUN) -> Iterator[None]:
-    """Wait until this run may start, and count it as running during the `with` block (a semaphore over processes).
+    """Wait until LABKIT_TURNS allows another run on this machine; count this one as running during the `with` block.
 
     LABKIT_TURNS limits how many runs may be under way; without this variable nothing waits. During the wait, `waits`
     is called several times a second with the number of runs that must end first; if it raises an exception, the run

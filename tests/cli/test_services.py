@@ -103,7 +103,7 @@ def test_a_run_without_its_server_is_refused_before_anything_is_made(labkit: Lab
     assert (code, out) == (69, "")
     assert words == (
         "labkit: No PostgreSQL is running for the lab: start one with labkit services up postgres, "
-        "or name yours in LABKIT_POSTGRES.\n"
+        "or set LABKIT_POSTGRES to the address of your own.\n"
     )
     assert not folder.exists()
 
@@ -112,7 +112,7 @@ def test_a_matrix_without_a_server_says_how_to_leave_it_out(labkit: Labkit, java
     code, out, words = labkit("matrix", "--engine", "spark", "--out", str(tmp_path / "matrix"))
     assert (code, out) == (69, "")
     rest = "--store files --store sqlite --store kafka"
-    assert words.endswith(f"or name yours in LABKIT_POSTGRES. Or run only the other stores: {rest}.\n")
+    assert words.endswith(f"or set LABKIT_POSTGRES to the address of your own. Or run only the other stores: {rest}.\n")
     assert not (tmp_path / "matrix").exists()
 
 

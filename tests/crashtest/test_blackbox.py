@@ -270,7 +270,7 @@ def test_a_start_may_do_nothing_for_longer_before_its_first_effect() -> None:
         ({"reader": "nowhere.py:read"}, "there is no file nowhere.py"),
         ({"read_command": "cat", "expected": "rows.jsonl"}, "there is no such file"),
         ({"read_command": "cat", "limit": 0}, "must be more than 0"),
-        ({"read_command": "cat", "watch": ["rows.py"]}, "name the folder that contains it"),
+        ({"read_command": "cat", "watch": ["rows.py"]}, "name a folder, such as the one that contains it"),
         ({"read_command": "cat", "power_cut": True}, "empties and rebuilds the watched folders"),
         ({"read_command": "cat", "checkpoint": "."}, "contains the working folder"),
         ({"read_command": "cat", "checkpoint": ".."}, "contains the working folder"),

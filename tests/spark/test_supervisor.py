@@ -216,7 +216,7 @@ def test_a_driver_that_says_what_it_must_not_say_is_killed_and_proves_nothing(
     noted.note(killed)
     noted.conclude()
     assert isinstance(run.error, JobFailed)
-    assert "the run proves nothing" in str(run.error)
+    assert "the result would be unreliable" in str(run.error)
 
 
 def test_a_supervisor_that_is_killed_proves_nothing_and_leaves_nothing(

@@ -33,7 +33,7 @@ The supervisor reports what it did with an event of its own.
 
 
 class SupervisedDriver:
-    """A Spark driver and its supervisor, the process that kills it; both run only within a `with` block."""
+    """A running Spark driver and its supervisor, the process that kills it; both are dead after the `with` block."""
 
     def __init__(self, launch: Launch, patience: float) -> None:
         self._patience = patience
@@ -65,7 +65,8 @@ class SupervisedDriver:
             self._end_by_force()
             raise JobFailed(
                 f"the supervisor (process {self._supervisor.pid}) did not end its driver within {END_PATIENCE:.0f} s, "
-                "perhaps because it was suspended. labkit killed both; continue the run with --resume."
+                "perhaps because it was suspended. labkit killed both; continue the run with "
+                "labkit run --resume FOLDER."
             ) from error
         finally:
             assert self._supervisor.stdout is not None
@@ -90,14 +91,14 @@ class SupervisedDriver:
         return self._supervisor.poll() is None
 
     def order(self, order: RunQueries) -> None:
-        """Make a waiting Spark driver run queries. If the driver is dead, do nothing; `events` reports its death."""
+        """Send a waiting Spark driver the order to run queries. Does nothing if it is dead, which `events` reports."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._supervisor.stdin.write(wire.encode(order))
             self._supervisor.stdin.flush()
 
     def let_go(self) -> None:
-        """Make the supervisor kill the Spark driver. Any thread may call this, also repeatedly."""
+        """Make the supervisor kill the Spark driver, which is not needed any more. Any thread may call this again."""
         assert self._supervisor.stdin is not None
         with contextlib.suppress(OSError):
             self._supervisor.stdin.close()

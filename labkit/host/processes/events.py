@@ -31,7 +31,7 @@ class Waits(Event, frozen=True, tag="waits"):
 class DriverStarts(Event, frozen=True, tag="driver"):
     """The process that executes a run is about to start a Spark driver.
 
-    It emits this for its own observers, such as a progress bar; it never crosses a pipe.
+    It emits this for its own observers, such as a progress bar, and never sends it to another process.
     """
 
 
@@ -43,7 +43,7 @@ class StandbyStarts(Event, frozen=True, tag="standby"):
 
 
 class Started(Event, frozen=True, tag="started"):
-    """The supervisor, the process that watches and kills a Spark driver, has started the driver's process."""
+    """The supervisor of a Spark driver, which watches and later kills it, has started the driver's process."""
 
     session: int
 
@@ -80,7 +80,7 @@ class Parked(QueryEvent, frozen=True, tag="parked"):
 
 
 class Struck(QueryEvent, frozen=True, tag="struck"):
-    """A task of a streaming query has reached its failpoint (planned crash point) and waits for its executor's kill."""
+    """A task of a streaming query has reached its failpoint (planned crash) and waits until its executor is killed."""
 
     executor: int | None
     """The process id of the executor; None if the task found no executor among its ancestors."""
@@ -109,7 +109,7 @@ class Failed(QueryEvent, frozen=True, tag="failed"):
 
 
 class DriverFailed(Event, frozen=True, tag="driver_failed"):
-    """The whole Spark driver has failed, or sent an event that the protocol does not allow."""
+    """The whole Spark driver has failed, or has sent an event that is not allowed in its state (`protocol.DRIVER`)."""
 
     because: str
     code: int
@@ -117,7 +117,7 @@ class DriverFailed(Event, frozen=True, tag="driver_failed"):
 
 
 class Stopped(Event, frozen=True, tag="stopped"):
-    """The Spark driver is about to suspend itself by SIGSTOP, as the scenario asks; it is continued later."""
+    """The Spark driver is about to suspend itself by SIGSTOP, because its scenario says so; SIGCONT continues it."""
 
 
 class Idle(Event, frozen=True, tag="idle"):

@@ -40,7 +40,7 @@ class Executors:
         return sorted(process.pid for process in self._members)
 
     def kill(self, pid: int) -> Emptied:
-        """Send SIGKILL to one executor and its Python processes until none is left; return which were killed.
+        """Send SIGKILL to one executor and its Python processes until all are dead; return which were killed.
 
         Raises `JobFailed` for a process that is no executor of this application.
         """
@@ -63,7 +63,8 @@ class Executors:
     def await_end(self, outlived: list[int]) -> ExecutorsEnd:
         """After the driver's death, wait up to `GONE_SECONDS` until no executor is left; return how they ended.
 
-        `outlived` are the ids of the executor processes that were alive at the driver's death.
+        `outlived` are the ids of the executor processes that were alive at the driver's death. The result also names
+        those that are still alive after the wait.
         """
         begun = time.monotonic()
         while (left := self.look()) and time.monotonic() - begun < GONE_SECONDS:

@@ -170,8 +170,8 @@ class Conversation:
         """Note that the pipe has closed. Raises `ProtocolError` unless an event has proved that the driver is dead."""
         if self.state is not DriverState.DEAD:
             raise ProtocolError(
-                f"the process that watches the driver ended without a report while the driver was {self.state}, so the "
-                "run proves nothing; repeat the run."
+                f"the process that watches the driver ended without a report while the driver was {self.state}, so "
+                "nobody knows whether the driver is dead, and the result would be unreliable; repeat the run."
             )
 
 
@@ -181,7 +181,7 @@ def _refused(event: object, state: str) -> ProtocolError:
         problem = f"the event {config.tag!r} is out of order"
     else:
         problem = f"an event cannot be decoded ({event})"
-    return ProtocolError(f"{problem} while {state}, so the run proves nothing; repeat the run.")
+    return ProtocolError(f"{problem} while {state}, so the result would be unreliable; repeat the run.")
 
 
 class Launch(Struct, frozen=True):

@@ -46,7 +46,7 @@ class Emptied(NamedTuple):
 
 
 def kill_all(living: Callable[[], list[int]], seconds: float) -> Emptied:
-    """Send SIGKILL to all processes whose ids `living` returns, until it returns none, for at most `seconds`."""
+    """Send SIGKILL to all processes in `living()` until it returns an empty list, for at most `seconds`."""
     begun, end = time.time(), time.monotonic() + seconds
     killed: set[int] = set()
     # A process that is about to be killed may still fork, so the loop ends only when it finds no process.

@@ -31,7 +31,8 @@ class ServerStarted(msgspec.Struct, frozen=True):
 def main(mode: str, log: str, *command: str) -> None:
     """Start a server by `command`, with its output appended to the file `log`, and print its process id.
 
-    `mode` is `detached` (return, and the server runs on) or `tethered` (kill the server when standard input closes).
+    `mode` is `detached` (this program ends and the server continues) or `tethered` (this program waits, and kills
+    the server when its standard input closes).
     """
     with open(log, "ab") as output:  # noqa: PTH123 - this process imports as little as it can
         server = subprocess.Popen(

@@ -42,7 +42,7 @@ KILL_PATIENCE = 30.0
 
 
 class Supervisor:
-    """Starts one Spark driver, forwards its events, kills its whole session, and proves that all are dead."""
+    """Starts one Spark driver, forwards its events, kills all processes of its Unix session, and proves their death."""
 
     def __init__(self, path: Path) -> None:
         self._launch = wire.decode(path.read_bytes(), Launch)
@@ -84,7 +84,7 @@ class Supervisor:
                 shutil.rmtree(self._scratch.parent, ignore_errors=True)
 
     def _follow(self) -> type[Ending]:
-        """Forward events and orders until the driver must end or has ended; return the event type that says how."""
+        """Forward events and orders until the driver has ended or must be killed; return the type of event for that."""
         assert self._driver.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._driver.stdout, selectors.EVENT_READ)
@@ -109,7 +109,7 @@ class Supervisor:
         return None
 
     def _pass_on(self) -> type[Ending] | None:
-        """Forward the driver's events to the runner. Return how the driver ends or ended; None if it goes on."""
+        """Forward the driver's events to the runner; return the event type for the driver's end, else None."""
         assert self._driver.stdout is not None
         piece = os.read(self._driver.stdout.fileno(), 65536)
         if not piece:
@@ -137,7 +137,8 @@ class Supervisor:
         try:
             if self._executors is None or struck.executor is None:
                 raise ProtocolError(
-                    "the driver asked for the kill of a Spark executor, but has no cluster, or named no executor."
+                    "the driver asked labkit to kill a Spark executor, but the driver has no cluster, or named no "
+                    "executor; repeat the run."
                 )
             emptied = self._executors.kill(struck.executor)
         except LabError as error:

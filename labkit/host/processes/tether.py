@@ -31,16 +31,16 @@ _EVERY = 0.2
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A guard's message that it could not start its server or other resource, with the reason.
+    """A guard's message that it could not start its server or other resource, and why.
 
-    The guard is a process that stops the resource when the process that asked for it dies.
+    A guard is a process that starts a resource for another process, and stops it when that process dies.
     """
 
     because: str
 
 
 class TetheredProcess(NamedTuple):
-    """A running guard, a process that stops its server when this process ends, and its report about that server."""
+    """A running guard (a process that stops its server when the present process ends) and its report on that server."""
 
     line: bytes
     guard: int
@@ -99,7 +99,7 @@ def serve_tethered(begin: Callable[[], msgspec.Struct], end: Callable[[], object
 
 
 def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> None:
-    """Wait until standard input closes, because the parent died or closed the pipe; pass each line before to `take`."""
+    """Call `take` with each line of standard input, until that closes because the parent died or closed the pipe."""
     for line in sys.stdin.buffer:
         take(line)
 
@@ -107,8 +107,8 @@ def until_parent_ends(take: Callable[[bytes], None] = lambda _line: None) -> Non
 def end_with_parent() -> None:
     """Start a thread that ends this process at once when its parent dies, whatever it is doing.
 
-    It watches the parent's process id, not the connection, because after a connection that closes in normal
-    operation the process still has to clean up.
+    It watches the parent's process id and not the pipe from the parent, which also closes in normal operation; then
+    this process must still clean up.
     """
     # Recorded now, because an orphan gets another parent, and which one depends on the system.
     parent = os.getppid()

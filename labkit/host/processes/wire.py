@@ -37,7 +37,7 @@ def decode(line: bytes, kind: type[Value]) -> Value:
 
 
 def raw(value: object) -> msgspec.Raw:
-    """Return a value as encoded JSON, to be nested in another value; the receiver decodes it later."""
+    """Encode a value as JSON that can be put unchanged into another value; the receiver decodes it separately."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
@@ -54,7 +54,7 @@ class Lines:
 
 
 def write(descriptor: int, content: bytes) -> None:
-    """Write all of `content` to a file descriptor at once, without a buffer that a killed process would lose."""
+    """Write all of `content` to a file descriptor without a buffer, which would be lost if this process were killed."""
     # A pipe accepts only as many bytes as it has room for, which may be fewer than a long event has.
     while content:
         content = content[os.write(descriptor, content) :]

@@ -28,7 +28,7 @@ class Status(NamedTuple):
 
 
 class Service(Protocol):
-    """A server, such as PostgreSQL, that labkit can start, examine and stop. Calling a method twice does no harm."""
+    """A server, such as PostgreSQL, that labkit can start, examine and stop. Repeating a call changes nothing."""
 
     @property
     def name(self) -> str:
@@ -54,12 +54,12 @@ class Stopped(NamedTuple):
 
 @runtime_checkable
 class Endable(Protocol):
-    """A server started by labkit, which labkit can kill, as in a crash, or shut down, as for an upgrade."""
+    """A server that labkit has started and may end: by a kill, to imitate a crash, or by a shutdown, for an upgrade."""
 
     def stop(self) -> Stopped:
         """Make the server shut down cleanly, as for an upgrade, and wait for its end.
 
-        Raises `ServiceUnavailable` if it does not run, is the user's own, or had to be killed in the end.
+        Raises `ServiceUnavailable` if it does not run, is the user's own, or was too slow and was killed.
         """
 
     def kill(self) -> list[int]:

@@ -59,7 +59,7 @@ SETTINGS: Mapping[str, str] = dict(
 
 
 class BrokerNote(TypedDict, total=False):
-    """The content of `broker.json`, by which later processes find the broker that runs in the same folder."""
+    """The content of `broker.json` in a broker's folder, by which later processes find the running broker."""
 
     pid: int | None
     started: float
@@ -131,13 +131,14 @@ class KafkaService:
     def stop(self) -> Stopped:
         """Shut the broker down cleanly by SIGTERM, and return its process id and the signal.
 
-        Raises `ServiceUnavailable` if it does not run, or had to be killed, as a tethered one (see the constructor)
-        always is.
+        Raises `ServiceUnavailable` if it does not run, or if it had to be killed. A tethered broker (see the
+        constructor) is always killed, so it always raises this error.
         """
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
-                f"labkit has no running Kafka broker to stop (state: {status.state}); start it first."
+                f"labkit has no running Kafka broker to stop (state: {status.state}); start one with "
+                "labkit services up kafka, and repeat the run."
             )
         with durable.locked(self.folder):
             ended_by_itself = self._stop(status.pid)
@@ -153,7 +154,8 @@ class KafkaService:
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
-                f"labkit has no running Kafka broker to kill (state: {status.state}); start it first."
+                f"labkit has no running Kafka broker to kill (state: {status.state}); start one with "
+                "labkit services up kafka, and repeat the run."
             )
         _end(status.pid, GRACE, gently=False)
         return [status.pid]
@@ -210,9 +212,9 @@ class KafkaService:
         self._publish(f"{HOST}:{port}")
 
     def _archive(self, java: Java, jars: Path) -> tuple[list[str], str]:
-        """Return JVM options that use a class-data archive (AppCDS), or write one, and the path of the one to write.
+        """Return (JVM options, path): the options make the JVM load its class-data archive (AppCDS) or write one.
 
-        The path is empty if none is written, as by a tethered broker, which is killed before it could write.
+        `path` is the archive to write; empty if none is written, as by a tethered broker, which is killed first.
         """
         if not fast_start().archive:
             return [], ""
@@ -276,7 +278,7 @@ class KafkaService:
                 self._stop(None)
                 raise ServiceUnavailable(
                     f"The Kafka broker ended while it started: {self._last_word()}; see {self.log}. "
-                    f"If its data is damaged, delete {self.folder} and start it again."
+                    f"If its data is damaged, delete {self.folder} and start the broker again."
                 )
             if time.monotonic() > deadline:
                 self._stop(pid)
@@ -309,9 +311,9 @@ def _own_folder() -> Path:
 
 
 def _yours(address: str, *, required: bool) -> Status:
-    """Return the state of the user's own broker at `address`.
+    """Return the state of the user's own broker, whose `address` is in LABKIT_KAFKA.
 
-    Raises `ServiceUnavailable` if `required` and the broker does not answer.
+    Raises `ServiceUnavailable` if `required` is true and the broker does not answer.
     """
     host, port = parse_address(address, addresses.KAFKA)
     ready = is_ready(host, port)
@@ -344,7 +346,7 @@ def _keep_archive(part: Path, *, complete: bool) -> None:
 
 
 def _end(pid: int, grace: float, *, gently: bool) -> bool:
-    """Kill a process, if `gently` by SIGTERM, and after `grace` seconds by SIGKILL; return whether SIGTERM sufficed."""
+    """Kill a process; if `gently`, send SIGTERM first and wait `grace` seconds. Return whether SIGTERM sufficed."""
     for number in (signal.SIGTERM, signal.SIGKILL) if gently else (signal.SIGKILL,):
         with suppress(psutil.Error):
             psutil.Process(pid).send_signal(number)

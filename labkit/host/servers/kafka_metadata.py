@@ -16,7 +16,7 @@ _CLIENT = b"labkit"
 def parse_address(address: str, where: str) -> tuple[str, int]:
     """Return host and port from a text `host:port`.
 
-    Raises `InvalidInput` for any other text; its message names `where`, the variable or option that has the text.
+    Raises `InvalidInput` for any other text; its message names the variable or option with this text (`where`).
     """
     host, colon, port = address.strip().rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65_536:
@@ -25,7 +25,7 @@ def parse_address(address: str, where: str) -> tuple[str, int]:
 
 
 def is_ready(host: str, port: int, seconds: float = 2.0) -> bool:
-    """Return whether a Kafka broker answers here within `seconds`, and knows at least one broker, such as itself."""
+    """Return whether a Kafka broker at `host:port` answers in time, and knows at least one broker, such as itself."""
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:
             connection.sendall(_request())

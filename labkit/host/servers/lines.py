@@ -14,8 +14,8 @@ _POLL = 0.01
 class LineServer:
     """A TCP server on a free loopback port, within a `with` block, that sends every line only once.
 
-    The n-th client (from 0) receives the lines `portions[n]` once `ready` returns True, later clients nothing.
-    Connections stay open until the block ends, because closing them would end the reader's stream.
+    The n-th client (from 0) receives the lines `portions[n]` as soon as `ready()` returns True; later clients
+    receive nothing. Connections stay open until the block ends, because closing them would end the reader's stream.
     """
 
     def __init__(self, portions: Sequence[Sequence[str]], ready: Callable[[], bool] = lambda: True) -> None:
@@ -63,5 +63,5 @@ class LineServer:
                     self.send(connection, self._portions[number])
 
     def send(self, connection: socket.socket, lines: bytes) -> None:
-        """Send a client its lines."""
+        """Send `lines` to a client; the server calls this once per client, after `ready()` has returned True."""
         connection.sendall(lines)

@@ -27,8 +27,8 @@ _CHANCE = random.SystemRandom()
 def hold(stack: ExitStack, wanted: int = 0) -> int:
     """Return a free port on the loopback interface: `wanted` if it is free, otherwise any.
 
-    A socket in `stack` occupies the port until the stack is closed, so several calls return different ports. Raises
-    `ServiceUnavailable` if no port is free.
+    Until `stack` is closed, a socket in it occupies the port, so several calls return different ports; close it
+    right before a server uses the port. Raises `ServiceUnavailable` if no port is free.
     """
     first = [wanted] if wanted else []
     for port in chain(first, islice(_quiet_ports(), TRIES), [0]):
@@ -42,7 +42,9 @@ def hold(stack: ExitStack, wanted: int = 0) -> int:
             listener.listen()
             chosen: int = listener.getsockname()[1]
             return chosen
-    raise ServiceUnavailable(f"No TCP port is free on {HOST}; end programs that listen there, or run labkit doctor.")
+    raise ServiceUnavailable(
+        f"No TCP port is free on {HOST}; end programs that listen there. labkit doctor checks whether you may listen."
+    )
 
 
 def free_port() -> int:
@@ -62,7 +64,7 @@ def lowest_connection_port() -> int:
 
 
 def _quiet_ports() -> Iterator[int]:
-    """Yield random ports below the kernel's range for outgoing connections, without end; none if there is no room."""
+    """Yield, endlessly, random ports below the kernel's range for outgoing connections; none if that begins too low."""
     end = lowest_connection_port()
     while end > LOWEST:
         yield _CHANCE.randrange(LOWEST, end)

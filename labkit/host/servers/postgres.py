@@ -54,7 +54,7 @@ With them, shared memory is in files of the server's folder, so that none outliv
 class PostgresService:
     """A PostgreSQL server whose data, socket and log are in one folder.
 
-    Without a folder, it is the user's own server in `LABKIT_POSTGRES`, or else labkit's server in the cache folder.
+    Without a folder, it is the user's own server, which `LABKIT_POSTGRES` names, or labkit's server in the cache.
     """
 
     name: ClassVar[str] = "postgres"
@@ -110,7 +110,8 @@ class PostgresService:
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
-                f"labkit has no running PostgreSQL server to stop (state: {status.state}); start it first."
+                f"labkit has no running PostgreSQL server to stop (state: {status.state}); start one with "
+                "labkit services up postgres, and repeat the run."
             )
         with durable.explained(self.folder), durable.locked(self.folder):
             number = self._stop(*_STOPPING)
@@ -130,7 +131,8 @@ class PostgresService:
         status = self.status()
         if status.state != "up" or status.pid is None:
             raise ServiceUnavailable(
-                f"labkit has no running PostgreSQL server to kill (state: {status.state}); start it first."
+                f"labkit has no running PostgreSQL server to kill (state: {status.state}); start one with "
+                "labkit services up postgres, and repeat the run."
             )
         processes = [psutil.Process(status.pid), *psutil.Process(status.pid).children(recursive=True)]
         for process in processes:
@@ -163,7 +165,7 @@ class PostgresService:
 
     @property
     def address(self) -> str:
-        """Return the server's connection string. It has no password: whoever can reach the socket may connect."""
+        """Return the server's connection string, without a password: other users cannot enter the socket's folder."""
         return address_of(self._socket(), USER)
 
     @property
@@ -227,7 +229,7 @@ class PostgresService:
             note.unlink(missing_ok=True)
 
     def _left(self) -> list[psutil.Process]:
-        """Return every process that works in the data folder; those of a killed server may end with a delay."""
+        """Return every process that uses the data folder; those of a killed server may live a little longer than it."""
         return [process for process in psutil.process_iter() if self._is_ours(process.pid)]
 
     def _create(self) -> None:
@@ -267,7 +269,7 @@ class PostgresService:
             reason = programs.reason_in(self._log_lines()[before:] or done.stdout.splitlines())
             raise ServiceUnavailable(
                 f"PostgreSQL in {self.folder} did not start ({reason}); see {self._log}; if its data is damaged, "
-                f"delete {self.folder} and start it again."
+                f"delete {self.folder} and start the server again."
             )
 
     def _log_lines(self) -> list[str]:
@@ -278,7 +280,7 @@ class PostgresService:
     def _stop(self, *signals: signal.Signals) -> signal.Signals | None:
         """Send these signals one after another until the server is gone, and return the last one sent.
 
-        Return None if no server ran. SIGINT shuts the server down cleanly; after SIGQUIT it must recover.
+        Return None if no server ran. SIGINT shuts it down cleanly; after SIGQUIT it must recover at its next start.
         """
         sent = None
         for number in signals:
@@ -296,7 +298,7 @@ class PostgresService:
         return sent
 
     def _keep_note(self, address: str) -> None:
-        """Write the server's address, or "" when it is down, to the file in which other processes look for it."""
+        """Write the server's address ("" if it is down) to the file from which other labkit processes read it."""
         if self._note is not None:
             durable.make_folder(self._note.parent)
             durable.replace(self._note, address)
@@ -306,7 +308,8 @@ def _refuse_foreign(folder: Path) -> None:
     """Raise `ServiceUnavailable` if another user owns the folder, who could read or replace the server's files."""
     if folder.is_symlink() or folder.stat().st_uid not in programs.users():
         raise ServiceUnavailable(
-            f"{folder} belongs to another user; remove it, or set XDG_CACHE_HOME to another folder."
+            f"{folder} is a link or belongs to another user, who could change its files; have it removed, or set "
+            "XDG_CACHE_HOME to a folder of your own."
         )
 
 
@@ -315,5 +318,5 @@ def wait(condition: Callable[[], bool], seconds: float, what: str) -> None:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise ServiceUnavailable(f"labkit gave up after {seconds:g} s: {what}.")
+            raise ServiceUnavailable(f"labkit waited {seconds:g} s in vain: {what}. Try again later.")
         time.sleep(0.01)

@@ -124,10 +124,10 @@ BEGIN = (Step("BEGIN"), Step("SET LOCAL synchronous_commit TO DEFAULT"))
 
 
 def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
-    """Send several SQL statements in one message, wait once, and return the rows of each; stop at the first error.
+    """Send several SQL statements in one message, wait once for all results, and return the rows of each.
 
-    psycopg's pipeline mode is not used: its last message, a Flush after the Sync, makes the server forget its
-    timeouts for idle sessions and transactions.
+    After an error, the remaining statements are not executed. psycopg's pipeline mode is not used: its last message,
+    a Flush after the Sync, makes the server forget its timeouts for idle sessions and transactions.
     """
     with psycopg.ClientCursor(connection) as cursor:
         # A client-side cursor puts the values into the text, because a message with several statements cannot have
@@ -145,7 +145,8 @@ def at_once(connection: Connection, *steps: Step) -> list[list[Row]]:
 def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
     """Send SQL statements, run the `with` block while the server executes them, and then wait for their results.
 
-    The block may use other connections. A statement's error is raised after the block, unless the block failed.
+    The block may use other connections. If a statement fails, its error is raised after the block; if the block
+    itself raises an exception, only that is raised.
     """
     query = "; ".join(psycopg.ClientCursor(connection).mogrify(step.statement, step.parameters) for step in steps)
     # The simple protocol allows several statements in one message, and the server stops at the first that fails.
@@ -164,7 +165,7 @@ def meanwhile(connection: Connection, *steps: Step) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
-    """Run a `with` block in a transaction that is durable after COMMIT; an exception causes ROLLBACK."""
+    """Run a `with` block in a transaction: COMMIT at its end, which waits for the disk; ROLLBACK after an exception."""
     at_once(connection, *BEGIN)
     try:
         yield
@@ -220,7 +221,7 @@ def _explanation(connection: Connection, place: str, error: psycopg.Error) -> La
 
 
 def _holders(connection: Connection) -> str:
-    """Return a text on transactions that may hold a lock; prepared ones first, which never end by themselves."""
+    """Name, for an error, transactions that may hold a lock; prepared ones first, as they never end by themselves."""
     with suppress(psycopg.Error):
         connection.execute("ROLLBACK")
         if gids := [str(gid) for (gid,) in connection.execute(_PREPARED)]:

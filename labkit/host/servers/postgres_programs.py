@@ -42,10 +42,10 @@ def programs() -> Path:
 
 
 def reachable(installation: Path) -> Path:
-    """Return a folder of PostgreSQL's programs from which the server's user can run them: `installation`, or a copy.
+    """Return a folder of PostgreSQL's programs that the user who runs the server can reach: the given one or a copy.
 
-    Root's servers run as the user `nobody`. A copy is made only if `nobody` cannot reach the original; it includes
-    the libraries, which the package keeps in another folder.
+    If this process is root, that user is `nobody`. A copy is made only if `nobody` cannot reach `installation`; it
+    includes the libraries, which the package keeps in another folder.
     """
     if not is_root() or is_open(installation / "bin" / "postgres"):
         return installation
@@ -92,9 +92,9 @@ def is_open(path: Path) -> bool:
 
 
 def place(folder: Path) -> Path:
-    """Return the folder for a server: `folder`, or one below `SYSTEM_CACHE` if root's server could not reach it.
+    """Return the folder to use for a server: `folder`, or one below `SYSTEM_CACHE` if the server cannot reach it.
 
-    Root's servers run as the user `nobody`. This creates nothing.
+    If this process is root, the server runs as the user `nobody`. The returned folder may not exist yet.
     """
     nearest = next(path for path in folder.absolute().parents if path.exists())
     if not is_root() or is_open_folder(nearest):
@@ -103,7 +103,7 @@ def place(folder: Path) -> Path:
 
 
 def short_place() -> Path:
-    """Return a folder with a short path for sockets: the temporary folder, or for root `/tmp` if that is private."""
+    """Return a short folder path for sockets: the temporary folder, or for root `/tmp` if `nobody` cannot enter it."""
     folder = Path(tempfile.gettempdir())
     is_reached = not is_root() or is_open_folder(folder)
     return folder if is_reached else Path("/tmp")  # noqa: S108  # the folder in it is private
@@ -115,7 +115,7 @@ def is_open_folder(folder: Path) -> bool:
 
 
 def hand_over(folder: Path) -> None:
-    """Make the server's user, for root `nobody`, the owner of a folder and the only one who can enter it."""
+    """Make the user who runs the server (`nobody` for root) the owner of a folder, and the only one who can enter."""
     folder.chmod(0o700)
     if is_root():
         shutil.chown(folder, UNPRIVILEGED)
@@ -158,7 +158,7 @@ def run(program: str, *arguments: str, cwd: Path, seconds: float = 60) -> "subpr
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return the last log line with FATAL, PANIC or error, or else the last line, without its prefix."""
+    """Return the message in the last log line with FATAL, PANIC or error; without such a line, the last line."""
     telling = [line for line in lines if any(word in line for word in ("FATAL:", "PANIC:", "error:"))]
     reason = (telling or [line for line in lines if line.strip()] or ["it gave no reason"])[-1]
     for word in ("FATAL:", "PANIC:", "error:"):

@@ -72,7 +72,8 @@ class Cluster(NamedTuple):
 def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Iterator[Cluster]:
     """Run a Spark standalone cluster within a `with` block.
 
-    Each worker gives executors `cores` and `megabytes` of memory. Raises `ServiceUnavailable` if it does not start.
+    Each worker has `cores` cores and `megabytes` MB of memory for all its executors together. Raises
+    `ServiceUnavailable` if the cluster does not start.
     """
     size = map(str, (workers, cores, megabytes))
     with tethered("labkit.host.servers.spark_cluster", *size) as begun:
@@ -81,10 +82,10 @@ def spark_cluster(workers: int = 2, cores: int = 2, megabytes: int = 700) -> Ite
 
 
 def linked_home(folder: Path) -> dict[str, str]:
-    """Create a SPARK_HOME below `folder` that links the installed jars; return environment variables that select it.
+    """Create a SPARK_HOME below `folder`, with a link to the installed jars; return the variables that select it.
 
-    Without this, workers would write into the installed PySpark package, where their default folder is. The folder
-    has no `python/lib/pyspark.zip`, so Python workers import the installed, compiled pyspark.
+    Otherwise workers would write into the installed PySpark package, which contains their default work folder. The
+    new folder has no `python/lib/pyspark.zip`, so Python workers import the installed, compiled pyspark.
     """
     home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
@@ -163,7 +164,7 @@ class _Servers:
         return place / "log"
 
     def _await(self, log: Path, pattern: str) -> str:
-        """Wait until the log matches, and return the first group. Raises `ServiceUnavailable` after a timeout."""
+        """Wait for a match of the regex `pattern` in `log`; return its first group, or raise `ServiceUnavailable`."""
         end = time.monotonic() + START_SECONDS
         while not (match := re.search(pattern, text := log.read_text(encoding="utf-8", errors="replace"))):
             if any(process.poll() is not None for process in self._started) or time.monotonic() > end:

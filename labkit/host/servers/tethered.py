@@ -25,7 +25,7 @@ from labkit.host.servers.postgres_programs import short_place
 
 
 class TetheredServer(NamedTuple):
-    """A running PostgreSQL or Kafka server that ends when this process ends, even by SIGKILL."""
+    """A running PostgreSQL or Kafka server that ends when this process ends, even if SIGKILL ends this process."""
 
     address: str
     pid: int
@@ -43,7 +43,7 @@ class ServerUp(msgspec.Struct, frozen=True):
 
 
 def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager[TetheredServer]:
-    """Run a new PostgreSQL server within a `with` block; it is deleted afterwards, even if this process is killed.
+    """Run a new PostgreSQL server in a `with` block; then, or when this process dies, stop it and delete its data.
 
     `settings` are arguments of initdb, such as `-c`, `fsync=off`. On Linux, `memory` limits the address space of
     each of the server's processes, in bytes; 0 means no limit. Raises `ServiceUnavailable` if it does not start.
@@ -52,7 +52,7 @@ def tethered_postgres(*settings: str, memory: int = 0) -> AbstractContextManager
 
 
 def tethered_kafka() -> AbstractContextManager[TetheredServer]:
-    """Run a new Kafka broker within a `with` block; it is deleted afterwards, even if this process is killed.
+    """Run a new Kafka broker in a `with` block; then, or when this process dies, stop it and delete its data.
 
     Raises `ServiceUnavailable` if it does not start.
     """
@@ -67,9 +67,9 @@ def _server(*arguments: str) -> Iterator[TetheredServer]:
 
 
 def guard(kind: str, settings: Sequence[str]) -> None:
-    """Start a server (`kind`: postgres or kafka), report its address on standard output; end it when stdin closes.
+    """Start a server (`kind`: postgres or kafka), print its address on standard output; end it when stdin closes.
 
-    For PostgreSQL, `settings` are a memory limit in bytes and arguments of initdb.
+    For PostgreSQL, `settings` begin with a memory limit in bytes (0: none); the others are arguments of initdb.
     """
     os.environ.pop(addresses.KAFKA, None)  # this guard must not use the user's own broker
     service, discard = _postgres(*settings) if kind == "postgres" else _kafka()

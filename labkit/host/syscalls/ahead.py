@@ -31,7 +31,7 @@ _SOCKETS = ("connect", "listen")
 
 
 class Ahead:
-    """A command that runs before anyone watches its system calls, so that `watch` need not wait for its start."""
+    """A command that is started in advance, so that a later call of `watch` need not wait until it is ready."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, environment: Mapping[str, str], output: Path) -> None:
         """Start the command in its own session, with its output appended to the file `output`, and return at once.
@@ -50,7 +50,7 @@ class Ahead:
 
     @property
     def is_alive(self) -> bool:
-        """Whether `watch` may be called: the command was not closed, and has not been watched to its end."""
+        """Whether `watch` may be called: not after `close`, nor after a `watch` that ended with the command's death."""
         return self._thread.is_alive()
 
     @property
@@ -70,9 +70,9 @@ class Ahead:
     ) -> WatchedRun:
         """Call `decide` before each further system call of the command, as `watch` of the module `watching` does.
 
-        `begin` tells the waiting command to continue; it is called once every call waits for `decide`. When
-        `is_done` returns True, the command stays alive, its calls no longer wait, and `watch` may be called again.
-        Otherwise it is killed.
+        As soon as every call waits for `decide`, `begin` is called, to tell the waiting command to continue. When
+        `is_done` returns True, this ends: the command stays alive, its calls no longer wait, and `watch` may be
+        called again. If this ends for another reason, such as the answer KILL, the command is killed.
         """
         goes_on = False
         try:

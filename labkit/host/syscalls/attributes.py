@@ -71,7 +71,10 @@ def _effect(file: Attributed) -> CallEffect:
 
 
 def times(tracee: Tracee, folder: int, place: int, flags: int = 0) -> Interpretation:
-    """Return what a stopped `utimensat` would change: the file at a path, or with `place` 0 an open file."""
+    """Return what a stopped `utimensat` would change: the times of a file.
+
+    Its path is at the address `place`; if `place` is 0, it is the file that the descriptor `folder` has open.
+    """
     return _effect(at(tracee, folder, place, flags) if place else opened(tracee, folder))
 
 
@@ -81,7 +84,7 @@ def mode(file: Attributed, wanted: int) -> Interpretation:
 
 
 def owner(file: Attributed, user: int, group: int) -> Interpretation:
-    """Return what a stopped `chown` would change, which also clears set-id bits; None if nothing."""
+    """Return what a stopped `chown` would change: the owner, or set-id bits, which it clears; None if nothing."""
     user, group = user & _UNCHANGED, group & _UNCHANGED
     same = user in (_UNCHANGED, file.state.st_uid) and group in (_UNCHANGED, file.state.st_gid)
     clears = stat.S_ISREG(file.state.st_mode) and file.state.st_mode & _SET_ID
@@ -89,12 +92,15 @@ def owner(file: Attributed, user: int, group: int) -> Interpretation:
 
 
 def flags(tracee: Tracee, descriptor: int) -> Interpretation:
-    """Return what a stopped `ioctl` that sets a file's flags, as `chattr` does, would change."""
+    """Return the change of a file's flags that a stopped `ioctl` (FS_IOC_SETFLAGS, as by `chattr`) would make."""
     return _effect(opened(tracee, descriptor))
 
 
 def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretation:
-    """Return what a stopped `setxattr` would change; None if nothing. `of`: its name, value, size, flags."""
+    """Return what a stopped `setxattr` would change; None if nothing.
+
+    `of` are its arguments after the file: the addresses of the name and of the value, the value's size, and flags.
+    """
     name, value, size, flags = of
     there = _extended(file, tracee.text(name))
     if there is None:
@@ -104,7 +110,7 @@ def set_extended(tracee: Tracee, file: Attributed, of: Arguments) -> Interpretat
 
 
 def set_extended_at(tracee: Tracee, of: Arguments) -> Interpretation:
-    """Return what a stopped `setxattrat` would change; None if nothing. A C structure has value, size, flags."""
+    """Return what a stopped `setxattrat`, with its struct of value, size and flags, would change; None if nothing."""
     raw = tracee.memory(of[4], _VALUE.size)
     if len(raw) < _VALUE.size:
         raise WillFail

@@ -84,7 +84,7 @@ Decision = Answer | Fault | TimedFault
 
 @dataclass(frozen=True)
 class WatchedRun:
-    """The result of watching a command's system calls: how it ended, and which effects remained unknown."""
+    """The result of watching a command's system calls: how it ended, and which effects labkit could not follow."""
 
     status: int | None
     """The exit status if the command ended by itself (negative: the signal that ended it); None if it was killed."""

@@ -41,7 +41,7 @@ class Contents:
     """Works out what a system call that the kernel has stopped would write, sync, copy or send."""
 
     def __init__(self, output: Path, *, wanted: bool) -> None:
-        """Begin without known sockets. Writes to `output` do not count; `wanted` includes the bytes of other writes."""
+        """Begin without known sockets. Writes to `output` are no effects; if `wanted`, others include their bytes."""
         state = output.stat()
         self._output = state.st_dev, state.st_ino
         self.wanted = wanted
@@ -131,7 +131,7 @@ class Contents:
     def _place(
         self, tracee: Tracee, descriptor: int, opened: Opened, offset: int | None, flags: int
     ) -> tuple[int, bool]:
-        """Return the file position at which a write begins, and whether it is durable on return (as by O_SYNC)."""
+        """Return the file position at which a write begins, and whether it waits for the disk (O_SYNC, O_DSYNC)."""
         cursor = tracee.cursor(descriptor)
         synced = cursor.synced or bool(flags & _WRITES_DURABLY)
         if cursor.appends or flags & _APPENDS:  # with O_APPEND Linux appends even if the call names an offset
@@ -201,14 +201,14 @@ def number(tracee: Tracee, pointer: int) -> int:
 
 
 def _shares_blocks(path: str) -> bool:
-    """Return whether the file system can share blocks between files (reflink); on others, `cp` tries that in vain."""
+    """Return whether the file system can share blocks between files (reflink); if not, a call for that fails."""
     holding = [each for each in psutil.disk_partitions(all=True) if Path(path).is_relative_to(each.mountpoint)]
     nearest = max(holding, key=lambda each: len(each.mountpoint), default=None)
     return nearest is not None and nearest.fstype in _SHARING
 
 
 def _part(origin: Opened, start: int, size: int) -> bytes | None:
-    """Return `size` bytes from the position `start` of a file; None for other objects, or if they cannot be read."""
+    """Return `size` bytes from position `start` of a file; None if it is no regular file, or they cannot be read."""
     if not origin.is_file:
         return None
     try:

@@ -70,7 +70,10 @@ def fits(fault: Fault, call: Call) -> bool:
 
 
 def deliver(fault: Fault, listener: Listener, held: Notification, call: Call) -> Delivery:
-    """Inject a fault, such as EIO, into a stopped system call, or if that fails let it happen; return the evidence."""
+    """Inject a fault, such as EIO, into a stopped system call, and return the evidence that the fault happened.
+
+    If the injection fails, let the call happen; the result then says why.
+    """
     returned, failure = -_ERRORS.get(fault, 0), "" if fits(fault, call) else f"{call.name} cannot suffer {fault}"
     if not failure and fault not in _ERRORS:
         try:
@@ -96,7 +99,7 @@ def kill_one(listener: Listener, held: Notification, call: Call) -> Delivery:
 
 
 def terminate(listener: Listener, held: Notification, call: Call, group: int) -> Delivery:
-    """Send SIGTERM to a process group, one of whose calls is stopped, then let the call happen; return the evidence."""
+    """Send SIGTERM to the command's process group, then let its stopped call happen; return evidence of the signal."""
     try:
         os.killpg(group, signal.SIGTERM)
     except OSError as error:
@@ -108,7 +111,7 @@ def terminate(listener: Listener, held: Notification, call: Call, group: int) ->
 
 
 def _is_gone(listener: Listener, held: Notification, seconds: float) -> bool:
-    """Wait until the kernel no longer holds the call, because its process died; return whether it died in time."""
+    """Wait up to `seconds` for the death of the process whose call is stopped; return whether it died."""
     end = time.monotonic() + seconds
     while listener.alive(held):
         if time.monotonic() > end:
@@ -130,7 +133,8 @@ def _write_half(held: Notification, call: Call) -> tuple[int, str]:
 def _send_and_cut(held: Notification, call: Call) -> tuple[int, str]:
     """Send the message of a stopped system call, and cut the connection when the server's answer arrives.
 
-    The process never reads the answer. Return the number of bytes sent, and the reason if the answer was not lost.
+    The process never reads the answer. Return the number of bytes sent, and a reason: empty if the answer was lost
+    as intended, otherwise why it was not.
     """
     if held.name not in _SENDS:
         return 0, f"labkit cannot carry out {held.name}"

@@ -18,11 +18,11 @@ class Launch(Message, frozen=True, tag="launch"):
 
 
 class Kill(Message, frozen=True, tag="kill"):
-    """The watcher asks the guard to kill the command's processes and to report when they are dead."""
+    """The watcher's order to the guard, the process that started the command, to kill all processes of the command."""
 
 
 class Listening(Message, frozen=True, tag="listening"):
-    """The guard is about to start the command, and sends the descriptor that will report its system calls."""
+    """The command is about to start; this message carries the file descriptor that will report its system calls."""
 
     root: int
 
@@ -44,7 +44,7 @@ class RootEnded(Message, frozen=True, tag="ended"):
 
 
 class AllEnded(Message, frozen=True, tag="all ended"):
-    """The guard's last message: no process of the command is left, except for those listed as still alive."""
+    """The guard's last message: all processes of the command are dead, except those in `left`, which survived."""
 
     killed: list[int]
     left: list[int]

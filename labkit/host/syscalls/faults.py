@@ -31,7 +31,7 @@ class Fault(StrEnum):
 
 
 class TimedFault(NamedTuple):
-    """A fault with a duration: how long a call is delayed, or after how long SIGKILL follows a SIGTERM."""
+    """A fault with a time in seconds: the delay of a call, or the time between SIGTERM and SIGKILL."""
 
     fault: Fault
     seconds: float

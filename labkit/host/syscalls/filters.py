@@ -34,7 +34,7 @@ FOREIGN = "a 32-bit system call"
 
 
 class Instruction(NamedTuple):
-    """One instruction of classic BPF; it skips the next `holds` instructions if its condition is true, else `fails`."""
+    """One instruction of classic BPF: skips `holds` instructions if its condition is true, otherwise `fails`."""
 
     code: int
     holds: int
@@ -58,7 +58,7 @@ class Notification(NamedTuple):
 
 
 def program(machine: Architecture, questions: Iterable[Question], action: int = RET_USER_NOTIF) -> list[Instruction]:
-    """Return a seccomp filter that takes `action` for these and for all 32-bit system calls, and allows the rest."""
+    """Return a seccomp filter that applies `action` to these calls and to all 32-bit calls, and allows all others."""
     instructions = [
         Instruction(_LOAD, 0, 0, _ARCHITECTURE_AT),
         Instruction(_IF_EQUAL, 1, 0, machine.audit),
@@ -75,7 +75,7 @@ def program(machine: Architecture, questions: Iterable[Question], action: int = 
 
 
 def _block(question: Question, action: int) -> Iterator[Instruction]:
-    """Yield the instructions for one system call: apply `action` if all its conditions are true, else go on."""
+    """Yield the instructions for one call: apply `action` if its conditions are true, else go to the next call."""
     left = 2 * len(question.conditions)
     for condition in question.conditions:
         left -= 2
@@ -132,8 +132,9 @@ class Listener:
         self._names = {machine.numbers[each.name]: each.name for each in questions}
 
     def receive(self) -> Notification | None:
-        """Return the next system call that the kernel has stopped; None if its thread died. Poll the descriptor
-        first.
+        """Return the next system call that the kernel has stopped; None if its thread died.
+
+        This blocks until there is one, so poll the descriptor first.
         """
         buffer = bytearray(_NOTIFICATION.size)
         try:
@@ -146,7 +147,7 @@ class Listener:
         return Notification(cookie, thread, name, tuple(arguments))
 
     def alive(self, notification: Notification) -> bool:
-        """Return whether the kernel still holds the system call, so that data just read from its thread is valid."""
+        """Return whether the kernel still holds the call; if not, memory just read may be that of another thread."""
         try:
             fcntl.ioctl(self.descriptor, _STILL_VALID, struct.pack("<Q", notification.cookie))
         except OSError:

@@ -41,7 +41,7 @@ class Guard:
         self._root = 0
 
     def begin(self, launch: Launch) -> None:
-        """Fork the command's process, which sends the watcher the descriptor for its calls, and then starts."""
+        """Fork a process that sends the watcher the descriptor for its system calls, and then executes the command."""
         self._root = os.fork()
         if not self._root:
             become(launch, self._channel)
@@ -74,7 +74,7 @@ class Guard:
             return False
 
     def _living(self) -> list[int]:
-        """Return the ids of the remaining processes, waiting while one changes its parent; empty if none is left."""
+        """Return the ids of the remaining processes; look again while one is missed because its parent is changing."""
         own = psutil.Process()
         end = time.monotonic() + KILL_SECONDS
         while self._reap() and time.monotonic() < end:
@@ -99,8 +99,8 @@ def _is_zombie(process: psutil.Process) -> bool:
 def become(launch: Launch, channel: socket.socket) -> Never:
     """Turn this newly forked process into the command.
 
-    A second thread installs the seccomp filter and becomes the command. This thread has no filter, so it can send
-    the filter's descriptor to the watcher, by a call that the filter would stop.
+    A second thread installs the seccomp filter and later executes the command. The present thread has no filter,
+    because it must send the filter's descriptor to the watcher by `sendmsg`, which the filter would stop.
     """
     try:
         os.setsid()

@@ -22,11 +22,11 @@ GUARD_SECONDS = 40.0
 
 
 class GuardLate(ServiceUnavailable):
-    """Raised when the guard, the process that starts a watched command, is too slow because the machine is busy."""
+    """Raised when the guard, the process that starts a watched command, did not start it in time on a busy machine."""
 
 
 class Guarded:
-    """A running guard, the process that started the watched command: its socket, and the command's stopped calls."""
+    """A running guard, the process that started a command: its socket, and the listener for the command's calls."""
 
     def __init__(self, channel: socket.socket, root: int, listener: Listener) -> None:
         self.channel = channel
@@ -90,14 +90,14 @@ def _ended_with(process: subprocess.Popen[bytes], channel: socket.socket) -> Ite
 
 
 def _await_listener(channel: socket.socket, launch: Launch) -> Guarded:
-    """Wait until the guard has started the command. If it could not, raise its reason as an error."""
+    """Wait until the guard has started the command. If it could not, raise an error with the guard's reason."""
     channel.settimeout(GUARD_SECONDS)
     try:
         line, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
     except TimeoutError:
         raise GuardLate(
             f"The guard process did not start the command within {GUARD_SECONDS:.0f} s, as this machine is too busy. "
-            "Repeat the test when it has time."
+            "Repeat the test when it is less busy."
         ) from None
     if not line:
         raise JobFailed(f"The guard process, which starts the command, died at once; see {launch.output}.")

@@ -15,7 +15,7 @@ _OBJECTS = Path("/proc/sysvipc")
 
 
 def attach(identifier: int, flags: int) -> Interpretation:
-    """Return the effect of `shmat`, which attaches SysV shared memory; None if a program can only read it."""
+    """Return the effect of `shmat`, which attaches SysV shared memory; None if it is read-only or IPC_PRIVATE."""
     if flags & _READ_ONLY or _is_private("shm", identifier):
         return None
     return Unseen("SysV shared memory")

@@ -30,7 +30,7 @@ class Address(NamedTuple):
 
     @property
     def is_name_service(self) -> bool:
-        """Return whether this is a DNS server, to which requests have no lasting effect."""
+        """Return whether this is the address of a DNS server; requests to one have no lasting effect."""
         return self.family == "inet" and self.port == _NAME_SERVICE
 
     def __str__(self) -> str:

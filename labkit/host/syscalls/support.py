@@ -41,7 +41,7 @@ def kernel_of(release: str) -> tuple[int, int]:
 
 
 def refusal(number: int) -> str:
-    """Return a sentence for the user on why the kernel refused seccomp with this errno; "" for 0."""
+    """Return a sentence for the user: why the kernel refused a seccomp filter with the errno `number`; "" for 0."""
     if number == 0:
         return ""
     if number == errno.EBUSY:

@@ -32,7 +32,7 @@ class Condition(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A system call that the kernel has to stop and report, and the conditions on its arguments for that."""
+    """A system call that the kernel has to stop and report if its arguments fulfil the `conditions`."""
 
     name: str
     kinds: frozenset[CallKind]
@@ -147,9 +147,10 @@ def architecture() -> Architecture | None:
 
 
 def questions(kinds: frozenset[CallKind], numbers: dict[str, int]) -> list[Question]:
-    """Return the system calls to stop in order to see effects of these kinds, among the calls in `numbers`.
+    """Return the system calls to stop in order to see effects of these kinds.
 
-    Calls whose effects cannot be followed are always included, so that they can be counted.
+    `numbers` has the names and numbers of this architecture's calls; others are left out. Calls whose effects cannot
+    be followed are always included, so that they can be counted.
     """
     return [
         question

@@ -36,7 +36,7 @@ class Unreadable(Exception):
 
 
 class WillFail(Exception):
-    """Raised if a stopped system call can have no effect: thread dead, descriptor closed, or address wrong."""
+    """Raised if a stopped call can have no effect: thread dead, descriptor closed, path missing or address invalid."""
 
 
 class Opened(NamedTuple):
@@ -86,7 +86,10 @@ class Tracee:
         return self.thread
 
     def memory(self, address: int, size: int) -> bytes:
-        """Return up to `size` bytes of the thread's memory. Raises `Unreadable` (forbidden) or `WillFail` (gone)."""
+        """Return up to `size` bytes of the thread's memory.
+
+        Raises `Unreadable` if reading is forbidden, and `WillFail` if the thread or the address does not exist.
+        """
         try:
             descriptor = os.open(f"/proc/{self.thread}/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -99,7 +102,7 @@ class Tracee:
             os.close(descriptor)
 
     def text(self, address: int) -> str:
-        """Return the C string at this address. Raises `Unreadable` (forbidden) or `WillFail` (not there)."""
+        """Return the C string at this address. Raises `Unreadable` if forbidden, or `WillFail` if nothing is there."""
         pieces = b""
         while len(pieces) < _LONGEST_PATH:
             place = address + len(pieces)
@@ -127,7 +130,7 @@ class Tracee:
         return content if len(content) == sum(size for _, size in pieces) else None
 
     def opened(self, descriptor: int) -> Opened:
-        """Return the file or other object of a descriptor. Raises `Unreadable` (forbidden) or `WillFail` (closed)."""
+        """Return the file or other object of a descriptor. Raises `WillFail` if closed, `Unreadable` if forbidden."""
         place = f"/proc/{self.thread}/fd/{signed(descriptor)}"
         try:
             state = os.stat(place)  # noqa: PTH116 - a hot path
@@ -140,7 +143,7 @@ class Tracee:
         return Opened(state.st_mode, state.st_ino, state.st_dev, state.st_size, path)
 
     def cursor(self, descriptor: int) -> Cursor:
-        """Return a descriptor's position and flags. Raises `Unreadable` (forbidden) or `WillFail` (closed)."""
+        """Return a descriptor's position and flags. Raises `WillFail` if closed, or `Unreadable` if forbidden."""
         place = f"/proc/{self.thread}/fdinfo/{signed(descriptor)}"
         try:
             with open(place, "rb") as file:  # noqa: PTH123 - a hot path
@@ -151,7 +154,10 @@ class Tracee:
         return Cursor(int(lines[b"pos"]), bool(flags & _O_APPEND), bool(flags & _O_DSYNC))
 
     def path(self, folder: int, address: int) -> str:
-        """Return as absolute the path at `address`, which may be relative to `folder`. Raises the errors of `text`."""
+        """Return, as an absolute path, the path that is at `address` in memory. Raises the errors of `text`.
+
+        A relative path begins at the folder that the descriptor `folder` has open.
+        """
         return self.absolute(folder, self.text(address))
 
     def absolute(self, folder: int, name: str) -> str:
@@ -169,7 +175,7 @@ class Tracee:
         return os.path.join(os.path.realpath(path.parent), path.name)  # noqa: PTH118 - a hot path
 
     def _of_itself(self, name: str) -> str:
-        """Replace names whose meaning depends on the process, such as `/proc/self` and `/dev/stdout`."""
+        """Replace a name for the process itself, such as `/proc/self`, by the traced process's, below `/proc/PID`."""
         own = f"/proc/{self.process}"
         for prefix, real in _ITSELF.items():
             if name == prefix or name.startswith(f"{prefix}/"):

@@ -134,11 +134,14 @@ class Watch:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the command was left alive, because it had done its work."""
+        """Whether `run` ended because `is_done` returned True, so that the command is still alive."""
         return self._ended is None
 
     def _serve(self, linger: float, is_done: Callable[[], bool]) -> Call | None:
-        """Decide on calls until no process is left or `is_done` is true; return the call stopped during a kill."""
+        """Decide on calls until no process is left or `is_done` returns True.
+
+        Return the call for which `decide` answered KILL, otherwise None.
+        """
         listener, channel = self._guard.listener.descriptor, self._guard.channel
         poll = select.poll()
         poll.register(listener, select.POLLIN)
@@ -164,7 +167,7 @@ class Watch:
         return None
 
     def _end_delays(self, now: float, linger: float) -> None:
-        """Let a delayed call happen, and kill a command whose grace period after SIGTERM is over, when it is time."""
+        """Let a delayed call happen, or kill the command after its grace period for SIGTERM, once that time is over."""
         if self._delayed is not None and now >= self._delayed[0]:
             self._guard.listener.let_go(self._delayed[1])
             self._delayed = None
@@ -207,7 +210,7 @@ class Watch:
         return deliver(fault, listener, held, call)
 
     def _read(self, notification: Notification) -> Call | None:
-        """Return the stopped call if its effect is of a watched kind, else None; count effects that are unknown."""
+        """Return the stopped call if its effect is of a watched kind, else None; count what labkit cannot follow."""
         tracee = Tracee(notification.thread)
         try:
             reading = interpret(self._contents, tracee, notification.name, notification.arguments)
@@ -308,7 +311,7 @@ def _created(pid: int) -> float:
 
 
 def _is_alive_since(pid: int, began: float) -> bool:
-    """Return whether a process lives and started at `began` or later; an older one has the same id by chance."""
+    """Return whether a process lives and started at `began` or later; an older one cannot belong to the command."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
         alive = process.status() != psutil.STATUS_ZOMBIE
