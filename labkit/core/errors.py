@@ -15,7 +15,7 @@ class LabError(Exception):
 
 
 class InvalidAction(LabError):
-    """Raised if a caller asks a simulator for an action that is impossible in its present state."""
+    """Raised if a caller asks for an action that is impossible in the present state, such as a simulator's step."""
 
     exit_code = 64
 

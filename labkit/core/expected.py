@@ -25,7 +25,7 @@ NOWHERE = (0, -1, -1, False)
 
 
 def out_of_order(number: int, offset: int, before: int) -> InvalidInput:
-    """Return the error for expected record `number` (from 1), whose offset is not above that of the one before it."""
+    """Return the error that record `number` (from 1) has an `offset` that is not above `before`, the previous one's."""
     return InvalidInput(
         f"Expected record {number}: its offset {offset} does not come after {before}; sort the records by offset."
     )
@@ -60,7 +60,7 @@ class ExpectedRecords:
         self._place(offsets)
 
     def _place(self, offsets: "array[int]") -> None:
-        """Index the records by offset, in an array over the range of offsets, or if that is sparse in a dict."""
+        """Index the records by offset: in an array, or in a dict if the range of offsets has large gaps."""
         self.offsets: Sequence[int] = offsets
         self.first = offsets[0] if offsets else 0
         self.span = offsets[-1] - self.first + 1 if offsets else 0
@@ -81,7 +81,7 @@ class ExpectedRecords:
         return self.table[position] if 0 <= position < self.span else self.sparse.get(offset, -1)
 
     def facts(self, index: int) -> tuple[int, int, int, bool]:
-        """Return a record's value, the numbers of its key and of its planned batch, and whether it was visible."""
+        """Return a record's value, its key's number, its planned batch's number, and whether readers have seen it."""
         value, number, plan, has_effect = FACTS.unpack_from(self.rows, index * SIZE)
         return value, number, plan, has_effect
 

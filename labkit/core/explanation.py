@@ -52,7 +52,7 @@ COMMITTED = Visibility.COMMITTED
 
 @dataclass(frozen=True)
 class Explanation:
-    """Whether a run without failures could show a reader the same rows, and if not, at which row they differ."""
+    """Whether a run without failures could show a reader the same rows; if not, the first event it could not show."""
 
     exists: Outcome
     """Whether a failure-free run produces these observations; unknown if the history has no reading and no row."""
@@ -77,7 +77,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return a sentence, without full stop, on whether a run without failures could have shown the same rows."""
+        """Return a sentence without full stop: that a run without failures could show the same rows, or why not."""
         if self.exists is Outcome.UNKNOWN:
             return "there are no observations, so there is nothing to compare with a failure-free run"
         if self.exists is Outcome.HOLDS:
@@ -93,7 +93,7 @@ class Explanation:
 
     @property
     def adds(self) -> bool:
-        """Return whether the explanation says more than the verdict does; not so for a plain exactly-once run."""
+        """Return whether the explanation adds to the verdict: a refutation, or the random values that appeared."""
         return self.exists is Outcome.VIOLATED or bool(self.drawn)
 
     def _drew(self) -> str:
@@ -138,7 +138,7 @@ def judge_and_explain(
 ) -> tuple[Verdict, Explanation]:
     """Return the verdict of `judge` and the result of `explain` on one history, which is read only once.
 
-    The verdict knows expected values only, so it calls other values that `outcomes` allows unexpected. Raises
+    The verdict uses expected values only: it calls another value unexpected even if `outcomes` allows it. Raises
     `InvalidInput` like `judge`.
     """
     expected = iter(expected)
@@ -157,7 +157,7 @@ def judge_and_explain(
 
 
 def settled(expected: Iterable[Record], events: Iterable[object], outcomes: Outcomes) -> list[Record]:
-    """Return the expected records; a random value is replaced by the allowed value that a reader saw last.
+    """Return the expected records, but with the values that a reader saw last, as far as `outcomes` allows them.
 
     `outcomes` are the allowed values by offset. A record that never appeared keeps its expected value.
     """
@@ -178,7 +178,7 @@ def _refused() -> Iterator[None]:
 
 
 class _Watch(ABC):
-    """Passes on a history's rows and readings, and finds the first that cannot come from a run without failures."""
+    """Passes on a history's rows and readings, and finds the first of these that no run without failures can show."""
 
     may_skip: ClassVar[bool]
     """Whether a key may jump to any later record, as with upserts, or must continue with its next one, as with rows."""
@@ -222,7 +222,7 @@ class _Watch(ABC):
         yield from stream
 
     def hidden(self) -> Iterator[Observation]:
-        """Yield the rows of transactions that are still open, and examine them; read this after all events."""
+        """Yield the rows of open transactions, and examine them. Iterate over these rows after all events."""
         for row in self._history.hidden:
             looked = bool(self._events)
             if looked and not self._result and row.visibility != Visibility.ABORTED:
@@ -284,7 +284,7 @@ class _Watch(ABC):
             self._sizes.append(end - begin)
 
     def _may_show(self, row: Observation, right: int) -> bool:
-        """Return whether a row's value is allowed for its record, and is the same as in the record's earlier rows."""
+        """Return whether the value is allowed for the row's record (expected: `right`), and the same as before."""
         if row.offset not in self._outcomes:
             return row.value == right
         return self._is_allowed(row, right) and self._drawn.setdefault(row.offset, row.value) == row.value
@@ -293,7 +293,7 @@ class _Watch(ABC):
         return row.value == right or row.value in self._outcomes.get(row.offset, ())
 
     def _is_whole(self, reading: Reading, events: int) -> bool:
-        """Return whether the reader saw each planned batch wholly or not at all; if not, store that as the result."""
+        """Note if the reader saw only a part of a planned batch; return False then, otherwise True."""
         appeared = Counter(map(self._batch_of.__getitem__, self._fresh))
         del self._fresh[:]
         for place in sorted(appeared):
@@ -339,9 +339,9 @@ class _Watch(ABC):
         self._refute(events, message, row=row, record=record)
 
     def _refute(self, events: int, because: str, row: Observation | None = None, record: Record | None = None) -> None:
-        """Store that event number `events` shows that this history cannot come from a run without failures.
+        """Store that this history cannot come from a run without failures, as event number `events` shows.
 
-        If that is the last event of the history, the reason is what is missing at its end.
+        `because` is the reason in words. After the last event, the reason is something missing at the end.
         """
         is_end = events == self._events
         before = events - (not is_end) - self._readings
@@ -380,7 +380,7 @@ class _Watch(ABC):
 
 
 class _Rows(_Watch):
-    """Finds the first appended row that cannot come from a run without failures: not the next record of its key."""
+    """Finds the first appended row that is not the next record of its key, so no run without failures can show it."""
 
     may_skip = False
 

@@ -48,7 +48,7 @@ class Span(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """The event that a row becomes visible to readers at the time `at`, or disappears if `goes`; None is unknown."""
+    """A row becomes visible to readers at the time `at` (None: unknown), or disappears then if `goes` is true."""
 
     row: Observation
     at: Span | None
@@ -61,7 +61,7 @@ class Sight(NamedTuple):
 
 
 class KeyExposure(NamedTuple):
-    """How long readers could see a wrong value of one key, and how long its right value was `held` back from them.
+    """How long readers could see a wrong value of one key, and how long right ones were kept from them (`held`).
 
     None is an unknown duration.
     """
@@ -166,8 +166,8 @@ def exposure(
     """Return how long readers of each key could see a wrong value, and how long right values were kept from them.
 
     `sights` are the changes that readers could see, sorted by time, and `end` is the time of the last reading.
-    `ready` says, by offset, when a record's row was first complete in the store; `held` are rows still invisible at
-    the end.
+    `keyed`: a row replaces the earlier rows of its key (upserts). `ready` says, by offset, when a record's row was
+    first complete in the store; `held` are complete rows still invisible at the end. All times are in `unit`.
     """
     earliest = ready or {}
     keys: dict[str, _Key] = {}
@@ -193,8 +193,8 @@ def exposure(
 def verdict_notes(explanation: "Explanation | None", exposed: Exposure | None) -> list[tuple[str, str]]:
     """Return the sentences to print below a verdict, each as (name, sentence without full stop).
 
-    `breaks`: the first row that cannot come from a run without failures. `drawn`: the values that records with
-    random values showed. `wrong`: how long readers could have read a wrong value.
+    `breaks` tells which row no run without failures could show. `drawn` tells which values records with random
+    values showed. `wrong` tells how long readers could have read a wrong value.
     """
     lines = []
     if explanation is not None and explanation.adds:
@@ -232,7 +232,7 @@ class _Key(ABC):
         return place in self.appeared
 
     def wait(self, row: Observation, place: int, sight: Sight, earliest: Mapping[int, Span]) -> None:
-        """Note how long the first row of a record was complete in the store before readers could see it."""
+        """Note how long a record's first row was complete (`earliest`: since when) before readers could see it."""
         is_right = row.visibility == Visibility.COMMITTED and place >= 0
         if sight.goes or not is_right or self.has(place):
             return
@@ -241,7 +241,7 @@ class _Key(ABC):
             self.holding.append((ready, sight.at))
 
     def take(self, sight: Sight, place: int) -> None:
-        """Apply a row that appears or disappears, and note the time if what readers see becomes wrong or right."""
+        """Change what readers see by this event; if it becomes wrong or right through that, note the time."""
         self.change(sight, place)
         if self.is_wrong != self.is_wrong_now():
             self._turn(sight.at)
@@ -273,7 +273,7 @@ class _Key(ABC):
             self.wrong = self.wrong.plus(until.since(self.since))
 
     def ended(self, end: Span | None) -> KeyExposure:
-        """Return for how long the key's values were wrong or kept from readers, and how many records never appeared."""
+        """Return how long values were wrong, how long right ones held back, and how many records never appeared."""
         if self.is_wrong:
             self._add(end)
         return KeyExposure(self.wrong, _covered(self.holding), self.is_wrong, self.missing())
@@ -326,7 +326,7 @@ class _Upserted(_Key):
 
 
 def _covered(holding: Iterable[tuple[Span | None, Span | None]]) -> Span | None:
-    """Return the length of the union of these intervals; None if an end of one is unknown."""
+    """Return the length of the union of these intervals; None if the begin or the end of one of them is unknown."""
     spans = []
     for begin, end in holding:
         if begin is None or end is None:

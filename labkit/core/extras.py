@@ -42,7 +42,7 @@ def is_installed(package: str) -> bool:
 
 
 def extra_of(package: str) -> str | None:
-    """Return the extra of labkit, such as `spark`, that installs this package; None if no extra does."""
+    """Return labkit's extra (optional packages), such as `spark`, that installs this package; None if no extra does."""
     return next((extra for extra, packages in EXTRAS.items() if package in packages), None)
 
 

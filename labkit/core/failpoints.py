@@ -25,7 +25,7 @@ class Order(StrEnum):
 
     @property
     def spoken(self) -> str:
-        """Return the name of the commit order in the course, such as `commit-then-log`; empty for `NONE`."""
+        """Return the name by which the course calls this commit order, such as `commit-then-log`; "" for `NONE`."""
         return {Order.ENGINE: "commit-then-log", Order.DECISION: "log-then-commit"}.get(self, "")
 
 
@@ -95,7 +95,7 @@ class Extent(StrEnum):
 
 
 class BatchProgress(NamedTuple):
-    """How much of a micro-batch is written, and how much of it pre-committed, at a failpoint (crash point)."""
+    """How much of a micro-batch is written, and how much is pre-committed, at a failpoint (crash point)."""
 
     written: Extent
     pre_committed: Extent

@@ -42,7 +42,7 @@ _INTEGERS = struct.Struct("=qq")
 
 
 def judge(expected: Iterable[Record], history: History, *, large: int = LARGE) -> Verdict:
-    """Compare the expected records with the rows that a reader saw, and return which were lost, duplicated or early.
+    """Compare the expected records with the rows that a reader saw; return the anomalies, such as lost records.
 
     From `large` expected records or events on, `judge_large` does this, with the same result. Raises `InvalidInput`
     if expected records or planned batches are not sorted, or if a number exceeds 64 bits.
@@ -147,9 +147,9 @@ class _Tally:
             self.effect[row.offset] = row
 
     def read(self, moment: str) -> None:
-        """Note which planned batches were only partly visible when a reader looked, at the time named `moment`.
+        """Note the planned batches that were only partly visible in the reading named `moment`, such as `crash 1`.
 
-        Only batches with new rows need a check: others were complete at an earlier reading, or are noted already.
+        Batches without new rows need no check: they were complete at an earlier reading, or are noted already.
         """
         planned = [offset for offset in self.fresh if offset in self.plan]
         self.fresh.clear()
@@ -161,7 +161,7 @@ class _Tally:
                 self._note("fractured_read", part)
 
     def hide(self, row: Observation) -> None:
-        """Process a row whose transaction is still open at the end; call this after all committed rows and readings."""
+        """Process a row that readers cannot see, as its transaction is open at the end; call this after all others."""
         record = self._explanation(row)
         if not record or row.visibility == Visibility.ABORTED:
             return
@@ -184,7 +184,7 @@ class _Tally:
             self._note("lost", lost)
 
     def findings(self, *, looked: bool) -> Findings:
-        """Return all anomalies and final values; `looked` is false if the history has neither a reading nor a row."""
+        """Return all anomalies and final values; `looked` is false if nothing is known, as nothing was observed."""
         cases = {
             name: witnesses if name == "regression" else dict(sorted(witnesses.items()))
             for name, witnesses in self.cases.items()

@@ -30,10 +30,10 @@ COMMITTED, ABORTED = Visibility.COMMITTED, Visibility.ABORTED
 
 
 def judge_large(expected: Iterable[Record] | ExpectedRecords, history: History) -> Verdict:
-    """Judge a long history in one pass, with the result of `judge`. A table in `expected` is empty afterwards.
+    """Judge a long history in one pass, with the result of `judge`.
 
-    Raises `InvalidInput` for unsorted expected records or planned batches, and `OverflowError` or `struct.error` for
-    numbers beyond 64 bits.
+    If `expected` is an `ExpectedRecords`, it is empty afterwards. Raises `InvalidInput` for unsorted expected
+    records or planned batches, and `OverflowError` or `struct.error` for numbers beyond 64 bits.
     """
     table = expected if isinstance(expected, ExpectedRecords) else ExpectedRecords(expected)
     tally = _Tally(table, history)
@@ -75,7 +75,7 @@ class _PlannedBatches:
 
 
 class _Cases:
-    """The offsets that show one anomaly, each once, as one bit for each expected record; and ten examples."""
+    """The offsets at which one kind of anomaly occurred, as one bit for each expected record, and ten examples."""
 
     room = 1 << 23
     """How many offsets that belong to no record are collected before duplicates among them are removed."""
@@ -191,7 +191,7 @@ class _Tally:
         self._note("unexpected", index, row)
 
     def _is_no_effect(self, index: int, row: Observation) -> bool:
-        """Note a row that was read before its transaction committed; return whether the transaction was aborted."""
+        """Note a row read before its transaction committed; return whether that aborted, so the row is no effect."""
         self._note(f"{row.visibility}_read", index, row)
         return row.visibility == ABORTED
 
@@ -202,7 +202,7 @@ class _Tally:
                 fractures.keep(self._written(index)._replace(moment=moment))
 
     def settle(self) -> None:
-        """After all rows, note which keys end with a row that no expected record explains."""
+        """After all rows, note the keys whose last row does not belong to any expected record."""
         for number, key in enumerate(self.expected.keys if self.odd else ()):
             if self.latest[number * 2 + 1] >= 0 and key in self.odd:
                 self.latest[number * 2 + 1] = -1

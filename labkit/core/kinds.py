@@ -49,14 +49,14 @@ class Kind(ABC, Generic[ValueT]):
 
     @abstractmethod
     def read(self, word: object) -> ValueT:
-        """Return the checked value for what a user typed (`Strategy.WAL` for `"wal"`). Raises `Unfit` otherwise."""
+        """Return the checked value for what a user typed: `Strategy.WAL` for `"wal"`. Raises `Unfit` if it is wrong."""
 
     def of_text(self, text: str) -> object:
         """Convert a text from the command line to the type that `read` expects."""
         return text
 
     def word(self, value: ValueT) -> Word:
-        """Return a value as a user types it: `"wal"` for `Strategy.WAL`; None if no user can type it."""
+        """Return a value as a user types it: `"wal"` for `Strategy.WAL`; None if it cannot be typed as an option."""
         return value
 
     def plain(self, value: ValueT) -> Plain:
@@ -185,7 +185,7 @@ class Switch(Kind[bool]):
 
 
 class NamedSwitch(Kind[NameT]):
-    """The type of an option that is a flag on the command line, but one of two names in settings and JSON."""
+    """The type of an option with two values: a flag on the command line, but one of two names in settings and JSON."""
 
     annotation = bool
 
@@ -204,7 +204,7 @@ class NamedSwitch(Kind[NameT]):
         return value.value
 
     def word_of(self, plain: object) -> object:
-        """Return whether the name from JSON is that of the value that the flag on the command line selects."""
+        """Return whether the user types the flag to select the value with this name from JSON."""
         return plain == self._on
 
 
@@ -214,7 +214,7 @@ class Many(Kind[tuple[ValueT, ...]]):
     annotation = list[str]
 
     def __init__(self, kind: Kind[ValueT], separator: str = "") -> None:
-        """Store the type of the items. With a separator, one text may contain several; repeated items count once."""
+        """Store the type of the items. With a `separator`, one text may have several, and duplicates are dropped."""
         self._kind, self._separator, self.metavar = kind, separator, kind.metavar
         self.annotation = list[kind.annotation]  # type: ignore[name-defined]  # for the option parser alone
 

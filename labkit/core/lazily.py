@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Lazily(MutableMapping[str, T], Generic[T]):
-    """A mapping from names to objects in modules: a look-up imports the name's module and returns its `attribute`.
+    """A mapping from names to objects: looking up a name imports its module, and returns that module's `attribute`.
 
     Listing the names imports nothing.
     """

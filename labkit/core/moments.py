@@ -13,7 +13,7 @@ from labkit.core.strategies import NOTED, PLAN, VOTES, Step, Strategy
 
 
 class Moment(NamedTuple):
-    """One of the nine failpoints (crash points) of a micro-batch: its short name, and what has happened by then."""
+    """One of the nine failpoints (crash points) of a micro-batch: its short name, and what has happened before it."""
 
     name: str
     point: FailPoint
@@ -38,7 +38,7 @@ NAMES = {
 
 
 def spoken(name: str) -> str:
-    """Return a failpoint's name with its short name, as in `ready (sink.after_pre_commit)`; other text unchanged."""
+    """Return a failpoint's name with its short name, as in `ready (sink.after_pre_commit)`, or other text unchanged."""
     return next((f"{word} ({name})" for point, word in NAMES.items() if name == point), name)
 
 
@@ -60,8 +60,8 @@ _ANY = {step.point: step for step in _OF_ANY}
 def moments(strategy: Strategy | None = None, order: Order | None = None) -> Sequence[Moment]:
     """Return the nine failpoints (crash points) of a micro-batch in the order in which a sink passes them.
 
-    Without a strategy, the order is that of `NAMES`. A failpoint that the sink does not pass comes directly after
-    the last earlier one that it passes.
+    Without a strategy, the order is that of `NAMES`. A failpoint that the sink never passes comes after the last one
+    before it in `NAMES` that the sink does pass.
     """
     if strategy is None:
         return [_moment(_ANY[point]) for point in NAMES]

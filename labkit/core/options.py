@@ -25,9 +25,9 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Need:
-    """A condition for the use of an option, such as another option's value, and the error message otherwise.
+    """A condition that must hold if an option is used, and the error message (`otherwise`) if it does not.
 
-    In the message, `{option}` is the option's name, `{written}` the option as typed, and `{chosen}` all settings.
+    In the message, `{option}` is the option's name, `{written}` the option as typed, and `{chosen}` the settings.
     """
 
     met: Callable[[Any], bool]
@@ -96,7 +96,7 @@ class Option(Generic[ValueT]):
         return cast("ValueT | None", getattr(settings, self.attribute))
 
     def read(self, word: object, place: str = "") -> ValueT | None:
-        """Return the option's checked value for what a user typed (`word`), or the default if that is None.
+        """Return the option's checked value for what a user typed (`word`), or the default if `word` is None.
 
         Raises `InvalidInput` for a wrong value; the message begins with `place`, or with the option's flag.
         """
@@ -136,7 +136,7 @@ class Option(Generic[ValueT]):
             self.check(settings)
 
     def typed(self, settings: object, *, quoted: bool = True) -> list[str]:
-        """Return the words of a command line that give this option its value in these settings."""
+        """Return the command-line words that give this option its value in `settings`; if `quoted`, for a shell."""
         word = self.to_word(self.value_in(settings))
         if word is None or word is False:
             return []
@@ -165,7 +165,7 @@ def options_of(settings: type) -> tuple[Option[Any], ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """Base class of a command's settings: a dataclass whose fields are options. Other fields need a default."""
+    """Base class of a command's settings: a dataclass of options. A field that is no option must have a default."""
 
     VERB: ClassVar[str] = ""
     """The beginning of the printed command, before its options."""
@@ -192,10 +192,10 @@ class Options:
 
     @classmethod
     def plan(cls, words: Mapping[str, object], **others: Any) -> Self:
-        """Return settings from what a user typed for each option, by keyword; None or nothing means the default.
+        """Return settings from what a user typed: `words` maps options' names to it; None means the default.
 
-        `others` sets the fields that are not options. Raises `InvalidInput` for an invalid value or combination, and
-        `TypeError` for an unknown option.
+        A missing option has its default as well. `others` sets the fields that are not options. Raises
+        `InvalidInput` for an invalid value or combination, and `TypeError` for an unknown option.
         """
         options = options_of(cls)
         check_option_names(words, [each.keyword for each in options])
@@ -220,7 +220,7 @@ def check_option_names(words: Mapping[str, object], names: list[str]) -> None:
 
 
 def with_arguments(function: FunctionT, arguments: list[Parameter]) -> FunctionT:
-    """Replace `**words` in the signature that `inspect` shows for a function by these parameters; return it."""
+    """Return the function; `inspect.signature` now shows the parameters `arguments` in place of its `**words`."""
     signature = inspect.signature(function)
     own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One record that a job should write; the word count writes the new count of a word for every input record.
+    """One record that a job should write. The word count writes one per input record: a word and its new count.
 
-    `offset` is the position of the input record, `value` the count of `key` up to and including it.
+    `offset` is the position of the input record, `key` the word, `value` its count up to and including this record.
     """
 
     offset: int
@@ -52,7 +52,7 @@ class Observation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The event that a reader looked at the whole store while nothing ran, after `crash 1` or at the `end`."""
+    """The event that a reader looked at the whole store while nothing ran; `moment` names it: `crash 1` or `end`."""
 
     moment: str
 

@@ -71,7 +71,7 @@ Ability = Literal["Appendable", "Keyed", "Atomic", "Transactional"]
 
 
 class Pending(Enum):
-    """Where the rows of a micro-batch wait until readers may see them."""
+    """The kind of place where the rows of a micro-batch wait until readers may see them."""
 
     NOWHERE = auto()
     """Tasks write rows that readers see at once."""

@@ -57,10 +57,10 @@ _IN_FILES = {"incarnation": "attempt"}
 class Witness(NamedTuple):
     """One example of an anomaly in a run, such as a lost record or a row that appeared twice.
 
-    A lost record has its planned batch, and an incarnation only if an older value overwrote it. `earlier` is the
-    first occurrence of a duplicate; `overwritten_by` the older value that replaced a lost upsert; `from_value` the
-    newest value before a jump back to `to_value`; `moment` the reading that saw an incomplete batch (fractured
-    read).
+    `batch` and `incarnation` wrote the row. A lost record that an older value (`overwritten_by`) replaced has them
+    too; any other has its planned batch and no incarnation. Fields that do not apply are None: `earlier` is the
+    first occurrence of a duplicate; at a regression, `to_value` is the older value that followed `from_value`;
+    `moment` is the reading that saw an incomplete batch (fractured read).
     """
 
     offset: int
@@ -153,7 +153,8 @@ class _Items(ItemsView[str, int]):
 class Verdict:
     """The result of comparing a job's expected output with what a reader saw: a guarantee, and the anomalies.
 
-    Each anomaly's offsets are complete, sorted and without duplicates; only `regression` is in order of occurrence.
+    Each anomaly's offsets are complete, sorted and without duplicates; but those of `regression` (values that jumped
+    back) are in order of occurrence.
     """
 
     guarantee: Guarantee

@@ -15,7 +15,7 @@ def nearest(text: str, names: list[str]) -> str:
 
 
 def name_in(value: object, example: str) -> str:
-    """Return `value` if it is text. Raises `InvalidInput` otherwise, with `example` in the message."""
+    """Return `value` if it is text. Raises `InvalidInput` if not, with `example` in the message."""
     if not isinstance(value, str):
         raise InvalidInput(f"a name is text: write it in quotation marks, as in {example}.")
     return value
@@ -57,8 +57,8 @@ _WARNING = re.compile(r"(^|\s)(WARN|WARNING|Warning)[:\s]")
 def telling_line(text: str) -> str:
     """Return the line of a program's output that best explains its failure; empty if there is no output.
 
-    It is the first unindented line that mentions an error (source lines in a traceback are indented), or else the
-    last line that is no warning, or else the last line.
+    It is the first unindented line that mentions an error (source lines in a traceback are indented). If there is
+    none, it is the last line that is no warning; if all are warnings, the last line.
     """
     every = [line.rstrip() for line in text.splitlines() if line.strip()]
     lines = [line for line in every if not _WARNING.search(line)]
