@@ -104,7 +104,7 @@ def test_notebooks_import_the_lab_with_the_base_and_ipython_alone(tmp_path: Path
     done = base_environment.run(environment, "-c", NOTEBOOK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert len([name for name in found["loaded"] if name.startswith("labkit")]) <= 11
+    assert len([name for name in found["loaded"] if name.startswith("labkit")]) <= 12
     assert not {"IPython", "typer", "rich", "psutil", "msgspec"} & set(found["loaded"])
     assert found["refused"].keys() <= {
         "compare",

@@ -98,7 +98,7 @@ def test_a_counterexample_opens_in_the_player_without_the_learners_code(monkeypa
         captured = []
         monkeypatch.setattr("IPython.display.display", captured.append)
         shell.user_ns["lab"] = lab
-        shell.run_cell('def key(row):\n    return row["count"]\nlab.check("06-key")')
+        shell.run_cell('def key(row):\n    return row["count"]\nlab.check("06-key")', store_history=True)
         [player] = captured
         assert player.at == len(player.story.actions)
         assert "text/html" in player._repr_mimebundle_()
