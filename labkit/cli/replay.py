@@ -1,4 +1,4 @@
-"""Defines `labkit replay`, which steps through one run of a simulator, or lists the named runs."""
+"""Defines `labkit replay`, which steps through one run of a simulator, or lists the scenarios (named example runs)."""
 
 import json
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ def _list_scenarios(as_json: bool) -> int:
         rows.add_row(name, scenario.watch_for)
     show(rows)
     print(
-        "\nlabkit replay NAME prints one of them step by step; leave out the model's name if only one model "
-        "has a scenario of that name."
+        "\nlabkit replay NAME prints one of them step by step; leave out the simulator's name if only one "
+        "simulator has a scenario of that name."
     )
     return 0

@@ -108,16 +108,16 @@ class Blueprint(Generic[ModelT, ScriptT]):
     meanings: Mapping[str, str] = field(default_factory=dict)
     """For the name of each fact, its meaning in words; the judge's verdict has none."""
     history: Callable[[Replay], History] | None = None
-    """The function that returns what an outside reader saw in a run; None if the model has no such reader."""
+    """The function that returns what an outside reader saw in a run; None if the simulator has no such reader."""
     expected: Callable[[Replay], Sequence[Record]] | None = None
-    """The function that returns the records that this reader should see; None if the model has no such reader."""
+    """The function that returns the records that this reader should see; None if the simulator has no such reader."""
     tells_when_written: Callable[[Replay], bool] = _always
     """The function that returns whether every row that readers cannot see yet is in a transaction of the store.
 
     Otherwise it is unknown how long such a row has waited.
     """
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    """Tasks for a learner who steps through the model, by name, in order of difficulty."""
+    """Tasks for a learner who steps through the simulator, by name, in order of difficulty."""
 
     def make(self, parameters: Mapping[str, object]) -> ModelT:
         """Return the simulator with these parameters, and with defaults for all others.

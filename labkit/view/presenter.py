@@ -178,7 +178,7 @@ class Presenter:
 
 
 def choices(model: str) -> dict[str, object]:
-    """Return what a reader can choose in a simulator, by kind: named runs, parameters, tasks, export formats, keys."""
+    """Return what a reader can choose in a simulator, by kind: scenarios, parameters, tasks, export formats, keys."""
     shown = blueprint(model)
     return {
         "scenarios": {name: scenario.watch_for for name, scenario in shown.scenarios.items()},

@@ -52,7 +52,7 @@ class Session:
 
     @property
     def scenarios(self) -> dict[str, str]:
-        """The named runs of this simulator; each has a hint for what to watch."""
+        """The scenarios (named example runs) of this simulator; each has a hint for what to watch."""
         scenarios = blueprint(self.trace.model).scenarios
         return {name: scenario.watch_for for name, scenario in scenarios.items()}
 
@@ -102,7 +102,7 @@ class Session:
         self._play(*self._after.pop())
 
     def scenario(self, name: str) -> None:
-        """Open a named run of this or another simulator at its first state.
+        """Open a scenario of this or another simulator at its first state.
 
         Raises `InvalidInput`, which suggests the most similar name, for an unknown one.
         """
@@ -110,7 +110,7 @@ class Session:
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:
-        """Open the run of a trace at its last state, or a named run at its first state.
+        """Open the run of a trace at its last state, or a scenario at its first state.
 
         Raises `InvalidInput` if the text is neither, and `InvalidAction` if the trace cannot be replayed.
         """
@@ -222,7 +222,7 @@ class Session:
 
 
 def session(what: str) -> Session:
-    """Return a session for a simulator's name, the name of a scenario (a named example run), or the text of a trace.
+    """Return a session for a simulator's name, the name of a scenario, or the text of a trace.
 
     Raises `InvalidInput` if `what` is none of these.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @takes('lab.show("pipeline.jump_back")')
 def show(what: str | Trace, beside: str | Trace | None = None) -> Player | Pair:
-    """Return a player to step through a named run or a trace (recorded run); end a notebook cell with this call.
+    """Return a player to step through a scenario (a named example run) or a trace; end a notebook cell with this call.
 
     With `beside`, two runs appear side by side, with their first difference marked. Raises `InvalidInput` for an
     unknown run or text that is no trace, and `InvalidAction` for a trace that cannot be replayed.
@@ -41,7 +41,7 @@ def explorer(what: str, **parameters: object) -> "Explorer":
     parameters are inputs next to it, and *all futures* shows for each possible action whether the run can go wrong
     after it. The tasks above the picture are ticked when one of your steps fulfils them.
 
-    `what` is a simulator by name, with its parameters, or a named run or a trace to start from. Raises
+    `what` is a simulator by name, with its parameters, or a scenario or a trace to start from. Raises
     `InvalidInput` for an unknown name or parameter.
     """
     from labkit.view.live import Explorer
