@@ -66,7 +66,8 @@ SENTENCES = {
     FailPoint.MID_WRITE: "The first row of the last non-empty partition has been written.",
     FailPoint.BEFORE_PRE_COMMIT: "All rows of one task have been written, but that task has not pre-committed.",
     FailPoint.AFTER_PRE_COMMIT: (
-        "All tasks have pre-committed, but nothing has been committed: the moment between pre-commit and commit."
+        "All tasks have pre-committed, and the batch is not committed: the moment between pre-commit and commit. "
+        "A sink without a commit of its own, such as append, has shown its rows already."
     ),
     FailPoint.AFTER_HANDLES: "The handles of the batch are durable, but commits/N, the decision, is not.",
     FailPoint.MID_COMMIT: (
