@@ -47,7 +47,7 @@ def jar_sets() -> dict[str, JarSet]:
             folder_name=f"pipelines/{name}-{digest}",
             sums_file=sums_file,
             packages=tuple(_package(line) for line in fields["packages"]),
-            transitive=False,
+            transitive=fields.get("transitive", False),
             megabytes=fields["megabytes"],
             otherwise="take a pipeline that needs no jars",
         )

@@ -153,6 +153,7 @@ def prepared(pipeline: Pipeline) -> Iterator[Prepared]:
             # Otherwise PyFlink needs Beam to start, although no pipeline has Python functions.
             "_python_worker_execution_mode": "process",
             "FLINK_JARS": ";".join(f"file://{jar}" for jar in jar_files),
+            "JARS": os.pathsep.join(map(str, jar_files)),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         for server in pipeline.needs:
