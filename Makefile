@@ -88,7 +88,7 @@ stills: install ## draw the README's pictures anew (docs/*.svg)
 lock: install ## write every lock anew: requirements*.lock from pyproject.toml, the others from the .in files beside them
 	$(COMPILE) --extra dev pyproject.toml -o requirements.lock
 	$(COMPILE) --group java -o requirements-java.lock
-	cd data/pipelines/environments && for name in lakes recipes spark41 bytewax dbos dlt langgraph quix stores; do $(COMPILE) --no-config $$name.in -o $$name.lock; done
+	cd data/pipelines/environments && for name in lakes recipes spark41 bytewax dbos dlt faust langgraph pathway prefect quix stores; do $(COMPILE) --no-config $$name.in -o $$name.lock; done
 	cd data/pipelines/environments && $(COMPILE) --no-config --no-deps flink.in -o flink.lock
 	cd tools/site/lite && $(COMPILE) --no-config site.in -o site.lock
 	cd tools/site/lite && $(COMPILE:3.11=3.14) --no-config --no-deps kernel.in -o kernel.lock

@@ -15,7 +15,7 @@ from kafka import KafkaConsumer, TopicPartition
 
 SINK, *MODE = sys.argv[1:]
 KAFKA, SOURCE = os.environ["KAFKA"], TopicPartition("orders", 0)
-PATIENCE_SECONDS = 150
+PATIENCE_SECONDS = 90
 COMMIT_SECONDS = 2  # between two commits to Iceberg
 HERE = Path.cwd()
 

@@ -15,7 +15,8 @@ def read():
 
 
 def reset():
-    """Empties table and checkpoint."""
+    """Empties table, input and checkpoint."""
     with psycopg.connect() as db:
         db.execute("DROP TABLE IF EXISTS orders")
-    shutil.rmtree("checkpoint", ignore_errors=True)
+    for folder in ("inbox", "checkpoint"):
+        shutil.rmtree(folder, ignore_errors=True)
