@@ -98,6 +98,8 @@ def expectation(pipeline: Pipeline) -> str:
 
 def claim(record: Verdict) -> str:
     """Return the guarantee with its strength, as `at best at-least-once (duplicate)`."""
+    if record.guarantee == "unknown":
+        return record.claim
     if record.strength == "sampled" and not record.violated:
         return "not refuted"
     best = f"at best {record.guarantee}" if record.strength in {"refuted", "sampled"} else record.guarantee

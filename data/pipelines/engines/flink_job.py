@@ -1,4 +1,4 @@
-"""What both Flink pipelines share: a job with checkpoints that goes on from the newest one, and files fed to it."""
+"""What the Flink pipelines share: a job with checkpoints that goes on from the newest one, and files fed to it."""
 
 import glob
 import os
@@ -17,15 +17,18 @@ PATIENCE = 120
 """Seconds for the checkpoints behind one file; a job that crashes again and again completes none."""
 
 
-def copy_orders(sink: str, settings: dict[str, str]) -> None:
-    """Copies the orders into the table `copies`, whose connector is `sink`, and stops the job when all are there."""
+def copy_orders(sink: str, settings: dict[str, str], key: str = "") -> None:
+    """Copies the orders into the table `copies`, whose connector is `sink`, and stops the job when all are there.
+
+    `key` is the part of its definition that names a primary key.
+    """
     tables = TableEnvironment.create(
         EnvironmentSettings.new_instance().in_streaming_mode().with_configuration(_configured(settings)).build()
     )
     (HERE / "inbox").mkdir(exist_ok=True)
     tables.execute_sql(f"""CREATE TABLE orders (id INT, `key` STRING) WITH ('connector' = 'filesystem',
         'path' = 'file://{HERE}/inbox', 'format' = 'json', 'source.monitor-interval' = '200ms')""")
-    tables.execute_sql(f"CREATE TABLE copies (id INT, `key` STRING) WITH ({sink})")
+    tables.execute_sql(f"CREATE TABLE copies (id INT, `key` STRING{key}) WITH ({sink})")
     job = tables.execute_sql("INSERT INTO copies SELECT * FROM orders").get_job_client()
     for path in sorted(ORDERS.iterdir()):
         if not (HERE / "inbox" / path.name).exists():

@@ -1,6 +1,6 @@
 """A Prefect flow, each task of which appends a file of orders; their results are kept, so a restart reuses them.
 
-The argument is the cache policy of the tasks; `setup` makes the folders. Prefect starts a server for each run of the flow, which forgets it.
+The argument is the cache policy of the tasks. Prefect starts a server for each run of the flow, which forgets it.
 """
 
 import os
@@ -12,15 +12,16 @@ os.environ |= {
     "PREFECT_API_DATABASE_CONNECTION_URL": "sqlite+aiosqlite:///:memory:",
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
 }
 
 from prefect import cache_policies, flow, task
 
-POLICIES = {"inputs": cache_policies.INPUTS, "default": cache_policies.DEFAULT}
+POLICY = {"inputs": cache_policies.INPUTS, "default": cache_policies.DEFAULT}[sys.argv[1]]
 ORDERS = sorted((Path(__file__).parent / "orders").iterdir())
 
 
-@task(persist_result=True, cache_policy=POLICIES.get(sys.argv[1]), retries=2)
+@task(persist_result=True, cache_policy=POLICY, retries=2)
 def load(name):
     with open("output/orders.jsonl", "ab") as output:
         output.write((ORDERS[0].parent / name).read_bytes())
@@ -35,8 +36,5 @@ def load_all():
         load(path.name)
 
 
-if sys.argv[1] == "setup":
-    for folder in ("output", "checkpoint"):
-        Path(folder).mkdir()
-else:
-    load_all()
+Path("output").mkdir(exist_ok=True)
+load_all()

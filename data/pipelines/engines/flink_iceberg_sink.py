@@ -1,0 +1,11 @@
+"""Flink's Iceberg sink; a restart goes on from the newest checkpoint or savepoint."""
+
+import os
+
+from flink_job import HERE, copy_orders
+
+copy_orders(
+    f"""'connector' = 'iceberg', 'catalog-name' = 'orders', 'catalog-type' = 'hadoop',
+    'warehouse' = 'file://{HERE}', 'catalog-database' = 'output', 'catalog-table' = 'orders'""",
+    {"pipeline.jars": os.environ["FLINK_JARS"]},
+)
