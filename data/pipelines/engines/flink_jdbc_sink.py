@@ -7,7 +7,7 @@ from flink_job import copy_orders
 
 IS_KEYED = sys.argv[1:] == ["key"]
 copy_orders(
-    f"""'connector' = 'jdbc', 'url' = '{os.environ["JDBC_URL"]}', 'username' = '{os.environ["PGUSER"]}',
+    f"""'connector' = 'jdbc', 'url' = '{os.environ["JDBC_URL"]}', 'username' = '{os.environ["PGUSER"]}', 'password' = '',
     'table-name' = '{"keyed" if IS_KEYED else "orders"}'""",
     {"pipeline.jars": os.environ["FLINK_JARS"]},
     key=", PRIMARY KEY (id) NOT ENFORCED" if IS_KEYED else "",

@@ -1,7 +1,7 @@
 """A standalone worker of Kafka Connect copies orders from a topic into a file, a table of PostgreSQL, or Iceberg.
 
 The arguments name the sink and its way of writing. A worker runs for ever; this program ends it when its group has
-committed the offset behind the last order, and for Iceberg two commit intervals later. `setup` fills the topic.
+committed the offset behind the last order, and Iceberg's coordinator has committed what was told. `setup` fills the topic.
 """
 
 import os
@@ -14,8 +14,8 @@ import read_quix
 from kafka import KafkaConsumer, TopicPartition
 
 SINK, *MODE = sys.argv[1:]
-KAFKA, SOURCE = os.environ["KAFKA"], TopicPartition("orders", 0)
-PATIENCE_SECONDS = 90
+KAFKA, SOURCE, CONTROL = os.environ["KAFKA"], TopicPartition("orders", 0), TopicPartition("orders-out", 0)
+PATIENCE_SECONDS = 240
 COMMIT_SECONDS = 2  # between two commits to Iceberg
 HERE = Path.cwd()
 
@@ -64,7 +64,7 @@ sinks = {
         "iceberg.connect.group-id": "copy",
         "iceberg.catalog.type": "hadoop",
         "iceberg.catalog.warehouse": f"file://{HERE}/output",
-        "iceberg.control.topic": "orders-out",
+        "iceberg.control.topic": CONTROL.topic,
         "iceberg.control.commit.interval-ms": COMMIT_SECONDS * 1000,
     },
 }
@@ -86,19 +86,25 @@ def start():
     return subprocess.Popen([java, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", *main, *files])
 
 
+def await_end(group, place):
+    """Wait until a group has committed what is now the end of a topic. Ends worker and program after too long."""
+    consumer = KafkaConsumer(bootstrap_servers=KAFKA, group_id=group, enable_auto_commit=False)
+    wanted = consumer.end_offsets([place])[place]
+    while (consumer.committed(place) or 0) < wanted:
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.kill()
+            sys.exit(f"The group {group} has not committed offset {wanted}.")
+        time.sleep(0.5)
+    consumer.close()
+
+
 if SINK == "setup":
     read_quix.reset()
     sys.exit()
-consumer = KafkaConsumer(bootstrap_servers=KAFKA, group_id="copy", enable_auto_commit=False)
-end = consumer.end_offsets([SOURCE])[SOURCE]
 process, deadline = start(), time.monotonic() + PATIENCE_SECONDS
-while consumer.committed(SOURCE) != end:
-    if process.poll() is not None or time.monotonic() > deadline:
-        process.kill()
-        sys.exit("The worker has not committed the last offset.")
-    time.sleep(0.5)
+await_end("copy", SOURCE)
 if SINK == "iceberg":
-    time.sleep(2 * COMMIT_SECONDS)
+    # The coordinator commits its offset after it has committed to the table what it has read.
+    await_end("copy-coord", CONTROL)
 process.terminate()
 process.wait()
-consumer.close()

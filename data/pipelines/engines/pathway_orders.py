@@ -19,7 +19,12 @@ class Order(pw.Schema):
 
 def day():
     orders = pw.io.jsonlines.read("inbox", schema=Order, mode="static", name="orders")
-    server = {"host": os.environ["PGHOST"], "port": "5432", "dbname": os.environ["PGDATABASE"], "user": os.environ["PGUSER"]}
+    server = {
+        "host": os.environ["PGHOST"],
+        "port": "5432",
+        "dbname": os.environ["PGDATABASE"],
+        "user": os.environ["PGUSER"],
+    }
     pw.io.postgres.write(orders, server, "orders", init_mode="create_if_not_exists")
     progress = pw.persistence.Config(pw.persistence.Backend.filesystem("checkpoint"))
     pw.run(persistence_config=progress, monitoring_level=pw.MonitoringLevel.NONE)
