@@ -68,6 +68,12 @@ def section(pipeline: Pipeline, record: Verdict) -> str:
     return "\n".join(lines)
 
 
+def count() -> str:
+    """Return a sentence that counts verdicts and systems."""
+    systems = {pipeline.system for pipeline, _record in recorded()}
+    return f"{len(recorded())} verdicts on {len(systems)} systems, the losses of power included.\n"
+
+
 def missing() -> str:
     """Return a Markdown table of the pipelines and systems without a verdict, with the reason."""
     rows = ["| not run | why |", "|---|---|"]
@@ -78,6 +84,7 @@ def missing() -> str:
 
 
 PARTS: dict[str, Callable[[], str]] = {
+    "count": count,
     "verdicts": partial(short, power_cut=False),
     "power cuts": partial(short, power_cut=True),
     "details": long,

