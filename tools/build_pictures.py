@@ -12,6 +12,7 @@ from pathlib import Path
 from still import Seen, seen_over_time
 from still import stepper as stepper_still
 from still import strip as strip_still
+from systems_picture import systems
 
 from labkit.core.failpoints import Crash, FailPoint, Order
 from labkit.core.records import Observation, Reading
@@ -101,6 +102,7 @@ def stills() -> dict[str, str]:
         "stepper.svg": stepper_still(player("pipeline.jump_back").story, GOES_BACK),
         "jump_back.svg": seen_over_time(dict(seen(*sink) for sink in sinks), "hello"),
         "strip.svg": strip_still(Strip(FailPoint.AFTER_PRE_COMMIT)),
+        "systems.svg": systems(),
     }
 
 

@@ -84,11 +84,12 @@ def _lane(engine: Engine, under: str, *, killed: bool, verdict: str = "") -> Lan
     at = orders.place(engine.place)
     writes = orders.steps[1].made
     return Lane(
-        engine.name, under, [_stage(each) for each in writes], at[1] if killed and at is not None else -1, verdict
+        engine.name, under, [stage(each) for each in writes], at[1] if killed and at is not None else -1, verdict
     )
 
 
-def _stage(write: AtomicWrite) -> Stage:
+def stage(write: AtomicWrite) -> Stage:
+    """Return the box in the picture for writes that take effect together."""
     decides = bool({Write.DECISION, Write.NOTICE} & set(write.writes))
     # A checkpoint holds the state and is the decision; the picture is about the decision.
     phrases = [WRITE_NAMES[each] for each in write.writes if each is not Write.STATE]

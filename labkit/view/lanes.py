@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from labkit.view.measure import width
 from labkit.view.scene import Kind
-from labkit.view.signs import signed
+from labkit.view.signs import LOOKS, signed
 from labkit.view.svg import CLASSES, ICONS, document, number, words
 
 LEFT, BOX, GAP, HIGH, ROW = 246, 140, 24, 52, 92
@@ -41,7 +41,7 @@ class Lane(NamedTuple):
     killed: int = -1
     """The position, from 0, of the box before which the process was killed; -1 if it was not killed."""
     verdict: str = ""
-    """The guarantee that the kill showed; empty if it is not shown."""
+    """The guarantee that the kill showed, or `not refuted`; empty if it is not shown."""
 
 
 def picture(lanes: Sequence[Lane], title: str) -> str:
@@ -73,8 +73,8 @@ def _lane(lane: Lane, top: float) -> Iterator[str]:
     yield words(12, top + 20, lane.name).replace("<text", '<text style="font-weight:bold;font-size:13px"')
     yield words(12, top + 37, lane.under, "dim")
     if lane.verdict:
-        tone = "--ok" if lane.verdict == "exactly-once" else "--bad"
-        sign = signed(lane.verdict)
+        tone = "--ok" if lane.verdict in {"exactly-once", "not refuted"} else "--bad"
+        sign = signed(lane.verdict) if lane.verdict in LOOKS else lane.verdict
         style = f'<text style="font-weight:bold;fill:var({tone})"'
         yield words(12, top + 55, sign).replace("<text", style)
     end = LEFT + len(lane.stages) * (BOX + GAP) - GAP
