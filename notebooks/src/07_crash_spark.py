@@ -145,7 +145,7 @@ assert list(afresh["name that stays"].verdict.lost) == [1, 2]
 # > a job without state can run without one. In *Structured Streaming* the offset log and the commit log **are** the guarantee.
 #
 # > **Found in the wild.** Losing one small file is enough. A folder without its `metadata` file "will generate a new UUID on restart", which "breaks the deduplication
-# > mechanism of exactly-once sinks" ([apache/spark#53844](https://github.com/apache/spark/pull/53844), 2026).
+# > mechanism of exactly-once sinks" ([apache/spark#53844](https://github.com/apache/spark/pull/53844), 2026). Spark 4.2 refuses such a folder.
 #
 # A source can forget, too. Behind a plain socket, no sink brings back what was read and not written ([01](01_guarantees.ipynb)); Spark ships its socket source for tests only.
 #
