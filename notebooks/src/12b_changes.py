@@ -107,7 +107,8 @@ assert ended == {"old": -9, "new": 0}  # minus the number of the signal
 # %% [markdown]
 # One batch follows two rules: *mug* is there by the old one, *lamp* is missing by the new one, and *cap* is there twice. An upsert by
 # key would repair *cap* and keep *mug* for ever, because the new version never writes that key. With a marker in the transaction of the rows
-# ([06](06_sinks.ipynb)) the batch follows one rule. Best, let the old version finish its batch before you deploy.
+# ([06](06_sinks.ipynb)) the batch follows one rule. Best, let the old version finish its batch before you deploy. (Spark's guide calls new filters
+# "allowed", which means by its own words that you can, not that the effect is well-defined.)
 #
 # ## A changed aggregation
 #
@@ -232,7 +233,7 @@ print("sum, after count:", *start(total(orders(pens)), shop / "counts"))
 #  'avg': [[('pen', 17)], [('pen', 18)]]}
 
 # %% [markdown]
-# Only after *avg* the sum is right. Spark had refused it before it wrote any state; it had planned batch 1, which the old version finished first. A release that **ran** has
+# The sum is right only after *avg*. Spark had refused *avg* before it wrote any state; batch 1 was planned, and the old version finished it first. A release that **ran** has
 # changed the state, and a rollback of the code does not take that back: you need a copy of the checkpoint from before, and then the batches since come again ([12](12_engines.ipynb)).
 #
 # ## Settings that win over yours
@@ -255,7 +256,7 @@ for name, value in {"spark.sql.shuffle.partitions": 5, "spark.sql.streaming.stat
 
 # %% [markdown]
 # The second line of each `offsets/N` holds fifteen settings that the checkpoint remembers. They win silently: the session shows your value, and
-# only the log has a warning. The team that scaled up pays for five cores and uses two. (Spark 4.2
+# only the log has a warning. The team that scaled up pays for five cores, and its sums run on two. (Spark 4.2
 # also contains a [repartitioning of stopped queries](https://github.com/apache/spark/pull/53931), not public yet and not tried here.)
 #
 # ## Another source, another sink
