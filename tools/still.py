@@ -196,7 +196,7 @@ _COMMENT = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
 _PAIR = re.compile(r"(--\w+): (?:var\(--jp-[\w-]+, )?light-dark\(([^,()]+), ([^()]+)\)\)?")
 
 
-def _style() -> str:
+def style() -> str:
     """Return the style sheet for a separate file: plain colours, and others if the reader prefers dark."""
     sheet = _COMMENT.sub("", asset("scene.css"))
     dark = "; ".join(f"{name}: {other}" for name, _, other in _PAIR.findall(sheet))
@@ -208,5 +208,5 @@ def _style() -> str:
 def _file(body: str, wide: float, high: float, title: str, desc: str, *, more: str = "") -> str:
     back = _rect(0, 0, wide, high, "back", round_by=8)
     return document(
-        back + body, wide, high, title=title, desc=desc, style=_style() + ".back { fill: var(--bg); }" + more
+        back + body, wide, high, title=title, desc=desc, style=style() + ".back { fill: var(--bg); }" + more
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seen_orders import CELLS
+from still import style
 
 from labkit.crashtest.blackbox.standing import standing
 from labkit.crashtest.blackbox.writes import engine_rows, meanings
@@ -18,7 +19,7 @@ HARMLESS = "not refuted"
 
 def systems() -> str:
     """Return the picture as SVG: a row for each pipeline whose order of writes and verdict are recorded."""
-    return picture(list(_lanes()), TITLE)
+    return picture(list(_lanes()), TITLE, style() + ".lk-pic { background: var(--bg); }")
 
 
 def _lanes() -> Iterator[Lane]:

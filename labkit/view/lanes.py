@@ -44,14 +44,17 @@ class Lane(NamedTuple):
     """The guarantee that the kill showed, or `not refuted`; empty if it is not shown."""
 
 
-def picture(lanes: Sequence[Lane], title: str) -> str:
-    """Draw the durable writes of several stream processors as SVG, one row each, with `text` as the description."""
+def picture(lanes: Sequence[Lane], title: str, style: str = "") -> str:
+    """Draw the durable writes of several stream processors as SVG, one row each, with `text` as the description.
+
+    `style` is the picture's CSS (empty: the default).
+    """
     most = max((len(lane.stages) for lane in lanes), default=0)
     wide = LEFT + most * (BOX + GAP) + 12
     high = TOP + len(lanes) * ROW + 20
     drawn = [part for place, lane in enumerate(lanes) for part in _lane(lane, TOP + place * ROW)]
     drawn.append(words(12, high - 8, LEGEND, "dim"))
-    return document("".join(drawn), wide, high, title=title, desc=text(lanes))
+    return document("".join(drawn), wide, high, title=title, desc=text(lanes), style=style)
 
 
 def text(lanes: Sequence[Lane]) -> str:
