@@ -294,6 +294,48 @@ def _early(c: Chance) -> Iterator[Variant]:
     yield _assembled({"words": c.pick(*WORDS)}, "names alike", handles=alike, rows=2)
 
 
+def _damaged(c: Chance) -> Iterator[Variant]:
+    """Yield variants of the exercise `14c-damaged`: tables with every kind of damage, in ranges of several sizes."""
+    kinds = ("lost", "twice", "item", "more", "less")
+    for size in c.sample((3, 5, 8, 10), 2):
+        numbers = tuple(range(4 * size))
+        one, two = c.sample(numbers[:size], 2)
+        alone = [((kind, c.choice(numbers)),) for kind in kinds]
+        edges = [((c.pick(*kinds), size),), ((c.pick(*kinds), 2 * size - 1),)]
+        hidden = [(("lost", one), ("twice", two)), (("more", one), ("less", two)), (("ghost", 7 * size),)]
+        many = [tuple((c.pick(*kinds), number) for number in c.sample(numbers, 3)) for _ in range(6)]
+        emptied = tuple(("lost", number) for number in range(size, 2 * size))
+        damage = ((), *alone, *edges, *hidden, *many, emptied)
+        yield v(f"ranges of {size}", orders=numbers, size=size, damage=damage)
+    size = c.pick(6, 12)
+    first, far = c.randrange(2), c.randrange(5, 9) * size
+    orders = (first, first + 2, size + 1, size + 2, far, far + 3, 3 * far)
+    gaps = (
+        (("ghost", first + 3),),
+        (("lost", size + 1), ("lost", far)),
+        (("lost", 3 * far),),
+        (("ghost", far - 1), ("item", far)),
+        (("twice", first), ("twice", 3 * far)),
+    )
+    yield v("gaps in the numbers", orders=orders, size=size, damage=gaps)
+    size = 111 + c.randrange(8)
+    few = [place * size + number for place in range(20) for number in (1, 5)]
+    orders = tuple(sorted({*few, *range(4 * size + 20, 4 * size + 40)}))
+    sparse = (
+        ((c.pick("item", "more"), 4 * size + c.randrange(28, 31)),),
+        tuple((c.pick("lost", "twice"), place * size + 1) for place in (*range(0, 20, 2), 19)),
+        (("lost", 15 * size + 1), ("lost", 15 * size + 5)),
+        (("early ghost", (25 + c.randrange(9)) * size),),
+    )
+    yield v("many ranges", orders=orders, size=size, damage=sparse)
+    one = c.randrange(1, 9)
+    yield v("ranges of one", orders=(0, one, 10 + one), size=1, damage=((("lost", one),), (("ghost", one + 1),)))
+    large = 10**6 + c.randrange(1_000)
+    yield v(
+        "large numbers", orders=(large, large + 1), size=1_000, damage=((("twice", large),), (("lost", large + 1),))
+    )
+
+
 def _relay(c: Chance) -> Iterator[Variant]:
     names = c.sample(ORDERS, 3)
 
@@ -659,5 +701,6 @@ _DRAW: Mapping[str, Callable[[Chance], Sequence[Variant] | Iterator[Variant]]] =
     "14-kills": _requests,
     "14b-folder": lambda c: _handed_over(c, FOLDER),
     "14b-writers": lambda c: _handed_over(c, WRITERS, EPOCHS),
+    "14c-damaged": _damaged,
 }
 """The function that draws an exercise's hidden variants, by name; absent if the exercise only counts participation."""

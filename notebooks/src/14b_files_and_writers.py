@@ -402,4 +402,4 @@ lab.check("14b-writers")
 # > newer one. The list is staged and renamed now, so nobody reads half of it, and each list has a number of its own
 # > that only one writer can create. A kill would never have shown this: a killed writer does not come back.
 #
-# Back: [14, does your sink survive every crash?](14_capstone.ipynb)
+# Back: [14, does your sink survive every crash?](14_capstone.ipynb). Next: [14c, how do you repair a table?](14c_repair.ipynb)

@@ -1,0 +1,12 @@
+# misconception: a range is right if it has every id
+# says: 8 to 11 is damaged: order 9 is there 2 times
+def damaged(table, source, size):
+    found = []
+    for first in sorted({row[0] // size * size for row in table + source}):
+        there, right = ([row for row in rows if row[0] // size * size == first] for rows in (table, source))
+        if {row[0] for row in there} != {row[0] for row in right}:
+            if found and found[-1][1] == first - 1:
+                found[-1][1] = first + size - 1
+            else:
+                found.append([first, first + size - 1])
+    return found
