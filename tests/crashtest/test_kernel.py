@@ -262,7 +262,7 @@ def test_a_fault_is_refused_where_no_call_is_held(file: Path, tmp_path: Path) ->
     made = as_pipeline(settings(f"{file}:start", fault=["eio"], grace=3), Adapter.STREAM, (), tmp_path / "place")
     assert (made.faults, made.grace) == ((Fault.EIO,), 3)
     without = replace(made, unwatchable="This machine has no ptrace.")
-    with pytest.raises(InvalidInput, match="--fault: on this machine labkit cannot stop a system call"), pipeline_campaign(without):
+    with pytest.raises(InvalidInput, match="--fault: on this machine labkit cannot"), pipeline_campaign(without):
         pass
 
 
