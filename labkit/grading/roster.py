@@ -214,9 +214,11 @@ def _by_group(members: Sequence[Member], record: Record) -> list[int]:
 def _by_name(
     members: Sequence[Member], by_key: Mapping[str, Sequence[Record]], members_of: dict[str, list[int]]
 ) -> list[str]:
-    """Match the remaining submissions by student name, where exactly one student has that name.
+    """Match the submissions that no member of the roster has yet by student name, where exactly one member has that
+    name.
 
-    Adds the matches to `members_of`, by the submission's key, and returns a sentence for each ambiguous name.
+    `by_key` holds the records of each submission by its key. The positions of the matched members in `members` are
+    added to `members_of`, under the submission's key. Returns a sentence for each name that several members have.
     """
     doubts = []
     named: dict[str, list[int]] = defaultdict(list)

@@ -64,7 +64,9 @@ class Stages:
         self.marks[Stage.PLANNED] = Mark.NOW
 
     def note(self, event: AnyEvent) -> None:
-        """Update the states of the stages after an event of the run, such as the kill of the driver."""
+        """Update the state of each step of the run (start, kill, restart and so on) after an event, such as the
+        driver's death.
+        """
         match event:
             case Parked():
                 self._parked()

@@ -342,7 +342,9 @@ def _names(only: object) -> tuple[str, ...]:
         if names:
             return tuple(names)
         raise InvalidInput("lab.crash_test(): only=[] is empty; list the places at which to kill, or leave `only` out.")
-    raise InvalidInput(f"lab.crash_test(): only={only!r:.40} is not accepted; write a list of names of places.")
+    raise InvalidInput(
+        f"lab.crash_test(): only={only!r:.40} is not accepted; write a list of crash points, named as in the report."
+    )
 
 
 def _teller() -> "Tell":

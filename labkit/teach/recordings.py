@@ -128,7 +128,9 @@ def play(source: str) -> None:
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:
-    """Yield the recorded outputs; a card with an answer is replaced by one with the learner's own prediction."""
+    """Yield the recorded outputs. A card that compares a result with a prediction is made anew, with the learner's
+    own one.
+    """
     questions = map(find, recording.questions)
     answers = {str(Answer(question, question.right)): question.name for question in questions}
     for output in recording.outputs:

@@ -52,7 +52,7 @@ class Line(Protocol):
         """Show this text and a progress bar that is filled to `done` of `of`, in place of the earlier line."""
 
     def end(self, words: str) -> None:
-        """Show this text without a bar, in place of the earlier line; an empty text removes the line."""
+        """Replace the progress line by this text, without a progress bar; an empty text removes the line."""
 
 
 class DisplayedLine:
@@ -68,7 +68,7 @@ class DisplayedLine:
         self._put(f"{bar} {escape(words, quote=False)}", words)
 
     def end(self, words: str) -> None:
-        """Show this text without a bar, in place of the earlier line; an empty text removes the line."""
+        """Replace the progress line by this text, without a progress bar; an empty text removes the line."""
         self._put(escape(words, quote=False), words)
 
     def _put(self, html: str, plain: str) -> None:

@@ -188,7 +188,9 @@ class Campaign:
         return self._healthy
 
     def jobs(self) -> list[Job]:
-        """Return the runs that can be planned after the run without a crash: single crashes, new input, and so on."""
+        """Return the runs that can be planned only once the run without a crash has ended: one for each crash, and
+        others.
+        """
         plan = choose(self._seen.effects, self._seen.showing, self.most.points, self._last)
         self.points_total = plan.total
         jobs = [single_job(self.points[point.name]) for point in self._since(plan.chosen)]

@@ -23,7 +23,9 @@ class WholeRows(Rows):
     """The expected rows of a pipeline if nobody knows how they are divided into batches."""
 
     def planned_batches(self) -> list[PlannedBatch]:
-        """Return no batches, so that the judge never reports a batch as partly visible."""
+        """Return no batches, because nobody has said which rows form a batch; so the judge reports none as partly
+        visible.
+        """
         return []
 
 

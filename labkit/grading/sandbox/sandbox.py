@@ -119,7 +119,9 @@ class Sandbox:
             receive(self._control, 1000, time.monotonic() + _END_SECONDS)
         except FrameError as error:
             self.close()
-            raise GradingError(f"A sandbox could not be stopped ({error}).") from None
+            raise GradingError(
+                f"A sandbox could not be stopped ({error}); end its processes by hand and grade again."
+            ) from None
 
     def close(self) -> None:
         """End the process that forks sandboxes, and its sandbox if there is one."""

@@ -76,7 +76,7 @@ def check_placed(scenario: "Scenario") -> None:
     if scenario.master is None:
         return
     if scenario.job is Job.SOCKET:
-        raise InvalidInput("--master: the job socket runs only in threads of this machine; leave --master out.")
+        raise InvalidInput("--master: the job `socket` runs only in Spark's local mode; leave --master out.")
     in_tasks = scenario.crashes if scenario.job is Job.RUNNING else ()
     check_master(scenario.master, in_tasks, scenario.most_tasks)
 

@@ -57,7 +57,8 @@ def lost(interval: float, cost: float, between: float) -> float:
 
 
 def cheapest(cost: float, between: float) -> float:
-    """Return the smallest fraction of time that a job can lose (`lost`), over `TRIED` different intervals.
+    """Return the smallest fraction of time that commits and crashes cost, as `lost` computes it, over `TRIED` commit
+    intervals.
 
     `cost` is the time of a commit and `between` the time between two crashes, in the same unit.
     """

@@ -45,9 +45,9 @@ def messages(settings: Settings, key: str, old: int, offset: int) -> tuple[Messa
 
 @lru_cache(maxsize=1_000)
 def batch(settings: Settings, records: int) -> Table:
-    """Return the table that a batch query would compute from the first `records` records.
+    """Return the table that the first `records` records should give: a row with the final count for each key.
 
-    For an append-only stream it contains every count that a key had.
+    If the changelog can only append rows, the table has a row for each count that a key went through.
     """
     words = settings.words[:records]
     if settings.encoding is Encoding.APPEND:
