@@ -485,7 +485,7 @@ def test_no_place_is_not_the_whole_test() -> None:
 
 @pytest.mark.parametrize("only", [5, None, [None], object()])
 def test_what_is_no_name_of_a_place_gets_one_sentence(only: object) -> None:
-    with pytest.raises(InvalidInput, match=r"is not accepted; write a list of names"):
+    with pytest.raises(InvalidInput, match=r"is not accepted; write a list of crash points"):
         lab.crash_test("my_sink.py:foreach_batch", only=only)
 
 
