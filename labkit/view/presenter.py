@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from labkit.core.errors import LabError
 from labkit.core.kinds import Key, Number, Switch
 from labkit.sim.futures import Fate, Prospect
-from labkit.sim.model import Action
+from labkit.sim.model import Action, Property
 from labkit.sim.parameters import Parameter
 from labkit.sim.trace import blueprint
 from labkit.view.exports import FORMATS, written
@@ -133,17 +133,22 @@ class Presenter:
         """
         session, story = self.session, self.session.story
         of = str(session.beginning(step).trace)
-        verdicts = zip(story.model.properties(), story.verdicts[step], strict=True)
-        broken = [claim.name.replace("_", " ") for claim, verdict in verdicts if verdict.outcome == BROKEN]
+        claims = list(story.model.properties())
+        verdicts = zip(claims, story.verdicts[step], strict=True)
+        broken = [number for number, (_, verdict) in enumerate(verdicts) if verdict.outcome == BROKEN]
         if broken:
             rungs = [_rung(each, Fate.WRONG, 1.0, "wrong already", leads=False) for each in story.enabled[step]]
-            said = f"Broken already: {', '.join(broken)}. No later step mends that."
+            said = f"Broken already: {_named(claims, broken)} No later step mends that."
             return {"of": of, "rungs": rungs, "said": said}
         prospects = session.prospects(step)
+        numbers = {claim.name: number for number, claim in enumerate(claims)}
         rungs = [
-            _rung(each.action, each.fate, each.share, in_words(each), leads=bool(each.nearest)) for each in prospects
+            _rung(each.action, each.fate, each.share, in_words(each, numbers), leads=bool(each.nearest))
+            for each in prospects
         ]
-        return {"of": of, "rungs": rungs, "said": self._extent(step, prospects)}
+        met = sorted({numbers[each.broken] for each in prospects if each.broken})
+        said = " ".join(filter(None, (self._extent(step, prospects), _named(claims, met))))
+        return {"of": of, "rungs": rungs, "said": said}
 
     def _extent(self, step: int, prospects: Sequence[Prospect]) -> str:
         if not prospects:
@@ -207,16 +212,23 @@ def _rung(action: Action, fate: Fate, share: float | None, words: str, *, leads:
     return {"a": str(action), "fate": fate.value, "share": share, "words": words, "leads": leads}
 
 
-def in_words(prospect: Prospect) -> str:
-    """Return a short text that says whether the run can go wrong after an action."""
+def in_words(prospect: Prospect, numbers: Mapping[str, int]) -> str:
+    """Return a short text that says whether the run can go wrong after an action.
+
+    `numbers` has the position of each property of the simulator, by name; below the picture they count from 1.
+    """
     if prospect.fate is Fate.RIGHT:
         return "always right"
     if prospect.fate is Fate.UNKNOWN:
         return "nothing wrong seen"
-    nearest = f"breaks “{prospect.broken.replace('_', ' ')}” in {_steps(prospect)} at the earliest"
+    nearest = f"breaks claim {numbers[prospect.broken] + 1} in {_steps(prospect)} at the earliest"
     if prospect.fate is Fate.WRONG:
         return f"always wrong: {nearest}"
     return f"{_share(prospect)}: {nearest}"
+
+
+def _named(claims: Sequence[Property[Any]], numbers: Iterable[int]) -> str:
+    return " ".join(f"Claim {number + 1}: “{claims[number].sentence}”" for number in numbers)
 
 
 def _run_in(text: str) -> str:

@@ -66,7 +66,8 @@ def test_the_ladder_says_what_the_futures_hold_and_a_jump_goes_to_the_nearest_wr
     assert list(rungs) == presenter.session.enabled
     alone = rungs["abort_alone(0)"]
     assert (alone["fate"], alone["share"], alone["leads"]) == ("wrong", 1.0, True)
-    assert alone["words"] == "always wrong: breaks “promise” in 1 step at the earliest"
+    assert alone["words"] == "always wrong: breaks claim 3 in 1 step at the earliest"
+    assert "Claim 3: “Who voted yes aborts only if that was decided.”" in ladder["said"]
     assert rungs["crash(0)"]["fate"] == "mixed"
     presenter.handle({"jump": "crash(0)", "at": 2})
     taken = presenter.session.trace.actions

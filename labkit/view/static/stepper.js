@@ -67,9 +67,11 @@ export function mount(root, story, live = null) {
   const tools = el("div", { class: "lk-bar lk-tools" }, field);
   const legend = el("div", { class: "lk-legend", role: "list", "aria-label": "legend" });
   const table = el("details", { class: "lk-table" }, el("summary", {}, "all steps as a table"));
-  const scene = el("div", { class: "lk-scene" }, stage, live ? live.handles : "");
+  const acting = el("div", { class: "lk-view" }, say, stage, left, controls, chips, status);
+  const scene = el("div", { class: "lk-scene" }, acting, live ? live.handles : "");
   const menu = el("div", { class: "lk-menu", role: "group", "aria-label": "what can happen to this", hidden: true });
-  const parts = [title, watch, live ? live.tasks : "", say, scene, menu, left, strip, claims, controls, chips, status, tools, help, legend, table];
+  const head = el("div", { class: "lk-head" }, title, watch);
+  const parts = [head, live ? live.tasks : "", scene, menu, tools, help, claims, strip, legend, table];
   root.append(...parts);
   if (live) {
     tools.prepend(...live.tools(button));
@@ -296,11 +298,21 @@ export function mount(root, story, live = null) {
     helper.setAttribute("aria-expanded", String(!help.hidden));
   }
 
-  // What is wider than its place can be reached by Tab and moved with the arrows.
+  // What is wider than its place can be reached by Tab and moved with the arrows, and fades where it goes on.
+  const fade = (each) => {
+    each.classList.toggle("lk-more-left", each.scrollLeft > 1);
+    each.classList.toggle("lk-more-right", each.scrollLeft + each.clientWidth < each.scrollWidth - 1);
+  };
   const reach = new ResizeObserver(() => {
-    for (const each of [stage, strip]) each.scrollWidth > each.clientWidth ? each.setAttribute("tabindex", "0") : each.removeAttribute("tabindex");
+    for (const each of [stage, strip]) {
+      each.scrollWidth > each.clientWidth ? each.setAttribute("tabindex", "0") : each.removeAttribute("tabindex");
+      fade(each);
+    }
   });
-  for (const each of [stage, strip]) reach.observe(each);
+  for (const each of [stage, strip]) {
+    reach.observe(each);
+    each.addEventListener("scroll", () => fade(each));
+  }
   slider.addEventListener("input", () => go(Number(slider.value)));
   root.addEventListener("click", (event) => {
     if (!event.target.closest("button, input, summary, select, textarea, a, label")) root.focus({ preventScroll: true });
@@ -343,6 +355,7 @@ function mountPair(root, pair, live) {
   const said = el("p", { class: "lk-say" }, pair.said), sides = pair.pair.map(() => el("div"));
   root.replaceChildren(said, el("div", { class: "lk-sides" }, ...sides));
   const [one, other] = pair.pair.map((story, number) => mount(sides[number], story, number ? null : live));
+  if (live) said.after(live.tasks);  // above both, so that the pictures are level
   one.follow(other);
   other.follow(one);
   one.beside = (story, words) => { said.textContent = words; other.update(story, one.at(), true); };
@@ -400,7 +413,7 @@ function inputOf({ name, meaning, options, least, most, switch: isSwitch }, chan
 }
 
 function render({ model, el: root }) {
-  let player = null, menu = null, kept = null, exported = null, waiting = null, pause = null, ladder = null, climbing = false, busy = false, searching = false, said = "", filled = "", inputs = [];
+  let player = null, menu = null, kept = null, exported = null, climb = null, waiting = null, pause = null, ladder = null, climbing = false, busy = false, searching = false, said = "", filled = "", inputs = [];
   const words = model.get("words") ?? { silent: SILENT, waiting: () => "" };
   const choices = () => model.get("shown").choices;
   const send = (message) => {
@@ -421,7 +434,7 @@ function render({ model, el: root }) {
     model.send(message);
   };
   const keyOf = (event) => Object.entries(choices().fault_keys).find(([, kind]) => kind === event)?.[0];
-  const handles = el("details", { class: "lk-handles", open: root.clientWidth > 900 });
+  const handles = el("details", { class: "lk-handles" });
   const tasks = el("ul", { class: "lk-tasks", "aria-label": "tasks" });
   const fillTasks = () => {
     const { done } = model.get("shown"), all = Object.entries(choices().tasks);
@@ -455,6 +468,10 @@ function render({ model, el: root }) {
     handles.replaceChildren(el("summary", {}, "parameters"), ...parameters.map(({ name, meaning }, number) =>
       el("div", {}, el("label", {}, el("span", {}, name.replaceAll("_", " ")), inputs[number]), el("small", {}, meaning))), defaults);
   };
+  const press = (on) => {
+    climbing = on;
+    climb.setAttribute("aria-pressed", String(on));
+  };
   const look = (step) => {
     clearTimeout(pause);
     pause = setTimeout(() => {
@@ -469,7 +486,10 @@ function render({ model, el: root }) {
     keyOf, handles, tasks,
     link: model.get("link"),
     ladder: (trace) => (climbing && ladder?.of === trace ? ladder : null),
-    moved: (step, trace) => { if (climbing && ladder?.of !== trace) look(step); },
+    moved: (step, trace) => {
+      clearTimeout(pause);  // the step that was shown for a moment, as while the player is drawn anew
+      if (climbing && ladder?.of !== trace) look(step);
+    },
     keys: (press) => ({
       ...Object.fromEntries(Object.entries(choices().fault_keys).map(([key, kind]) => [key, () => press(kind)])),
       z: () => send({ undo: true }),
@@ -483,13 +503,12 @@ function render({ model, el: root }) {
         if (exported.value) send({ export: exported.value, at: player.at() });
         exported.value = "";
       });
-      const climb = button("all futures", "show what the futures of each choice hold", () => {
-        climbing = !climbing;
-        climb.setAttribute("aria-pressed", String(climbing));
+      climb = button("all futures", "show what the futures of each choice hold", () => {
+        press(!climbing);
         if (climbing) look(player.at());
         else player.refresh();
       });
-      climb.setAttribute("aria-pressed", String(climbing));
+      press(climbing);
       kept = button("", "", () => send({ keep: player.at() }));
       const paste = el("input", { type: "text", class: "lk-trace", placeholder: "paste a trace, or name a scenario, and press Enter", "aria-label": "trace or scenario to open" });
       paste.addEventListener("keydown", (event) => { if (event.key === "Enter") send({ open: paste.value }); });
@@ -512,6 +531,7 @@ function render({ model, el: root }) {
       root.replaceChildren(holder);
       player?.stop();
       filled = "";
+      handles.open = !beside && root.clientWidth > 900;  // beside another run both pictures have the same width
       player = beside ? mountPair(holder, { pair: [story, beside], said: difference }, live) : mount(holder, story, live);
       player.go(at);
       root.dataset.shape = shape;
@@ -528,6 +548,7 @@ function render({ model, el: root }) {
   };
   const hear = (news) => {
     clearTimeout(waiting);
+    if (searching && !news.ladder && !news.story && !news.file) press(false);  // nobody searches here
     searching = false;
     if (news.ladder) {
       ladder = news.ladder;
