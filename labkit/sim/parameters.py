@@ -33,7 +33,7 @@ class Parameter:
         try:
             value: Value = self.kind.read(self.kind.of_text(text))
         except Unfit as refused:
-            raise InvalidInput(f"{name}={text[:40]}: {refused}") from None
+            raise InvalidInput(f"{name}{f'={text[:40]}' if text else ''}: {refused}") from None
         return value
 
 

@@ -41,10 +41,11 @@ def every() -> dict[str, ScenarioName]:
     }
 
 
-def find(text: str) -> ScenarioName:
+def find(text: str, shown: str = "") -> ScenarioName:
     """Return the scenario that a text names: `simulator.name`, or `name` if only one simulator has it.
 
-    Raises `InvalidInput` if no scenario or more than one has this name; the message suggests names.
+    Raises `InvalidInput` if no scenario or more than one has this name; the message suggests a name, preferably one of
+    the simulator `shown`.
     """
     scenarios = every()
     wanted = "_".join(text.split())  # pages and menus show names with blanks
@@ -54,9 +55,12 @@ def find(text: str) -> ScenarioName:
     if matches:
         candidates = " or ".join(f"{name.model}.{name.name}" for name in matches)
         raise InvalidInput(f"there is more than one scenario {text!r}; choose {candidates}.")
-    names = [*scenarios, *dict.fromkeys(name.name for name in scenarios.values())]
+    own = [name.name for name in scenarios.values() if name.model == shown]
+    others = [*scenarios, *dict.fromkeys(name.name for name in scenarios.values())]
     where_listed = "labkit replay and the menu of a player list them all."
-    suggestion = nearest(text[:40], names) if get_close_matches(text[:40], names, 1, 0.5) else where_listed
+    likely = ((own, 0.5), (others, 0.7 if own else 0.5))
+    names = next((each for each, least in likely if get_close_matches(text[:40], each, 1, least)), [])
+    suggestion = nearest(text[:40], names) if names else where_listed
     raise InvalidInput(f"there is no scenario {text[:40]!r}; {suggestion}")
 
 

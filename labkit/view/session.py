@@ -106,7 +106,8 @@ class Session:
 
         Raises `InvalidInput`, which suggests the most similar name, for an unknown one.
         """
-        name_of_it = find(name if "." in name or name not in self.scenarios else f"{self.trace.model}.{name}")
+        model = self.trace.model
+        name_of_it = find(name if "." in name or name not in self.scenarios else f"{model}.{name}", model)
         self._open(name_of_it.trace, 0, name_of_it.watch_for)
 
     def open(self, text: str) -> None:

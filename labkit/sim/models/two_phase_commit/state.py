@@ -9,7 +9,7 @@ from labkit.sim.wording import listed, members
 
 VERSION = 1
 PARAMETERS: dict[str, Parameter] = {
-    "participants": Whole("Participants.", 2, 1, 8),
+    "participants": Whole("How many participants vote.", 2, 1, 8),
     "textbook": Switch("Gray and Lamport's abstraction: no crash, no loss, messages that stay.", default=False),
     "crashes": Whole("How many crashes there may be.", 1, 0, 3),
     "losses": Whole("How many messages may be lost.", 1, 0, 3),
