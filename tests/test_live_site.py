@@ -43,6 +43,14 @@ BACKGROUNDS = """["body", ".lk"].map((name) =>
   getComputedStyle(document.querySelector(name)).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number))"""
 """The background of a notebook's page and of a player in it, each as red, green and blue from 0 to 255."""
 
+CUT = """() => [...document.querySelectorAll(".lk-handles select, .lk-handles input[type=text]")].filter((each) => {
+  const width = each.offsetWidth;
+  if (each.type === "text") return each.scrollWidth > each.clientWidth;
+  each.style.cssText = "flex: none; max-width: none; width: max-content";
+  return each.offsetWidth > width;
+}).map((each) => each.value)"""
+"""The values in the panel of parameters that are wider than their input."""
+
 
 class Site(NamedTuple):
     address: str
@@ -217,7 +225,7 @@ def test_parameters_are_inputs_and_the_futures_lead_to_a_broken_claim(desk: Tab)
     desk.at("3 of 3")
     assert page.locator(".lk-claims .violated").count() == 1
     desk.says("A nearest schedule that breaks a claim: 1 step more.")
-    page.locator(".lk-chips", has_text="Broken already: promise.").wait_for()
+    page.locator(".lk-chips", has_text="Broken already: Claim 3: “Who voted yes aborts").wait_for()
     page.get_by_role("button", name="show what the futures").click()
 
 
@@ -272,12 +280,40 @@ def test_choices_go_on_beside_a_shorter_run_that_is_kept(desk: Tab) -> None:
     desk.at("1 of 1")
     page.get_by_role("button", name="keep this run").click()
     page.locator(".lk-pair").wait_for()
+    assert not page.get_by_label("crashes", exact=True).is_visible()  # or the two pictures would differ in size
+    one, other = (page.locator(".lk-stage").nth(number).bounding_box() for number in (0, 1))
+    assert one is not None
+    assert other is not None
+    assert (one["y"], one["width"]) == (other["y"], other["width"])
     for step, choice in enumerate(("read(0)", "crash(1)"), start=2):
         page.locator("button.lk-chip", has_text=choice).first.click()
         desk.at(f"{step} of {step}")
     assert page.locator(".lk-trace[readonly]").first.input_value() == f"{START}.read-0.crash-1"
     page.get_by_role("button", name="put the other run away").click()
     page.locator(".lk-pair").wait_for(state="detached")
+    assert page.get_by_label("crashes", exact=True).is_visible()
+
+
+@pytest.mark.parametrize("name", [*MODELS])
+def test_picture_controls_choices_and_the_addresses_of_the_page_are_seen_together(
+    name: str, chrome: "Browser", site: Site
+) -> None:
+    with tab(chrome, site, viewport={"width": 1280, "height": 900}) as opened:
+        page = opened.open(f"simulators/{name}.html")
+        box = page.locator("button.lk-chip").first.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 900
+        assert f'<iframe src="{opened.site}simulators/{name}.html?embed#' in page.locator("pre").inner_text()
+        assert page.evaluate(CUT) == []
+        assert ("a message to lose" in page.locator("header").inner_text()) == (
+            name in ("delivery", "two_phase_commit")
+        )
+        page.set_viewport_size({"width": 600, "height": 900})
+        page.goto(f"{opened.site}simulators/{name}.html?embed")
+        page.wait_for_selector("[data-lk-live]")
+        height = re.search(r'height="(\d+)"', page.locator("pre").text_content() or "")
+        assert height
+        assert page.evaluate("document.documentElement.scrollHeight") <= int(height[1])
 
 
 def test_a_link_that_is_clicked_again_opens_its_run_again(desk: Tab) -> None:
@@ -336,6 +372,9 @@ def test_without_webassembly_a_sentence_and_the_steps_remain(chrome: "Browser", 
         opened.at("1 of 10")
         page.locator("button.lk-chip").first.click()
         opened.says("This browser has no WebAssembly")
+        climb = page.get_by_role("button", name="show what the futures")
+        climb.click()
+        page.wait_for_function("(climb) => climb.getAttribute('aria-pressed') === 'false'", arg=climb.element_handle())
         refused = page.locator(".lk-handles input[type=number]").first
         before = refused.input_value()
         refused.fill(str(int(before) + 1))
@@ -349,6 +388,11 @@ def test_a_phone_by_touch_embedded_in_another_page(chrome: "Browser", site: Site
         page = opened.open("simulators/delivery.html?embed#delivery~1~~send-0")
         opened.at("1 of 1")
         assert not page.locator("header").is_visible()
+        fades = """() => document.querySelector(".lk-stage").classList.toString().match(/lk-more-\\w+/g)"""
+        assert page.evaluate(fades) == ["lk-more-right"]
+        page.evaluate("document.querySelector('.lk-stage').scrollLeft = 10000")
+        page.wait_for_selector(".lk-stage.lk-more-left:not(.lk-more-right)")
+        page.evaluate("document.querySelector('.lk-stage').scrollLeft = 0")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["viewport"]["width"]
         message = page.locator(".lk-stage .lk-pic > g.can", has=page.locator("path.c")).filter(has_text="0").first
         message.locator("text").first.tap()

@@ -20,9 +20,13 @@ from pathlib import Path
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.addresses import cache_folder
 from labkit.sim.models import MODELS
+from labkit.sim.rules import Event
 from labkit.view.assets import asset
+from labkit.view.narration import Story
 from labkit.view.presenter import choices
+from labkit.view.scene import listed
 from labkit.view.stepper import Player
+from labkit.view.updates import parts_of
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = Path(__file__).parent / "site"
@@ -146,14 +150,16 @@ def write_pages(out: Path, live: str) -> None:
     for name, blueprint in MODELS.items():
         title = escape(name.replace("_", " "))
         first, scenario = next(iter(blueprint.scenarios.items()))
+        player = Player(blueprint.trace_of(first), scenario.watch_for)
         parts = {
             "title": title,
             "name": name,
             "sentence": escape(blueprint.sentence),
+            "can": can(player.story),
             "scenarios": _scenarios(name, "#"),
             "first": f"{name}.{first}",
             "live": f'<script type="module" src="../{live}"></script>' if live else "",
-            "player": Player(blueprint.trace_of(first), scenario.watch_for).html(),
+            "player": player.html(),
         }
         (folder / f"{name}.html").write_text(_filled(template, parts), encoding="utf-8")
         entries.append(
@@ -164,6 +170,33 @@ def write_pages(out: Path, live: str) -> None:
     index = (TEMPLATES / "simulators.html").read_text(encoding="utf-8")
     (folder / "index.html").write_text(_filled(index, {"entries": "".join(entries)}), encoding="utf-8")
     shutil.copy(TEMPLATES / "simulators.css", folder)
+
+
+_FAULTS = {
+    Event.CRASH: "crashes",
+    Event.DROP: "losses",
+    Event.DUPLICATE: "duplicates",
+    Event.DELAY: "delays",
+    Event.REORDER: "overtaking messages",
+    Event.TIMEOUT: "timeouts",
+    Event.OPERATOR: "interference by people",
+}
+
+
+def can(story: Story) -> str:
+    """Return a sentence on the faults that a click in a run's picture causes, and those that the simulator adds."""
+    acts = [(action, step) for step, actions in enumerate(story.enabled) for action in actions]
+    channels = {channel.id for scene in story.scenes for channel in scene.channels}
+    now = {story.model.event(action) for action, _ in acts}
+    hit = {story.model.event(action) for action, step in acts if channels & {*parts_of(story, step, action)}}
+    ways = ["a process to crash it"] * (Event.CRASH in now)
+    verbs = [verb for event, verb in ((Event.DROP, "lose"), (Event.DUPLICATE, "double")) if event in hit]
+    if verbs:
+        ways.append(f"a message to {' or '.join(verbs)} it")
+    known = {rule.event for rule in story.model.rules.values()}
+    more = [word for event, word in _FAULTS.items() if event in known - now]
+    said = f"Choose each next step, or let things fail: click {', '.join(ways)}." if ways else "Choose each next step."
+    return said + (f" Parameters and the runs below add {listed(more)}." if more else "")
 
 
 def _scenarios(model: str, before: str) -> str:
