@@ -4,7 +4,10 @@ The command line offers the same functions. A name is loaded from its module whe
 import needs no extra and loads nothing else. If an extra is missing, one sentence says which one to install.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from labkit.core.extras import missing_extra
@@ -130,8 +133,23 @@ def __getattr__(name: str) -> Any:
         if missing := missing_extra(error):
             raise missing from None
         raise
+    if IN_BROWSER and isinstance(value, FunctionType):
+        value = _in_browser(name, value)
     globals()[name] = value
     return value
+
+
+def _in_browser(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of `lab` that reports a package which a browser lacks, and it imports late, in one sentence."""
+
+    @wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except ImportError:
+            raise needs_installation(f"lab.{name}") from None
+
+    return called
 
 
 def __dir__() -> list[str]:
