@@ -1,7 +1,9 @@
 """Which cells need real processes, what is played for them in a browser, and what is refused there."""
 
+import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import build_notebooks
 import lite_site
@@ -9,10 +11,11 @@ import nbformat
 import pytest
 import recordings
 
+import labkit.teach.recordings as played
 from labkit import lab
 from labkit.core.errors import NeedsInstallation, ServiceUnavailable
 from labkit.teach.exercises.namespace import TooLong, _line_limit
-from labkit.teach.recordings import OnlyRecorded, changed
+from labkit.teach.recordings import OnlyRecorded, changed, only_defines
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 SIMULATED = {
@@ -57,7 +60,27 @@ def test_a_cell_that_was_not_recorded_or_failed_has_no_date(tmp_path: Path) -> N
     assert dates["outcome = lab.crash"] == ("", [])
     made, questions = dates["lab.answer"]
     assert "Spark 4.2" in made
+    assert "Kafka" not in made  # which this notebook does not use
     assert questions == ["00-second-rows"]
+
+
+def test_a_cell_that_only_defines_names_shows_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    silent = {path.stem: [*filter(only_defines, real(path.stem))] for path in NOTEBOOKS.glob("*.ipynb")}
+    assert [source.split()[0:2] for source in silent.pop("12_engines")] == [
+        ["import", "json"],
+        ["JOB", "="],
+        ["def", "shop(write_batch):"],
+    ]
+    assert {stem for stem, sources in silent.items() if sources} == {"10_dynamic_tables"}
+    shell = SimpleNamespace(history_manager=SimpleNamespace(input_hist_raw=[""]), user_ns={})
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: shell)
+    sources = ["import subprocess", "job = subprocess.run([])"]
+    monkeypatch.setattr(played, "recordings", lambda: dict.fromkeys(sources, played.Recording("today", [], [])))
+    outputs = [(played.play(source), capsys.readouterr().out)[1] for source in sources]
+    assert [text.partition(",")[0] for text in outputs] == ["", "Recorded"]
+    assert set(shell.user_ns) == {"subprocess", "job"}
 
 
 def test_a_recording_is_refused_when_the_learner_changed_what_it_uses() -> None:
@@ -92,6 +115,13 @@ def test_in_a_browser_a_missing_function_of_lab_says_how_to_install(monkeypatch:
     monkeypatch.delitem(vars(lab), "panel", raising=False)
     with pytest.raises(NeedsInstallation, match=r"lab\.panel needs real processes.*pip install 'labkit\[lab\]'"):
         lab.panel  # noqa: B018  # looking it up imports it
+    monkeypatch.undo()
+    monkeypatch.setattr(lab, "IN_BROWSER", True)
+    monkeypatch.setitem(sys.modules, "labkit.host.doctor", None)  # imported late, and there without its packages
+    monkeypatch.delitem(vars(lab), "doctor", raising=False)
+    with pytest.raises(NeedsInstallation, match=r"lab\.doctor needs real processes"):
+        lab.doctor()
+    monkeypatch.delitem(vars(lab), "doctor")
 
 
 def test_without_signals_an_endless_answer_is_stopped_at_a_line() -> None:

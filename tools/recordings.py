@@ -29,6 +29,8 @@ REAL = {
     *("seen_over_time", "shop", "spark", "stopped_writers", "ten_steps", "totals", "try_sink", "try_timeouts"),
 }
 """The functions of `lab` that start processes, or draw with a library that the browser lacks."""
+ON_KAFKA = {"copy_topic", "kill_engines", "shop", "stopped_writers", "ten_steps", "try_timeouts"}
+"""Those that use Kafka though their names do not say so."""
 IMPORTED = re.compile(
     r"^\s*(?:import|from) +(?:kafka|matplotlib|psycopg|pyspark|signal|subprocess)\b|\bos\.link\b", re.MULTILINE
 )
@@ -40,8 +42,10 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def keep(root: Path, name: str, notebook: NotebookNode) -> None:
-    """Store a notebook that has just been run, with the date and the versions."""
-    versions = [f"Spark {version('pyspark')}", f"Kafka {KAFKA}", f"Python {platform.python_version()}"]
+    """Store a notebook that has just been run, with the date and the versions of what it uses."""
+    code = "\n".join(str(cell.source) for cell in notebook.cells if cell.cell_type == "code")
+    kafka = [f"Kafka {KAFKA}"] if "kafka" in code.lower() or ON_KAFKA & {*CALLED.findall(code)} else []
+    versions = [f"Spark {version('pyspark')}", *kafka, f"Python {platform.python_version()}"]
     made = f"on {datetime.now(UTC):%Y-%m-%d} with labkit {__version__}, {', '.join(versions)}, {platform.system()}"
     kept = nbformat.from_dict({**notebook, "metadata": {**notebook.metadata, "recorded": made}})
     (root / FOLDER).mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ cell, shows in the browser its recorded outputs, with the date and the versions.
 which it depends, nothing is shown, since nobody knows what would have come out.
 """
 
+import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -108,7 +109,10 @@ def install() -> None:
 
 
 def play(source: str) -> None:
-    """Show the recorded output of the cell with this source, or one sentence on why that is impossible."""
+    """Show the recorded output of the cell with this source, or one sentence on why that is impossible.
+
+    A cell that only defines names shows nothing, as in an installed lab.
+    """
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
@@ -117,14 +121,25 @@ def play(source: str) -> None:
     if "from labkit import lab" in source:
         shell.ex("from labkit import lab")
     recording = recordings()[source]
+    if only_defines(source):
+        return
     if name := changed(source, executed):
         print(f"You changed `{name}`, and this cell needs real processes, which a browser does not have: {INSTALL}.")
     elif not recording.made:
         print(f"This cell needs real processes, which a browser does not have: {INSTALL}.")
     else:
-        print(f"Recorded, not run here: {recording.made}. To run it yourself, {INSTALL}.")
+        print(f"Recorded, not run here: {recording.made}. To run it yourself, or to change it, {INSTALL}.")
         for output in _shown(recording):
             _display(output)
+
+
+def only_defines(source: str) -> bool:
+    """Return whether a cell has only imports, functions, classes, and names for constants, so that it shows nothing."""
+    return all(
+        isinstance(each, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+        or (isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant))
+        for each in ast.parse(source).body
+    )
 
 
 def _shown(recording: Recording) -> Iterator[Mapping[str, Any] | Answer]:

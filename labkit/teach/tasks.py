@@ -154,7 +154,7 @@ def _refuse_exercise(name: object) -> None:
 def _is_refused(name: str) -> bool:
     """Return whether this Python runs in a browser, which cannot kill a sink; if so, print how to install labkit."""
     if IN_BROWSER:
-        print(needs_installation(name))
+        print(f"{needs_installation(name)} Text below that mentions its output describes what an installed lab shows.")
     return IN_BROWSER
 
 
