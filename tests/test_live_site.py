@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+import build_docs
 import build_site
 import live_pages
 import nbformat
@@ -292,6 +293,12 @@ def test_choices_go_on_beside_a_shorter_run_that_is_kept(desk: Tab) -> None:
     page.get_by_role("button", name="put the other run away").click()
     page.locator(".lk-pair").wait_for(state="detached")
     assert page.get_by_label("crashes", exact=True).is_visible()
+
+
+def test_no_page_lets_a_browser_ask_for_an_icon_that_is_not_there(site: Site) -> None:
+    pages = {path.name: path.read_text(encoding="utf-8") for path in site.folder.rglob("*.html")}
+    pages |= {"site": build_site.FRONT, "docs": build_docs.FRONT}
+    assert [name for name, text in pages.items() if 'rel="icon"' not in text] == []
 
 
 @pytest.mark.parametrize("name", [*MODELS])

@@ -14,7 +14,10 @@ from sphinx.cmd.build import main as sphinx
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "build" / "docs"
 COURSE = ROOT / "build" / "site"
-FRONT = '<!doctype html><meta charset="utf-8"><title>labkit</title><meta http-equiv="refresh" content="0; url=docs/">\n'
+FRONT = (
+    '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>labkit</title>'
+    '<meta http-equiv="refresh" content="0; url=docs/">\n'
+)
 
 
 def build(folder: Path = SITE) -> int:

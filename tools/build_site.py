@@ -41,7 +41,8 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 CELL_SECONDS = 600
 STORED = "The outputs on this page are the ones that the notebook claims; run it to see the rest."
 FRONT = (
-    '<!doctype html><meta charset="utf-8"><title>labkit</title><meta http-equiv="refresh" content="0; url=simulators/">'
+    '<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>labkit</title>'
+    '<meta http-equiv="refresh" content="0; url=simulators/">'
 )
 """The index page of a site without the notebooks' pages."""
 ASKING = re.compile(r'lab\.(ask|answer)\("([^"]+)"')

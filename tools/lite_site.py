@@ -107,9 +107,18 @@ def write(out: Path, live: str, root: Path, parts: Fetched) -> None:
             raise ServiceUnavailable(f"JupyterLite could not be built: {done.stderr.strip()[-2000:]}")
         shutil.copytree(kernel, site / kernel.relative_to(lite))
     shutil.copy(TEMPLATES / "needs.js", site)
-    page = site / "lab" / "index.html"
-    text = page.read_text(encoding="utf-8").replace("<head>", '<head>\n<script src="../needs.js"></script>', 1)
-    page.write_text(text.replace("<title>JupyterLite</title>", "<title>labkit</title>"), encoding="utf-8")
+    for name, added in (
+        ("index.html", _icon("lab/")),
+        ("lab/index.html", f'{_icon("")}<script src="../needs.js"></script>'),
+    ):
+        page = site / name
+        text = page.read_text(encoding="utf-8").replace("<head>", f"<head>\n{added}", 1)
+        page.write_text(text.replace("<title>JupyterLite</title>", "<title>labkit</title>"), encoding="utf-8")
+
+
+def _icon(place: str) -> str:
+    """Return the link to the icon; JupyterLite adds it by script, and until then a browser asks for /favicon.ico."""
+    return f'<link rel="icon" href="{place}favicon.ico">'
 
 
 def address(name: str) -> str:

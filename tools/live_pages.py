@@ -20,7 +20,7 @@ from pathlib import Path
 from labkit.core.errors import ServiceUnavailable
 from labkit.host.addresses import cache_folder
 from labkit.sim.models import MODELS
-from labkit.sim.rules import Event
+from labkit.sim.rules import Event, RuleModel
 from labkit.view.assets import asset
 from labkit.view.narration import Story
 from labkit.view.presenter import choices
@@ -185,15 +185,17 @@ _FAULTS = {
 
 def can(story: Story) -> str:
     """Return a sentence on the faults that a click in a run's picture causes, and those that the simulator adds."""
+    model = story.model
+    assert isinstance(model, RuleModel)
     acts = [(action, step) for step, actions in enumerate(story.enabled) for action in actions]
     channels = {channel.id for scene in story.scenes for channel in scene.channels}
-    now = {story.model.event(action) for action, _ in acts}
-    hit = {story.model.event(action) for action, step in acts if channels & {*parts_of(story, step, action)}}
+    now = {model.event(action) for action, _ in acts}
+    hit = {model.event(action) for action, step in acts if channels & {*parts_of(story, step, action)}}
     ways = ["a process to crash it"] * (Event.CRASH in now)
     verbs = [verb for event, verb in ((Event.DROP, "lose"), (Event.DUPLICATE, "double")) if event in hit]
     if verbs:
         ways.append(f"a message to {' or '.join(verbs)} it")
-    known = {rule.event for rule in story.model.rules.values()}
+    known = {rule.event for rule in model.rules.values()}
     more = [word for event, word in _FAULTS.items() if event in known - now]
     said = f"Choose each next step, or let things fail: click {', '.join(ways)}." if ways else "Choose each next step."
     return said + (f" Parameters and the runs below add {listed(more)}." if more else "")
