@@ -233,6 +233,7 @@ REFUSED = {
     ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
     ("store", "oracle"): "store=oracle: unknown; choose one of files, sqlite, postgres, kafka",
     ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
+    ("crashes", ""): "crashes: choose a whole number from 0 to 4.",
 }
 
 

@@ -100,3 +100,13 @@ def test_whoever_is_blocked_holds_its_locks_to_the_end():
     steps = facts(replay(ALL["two_phase_commit.coordinator_gone"].trace))["blocked_steps"]
     assert isinstance(steps, list)
     assert min(steps) >= 5
+
+
+def test_a_wrong_name_gets_a_suggestion_of_the_shown_simulator_first():
+    for text, shown, suggestion in (
+        ("nonsense here", "pipeline", "labkit replay"),
+        ("no_ansver", "pipeline", "did you mean 'no_answer'"),
+        ("append_twise", "orders", "did you mean 'append_"),
+    ):
+        with pytest.raises(InvalidInput, match=suggestion):
+            find(text, shown)
