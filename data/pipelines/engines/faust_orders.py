@@ -48,6 +48,9 @@ async def stop():
     end, deadline = (await group.end_offsets([SOURCE]))[SOURCE], time.monotonic() + PATIENCE_SECONDS
     while await group.committed(SOURCE) != end and time.monotonic() < deadline:  # noqa: ASYNC110 - the broker knows it
         await asyncio.sleep(0.5)
+    if await group.committed(SOURCE) != end:
+        print(f"The group copy has not committed offset {end} in {PATIENCE_SECONDS} s.", file=sys.stderr, flush=True)
+        os._exit(1)
     await group.stop()
     os.kill(os.getpid(), signal.SIGTERM)
 
