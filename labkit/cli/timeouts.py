@@ -27,8 +27,9 @@ def timeouts(
 ) -> int:
     """Say whether a job that commits Kafka transactions with its checkpoints can lose data by a timeout.
 
-    The default timeouts are those of one connector, which a broker with its default maximum refuses. Exit 0 safe, 1
-    it can lose data or is refused. With --run the command waits for the real interval or pause.
+    The defaults are those of Flink's KafkaSink (one hour); a broker refuses them unless its
+    transaction.max.timeout.ms is raised. Exit 0 if the job is safe, 1 if it can lose data or the broker refuses the
+    timeout. With --run the command really waits for the interval, or for --pause if that is longer.
     """
     from labkit.sim.models.kafka_log.timeouts import Fit, Timeouts, examine
 

@@ -65,7 +65,9 @@ def read(path: Path) -> list[Member]:
     by_id: dict[str, Member] = {}
     for member in members:
         if not (member.name or member.ids or member.email):
-            raise InvalidInput(f"{member.place}: this line names no student; fill in a column id, name or email.")
+            raise InvalidInput(
+                f"{member.place}: this line names no student; fill in at least one of the columns id, name and email."
+            )
         for id_ in member.ids[:1]:
             if id_.casefold() in by_id:
                 raise InvalidInput(

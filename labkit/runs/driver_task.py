@@ -21,7 +21,7 @@ class Socket(Struct, frozen=True):
 
 
 class QueryTask(Struct, frozen=True):
-    """A supervisor's order to a driver process to execute one query, from its start or after another driver's crash."""
+    """The order to a driver process to execute one query, from the beginning or after an earlier driver's crash."""
 
     name: str
     folder: str

@@ -138,7 +138,7 @@ class Plan:
 
 
 def _without_outside(compute: "Callable[[DataFrame], DataFrame]") -> "Callable[[DataFrame, Path], DataFrame]":
-    """Wrap a computation of the input alone as a function of (input, directory with prices and mails)."""
+    """Wrap a computation that needs only the input; the directory, with the files of the job `shop`, is ignored."""
     return lambda lines, _outside: compute(lines)
 
 

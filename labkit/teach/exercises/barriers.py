@@ -102,7 +102,7 @@ def _nearly_alike(states: Sequence[int], inputs: int) -> Iterator[list[int]]:
 
 
 def _judge_many_inputs(ask: Asker, inputs: int) -> Finding:
-    """Check a learner's rule on single decisions of a task that has too many inputs for a search of all schedules."""
+    """Check a learner's rule one decision at a time, for an operator with too many inputs to search all schedules."""
     for at_barrier, ended, blocked, copies in _waiting(inputs):
         read, copied = _decided(ask, inputs, at_barrier, ended)
         still = set(range(inputs)) - {*at_barrier, *ended}

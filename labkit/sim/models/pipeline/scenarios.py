@@ -133,7 +133,7 @@ def history(walk: Replay) -> History:
 
 
 def due(walk: Replay) -> Sequence[Record]:
-    """Return the records that an outside reader of a run should see."""
+    """Return the records that a reader outside of the pipeline should see in the output of a run."""
     assert isinstance(walk.model, Pipeline)
     return expected(walk.model.settings.words)
 
