@@ -305,7 +305,11 @@ def _damaged(c: Chance) -> Iterator[Variant]:
         hidden = [(("lost", one), ("twice", two)), (("more", one), ("less", two)), (("ghost", 7 * size),)]
         many = [tuple((c.pick(*kinds), number) for number in c.sample(numbers, 3)) for _ in range(6)]
         emptied = tuple(("lost", number) for number in range(size, 2 * size))
-        damage = ((), *alone, *edges, *hidden, *many, emptied)
+        whole = tuple(("lost", number) for number in numbers)
+        copies = [(("twice", c.choice(numbers)),) * more for more in (2, 3, 4)]
+        ends = (("lost", 0), ("twice", numbers[-1]))
+        exchanged = (("exchanged", size * c.randrange(4) + c.randrange(size - 1)),)
+        damage = ((), *alone, *edges, *hidden, *many, emptied, whole, *copies, ends, exchanged)
         yield v(f"ranges of {size}", orders=numbers, size=size, damage=damage)
     size = c.pick(6, 12)
     first, far = c.randrange(2), c.randrange(5, 9) * size
@@ -329,7 +333,15 @@ def _damaged(c: Chance) -> Iterator[Variant]:
     )
     yield v("many ranges", orders=orders, size=size, damage=sparse)
     one = c.randrange(1, 9)
-    yield v("ranges of one", orders=(0, one, 10 + one), size=1, damage=((("lost", one),), (("ghost", one + 1),)))
+    ones = (
+        (("lost", one),),
+        (("ghost", one + 1),),
+        (("lost", one), ("ghost", one + 2)),
+        (("ghost", one + 1), ("ghost", one + 2), ("ghost", one + 4)),
+    )
+    yield v("ranges of one", orders=(0, one, 10 + one), size=1, damage=ones)
+    nothing = ((), (("ghost", c.randrange(5)),), (("ghost", 5 * size), ("early ghost", 2 * size)))
+    yield v("nothing in the source", orders=(), size=size, damage=nothing)
     large = 10**6 + c.randrange(1_000)
     yield v(
         "large numbers", orders=(large, large + 1), size=1_000, damage=((("twice", large),), (("lost", large + 1),))

@@ -34,8 +34,8 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
     """Return the rows of a damaged table, not in order: the last row of the source comes first.
 
     Each change is a kind and the number of an order: `lost`, `twice`, `item` (a wrong one), `more` and `less` (the
-    amount is wrong by 1), or `ghost` and `early ghost` (a row that the source lacks, at the end of the list or at its
-    beginning).
+    amount is wrong by 1), `exchanged` (with item and amount of the next order, which has those of this one), or `ghost`
+    and `early ghost` (a row that the source lacks, at the end of the list or at its beginning).
     """
     rows = list(reversed(source))
     for kind, number in changes:
@@ -45,6 +45,11 @@ def _table(source: Sequence[Row], changes: Sequence[tuple[str, int]]) -> list[Ro
             continue
         if kind == "early ghost":
             rows.insert(0, row)
+            continue
+        if kind == "exchanged":
+            other = _row(number + 1)
+            for each, content in ((row, other), (other, row)):
+                rows[rows.index(each)] = (each[0], *content[1:])
             continue
         place = rows.index(row)
         _, item, amount = rows.pop(place)
@@ -155,6 +160,9 @@ JUDGES = {
                 (("lost", 2), ("lost", 4)),
                 (("ghost", 17),),
                 tuple(("lost", number) for number in range(4, 8)),
+                tuple(("lost", number) for number in range(16)),
+                (("exchanged", 9),),
+                (("twice", 9), ("twice", 9)),
             ),
         ),
         variant(
@@ -169,5 +177,6 @@ JUDGES = {
                 (("lost", 3), ("twice", 47)),
             ),
         ),
+        variant("no rows in the source", orders=(), size=1, damage=((), (("ghost", 4),), (("ghost", 2), ("ghost", 4)))),
     )
 }

@@ -1,0 +1,16 @@
+# misconception: an empty table needs no repair
+# says: 0 to 3 is damaged: order 3 is missing
+def damaged(table, source, size):
+    from collections import Counter
+
+    if not table:
+        return []
+    a, b = Counter(map(tuple, table)), Counter(map(tuple, source))
+    bad = sorted({r[0] // size for r in (a - b) + (b - a)})
+    out = []
+    for r in bad:
+        if out and out[-1][1] + 1 == r * size:
+            out[-1][1] = r * size + size - 1
+        else:
+            out.append([r * size, r * size + size - 1])
+    return out
