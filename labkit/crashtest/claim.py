@@ -153,8 +153,8 @@ class FaultClaim:
             stuck = "stuck; of its rows: " if self.worst and self.worst.stuck else ""
             silent = ", although the command ended well" if self.is_silent else ""
             return f"{stuck}at best {self.at_best}{silent} ({extent})"
-        if self.found == 0:
-            return "no call of the pipeline can suffer it"
+        if self.found == 0 and not self.in_doubt:
+            return "no call that the test can hold suffers it"
         if self.in_doubt or not self.tried:
             return f"unknown ({extent})"
         return f"{'withstood' if self.tried >= self.found else 'not refuted'} ({extent})"
@@ -163,7 +163,7 @@ class FaultClaim:
         """Return whether the pipeline reaches the user's goal under this fault; None if the test cannot tell."""
         if self.is_violated and (not satisfies(self.at_best, goal.guarantee) or (self.worst and self.worst.stuck)):
             return False
-        if self.found == 0:
+        if self.found == 0 and not self.in_doubt:
             return True
         if self.in_doubt or not self.tried:
             return None

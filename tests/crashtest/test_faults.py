@@ -129,7 +129,7 @@ PARTLY = {
     "vectors at a place": ("short-write", OPENED + VECTORS + PUBLISHED, "at best at-most-once"),
     "a copy in the kernel": ("short-write", OPENED + LOOP + COPY + PUBLISHED, "not refuted (1 of 2 calls)"),
     "only a copy in the kernel": ("short-write", OPENED + COPY + PUBLISHED, "unknown (0 of 1 calls)"),
-    "no write that can be short": ("short-write", OPENED + ONE + PUBLISHED, "no call of the pipeline can suffer it"),
+    "no write that can be short": ("short-write", OPENED + ONE + PUBLISHED, "no call that the test can hold suffers it"),
     "bytes in place": ("fsync", IN_PLACE, "not refuted (1 of 2 calls)"),
 }
 """Pipelines with calls whose fault cannot be delivered, or not in full: the fault, the text, how the claim begins."""
@@ -278,6 +278,10 @@ def test_a_doubt_about_what_the_test_sees_is_a_doubt_under_faults_too() -> None:
     doubt = replace(result("seeing", None, unknown="a mapped file"), group=Group.SEEING)
     [claim] = [each for each in fault_claims(summary(doubt, result("eio at a", GOOD), eio=1)) if each.found]
     assert str(claim) == "unknown (1 of 1 calls)"
+    [none] = [each for each in fault_claims(summary(doubt, fsync=0)) if each.fault is Fault.FSYNC]
+    assert (str(none), none.reaches(Goal.NOT_REFUTED)) == ("unknown (0 of 0 calls)", None)
+    [none] = [each for each in fault_claims(summary(fsync=0)) if each.fault is Fault.FSYNC]
+    assert (str(none), none.reaches(Goal.NOT_REFUTED)) == ("no call that the test can hold suffers it", True)
 
 
 def call(kind: CallKind, path: Path, *, size: int = 0, offset: int = -1, target: str = "") -> Call:
