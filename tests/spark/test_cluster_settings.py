@@ -109,7 +109,7 @@ def test_tasks_are_tried_again_everywhere_but_on_threads():
 KILLED = {"master": URL, "victim": "executor", "crashes": ["sink.mid_write"]}
 IMPOSSIBLE = {
     "write spark://HOST:PORT": {"master": "yarn"},
-    "the job socket runs only in threads": {"master": URL, "job": "socket"},
+    "the job `socket` runs only in Spark's local mode": {"master": URL, "job": "socket"},
     "the driver is its own executor": {"victim": "executor", "crashes": ["sink.mid_write"]},
     "the driver writes, not an executor": {**KILLED, "job": "totals"},
     "use --job running and another sink": {**KILLED, "sink": "batch_marker"},
