@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from cases_barriers import JOIN, LINE, LOST, TWICE
+from cases_barriers import JOIN, LOST, TWICE
 from plain_barriers import Job
 from plain_two_phase import freeze
 
-from labkit.core.errors import InvalidAction, InvalidInput
+from labkit.core.errors import InvalidAction
 from labkit.core.judge import Guarantee
 from labkit.sim.explore import explore, reachable
-from labkit.sim.model import Action, Mood, crash, declared
+from labkit.sim.model import Action, Mood
 from labkit.sim.models.barriers import BLUEPRINT, play
 from labkit.sim.models.barriers.claims import Cost, Ends, cost
 from labkit.sim.models.barriers.model import Barriers
@@ -20,7 +20,6 @@ from labkit.sim.models.barriers.state import (
     ENDED,
     MISSING,
     Checkpoint,
-    Coordinator,
     Operator,
     Settings,
     Source,
@@ -35,37 +34,6 @@ trace_of = BLUEPRINT.trace_of
 
 def build(**given: object) -> Barriers:
     return make("barriers", given)
-
-
-GOLDEN = [
-    ({"crashes": 0}, 19_485, 31, {}),
-    ({**JOIN, "crashes": 2}, 5_711, 35, {}),
-    ({**JOIN, "checkpoints": 2}, 11_035, 35, {}),
-    ({**JOIN, "mode": "unaligned"}, 13_350, 27, {}),
-    ({**JOIN, "mode": "unaligned", "expiries": 1, "crashes": 0}, 9_376, 25, {}),
-    ({**JOIN, "checkpoints": 2, "expiries": 1, "crashes": 0}, 17_678, 32, {}),
-    ({**JOIN, "checkpoints": 2, "concurrent": 2, "crashes": 0}, 9_693, 29, {}),
-    ({**JOIN, "checkpoints": 2, "min_pause": 3, "crashes": 0}, 5_149, 29, {}),
-    ({**JOIN, "copying": "background", "crashes": 0}, 6_314, 27, {}),
-    ({**JOIN, "copying": "standing", "crashes": 0}, 2_482, 27, {}),
-    ({**LINE, "counts": 1, "mode": "at_least_once"}, 557, 23, {}),
-    ({**LINE, "cancels": 1, "retention": "keep"}, 3_881, 34, {}),
-    ({**LINE, "cancels": 1}, 4_683, 40, {"no_duplicate": 28}),
-    ({**LINE, "sink": "append"}, 2_991, 26, {"no_duplicate": 16}),
-    (
-        {**JOIN, "mode": "at_least_once"},
-        5_810,
-        30,
-        {"no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
-    ),
-]
-
-
-@pytest.mark.parametrize(("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:60])
-def test_states_and_shortest_counterexamples_are_known(given: dict, states: int, depth: int, lengths: dict[str, int]):
-    found = explore(build(**given))
-    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
-    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (states, depth, (), True)
 
 
 @pytest.mark.slow
@@ -368,59 +336,3 @@ def test_a_task_that_stands_still_does_nothing_until_its_copy_is_stored():
 def test_a_script_that_cannot_be_played_names_its_step():
     with pytest.raises(InvalidAction, match=r"take_barrier\(0\) is not enabled in this state: 0 triggered"):
         play(build(), "read(0) take_barrier(0)")
-
-
-# Crash, restart, parameters, texts.
-
-
-def test_a_crash_drops_what_is_declared_volatile_and_nothing_else():
-    checkpoint = Checkpoint(1, 1, 1, (1,), (0, 0))
-    coordinator = Coordinator(3, (checkpoint,), True, (checkpoint,), 2)
-    assert crash(coordinator) == Coordinator(3, (checkpoint,))
-    assert [field for field, mark in declared(Coordinator).items() if mark == "durable"] == ["triggered", "completed"]
-    assert set(declared(Source).values()) == set(declared(Operator).values()) == {"volatile"}
-
-
-@pytest.mark.parametrize("given", [JOIN, {**LINE, "counts": 1, "mode": "unaligned"}], ids=str)
-def test_a_restart_sees_only_what_is_declared_durable(given: dict):
-    """A crash leaves complete checkpoints and the outside alone; states that differ in memory only restart alike."""
-    model, started = build(**given), {}
-    for state in reachable(model):
-        for action, dead in model.successors(state):
-            if action.name == "crash":
-                assert dead.coordinator == crash(state.coordinator)
-                assert (dead.sources, dead.operators) == (
-                    tuple(map(crash, state.sources)),
-                    tuple(map(crash, state.operators)),
-                )
-                assert (dead.visible, dead.prepared) == (state.visible, state.prepared)
-                durable = (crash(state.coordinator), state.visible, state.prepared)
-                again = model.apply(dead, Action("restore"))
-                assert started.setdefault(durable, again) == again
-
-
-REFUSED = {
-    ("mode", "unaligned", "concurrent", "2"): "set concurrent=1",
-    ("min_pause", "2", "concurrent", "2"): "concurrent=2: with a minimum pause",
-    ("broken", "forget_to_block", "mode", "unaligned"): "broken=forget_to_block: mode=unaligned",
-    ("broken", "skip_channel_state", "mode", "aligned"): "set mode=unaligned",
-    ("broken", "abort_expired", "sink", "append"): "broken=abort_expired: sink=append",
-    ("mode", "exactly_once", "sink", "append"): "mode=exactly_once: unknown; did you mean 'at_least_once'?",
-    ("checkpoints", "9", "sink", "append"): "checkpoints=9: choose a whole number from 0 to 4",
-}
-
-
-@pytest.mark.parametrize("given", REFUSED)
-def test_a_bad_choice_is_refused_with_what_is_possible(given: tuple[str, str, str, str]):
-    with pytest.raises(InvalidInput) as error:
-        build(**dict(zip(given[::2], given[1::2], strict=True)))
-    assert REFUSED[given] in str(error.value)
-
-
-def test_a_state_is_told_in_one_line():
-    assert build(**BLUEPRINT.scenarios["alignment"].parameters).text(after("alignment", "take_barrier(0)")) == (
-        "1 triggered; pending 1 (offset 0:1, offset 1:?, count 0 ?, the sink ?, parts of source 0, acknowledged by "
-        "source 0); source 0 at offset 2 after barrier 1; source 1 at offset 1 after barrier 0; count 0 hello=1 [0], "
-        "copied for 0, from source 0 barrier 1 then 2, from source 1 barrier 0 then 1; the sink - [-], copied for 0, "
-        "from count 0 barrier 0 then 0, sealed - [-]; visible - [-]; to come -."
-    )

@@ -4,19 +4,18 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from cases_changelog import QUIET, TWICE, TWO_STEPS, UPSERT, send_the_add_first
+from cases_changelog import TWICE, TWO_STEPS, send_the_add_first
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_cases import searched_once
 
-from labkit.core.errors import InvalidInput
 from labkit.sim.explore import explore, reachable
-from labkit.sim.model import Action, crash, declared
+from labkit.sim.model import Action
 from labkit.sim.models.changelog import BLUEPRINT, query
 from labkit.sim.models.changelog.claims import is_settled, rows
 from labkit.sim.models.changelog.model import Changelog
-from labkit.sim.models.changelog.state import Consumer, Kind, Message, Query, Row, Table, applied, visible
-from labkit.sim.trace import Trace, make, replay
+from labkit.sim.models.changelog.state import Kind, Message, Row, Table, applied, visible
+from labkit.sim.trace import make, replay
 
 trace_of = BLUEPRINT.trace_of
 
@@ -28,29 +27,6 @@ def build(**given_values: object) -> Changelog:
 
 
 explored = partial(searched_once, "changelog")
-
-GOLDEN = [
-    ({}, 74, 13),
-    ({"encoding": "append"}, 59, 11),
-    (UPSERT, 59, 11),
-    (TWO_STEPS, 63, 12),
-    ({"at_most": 1}, 59, 11),
-    ({**UPSERT, "at_most": 1}, 59, 11),
-    ({**UPSERT, "position": "after"}, 99, 14),
-    ({**TWO_STEPS, "position": "after", "words": "hello-hello"}, 52, 11),
-    ({**UPSERT, **QUIET, "query_crashes": 1}, 372, 20),
-    ({**UPSERT, **QUIET, "repeats": 1}, 76, 11),
-    ({**QUIET, "repeats": 1, "hits": "retractions"}, 40, 13),
-    ({**TWICE, "swaps": 1, "unknown": "owed"}, 30, 8),
-    ({"words": "hello-world-hello-hello-world", "crashes": 2, "unknown": "owed", "swaps": 2}, 6_172, 25),
-]
-
-
-@pytest.mark.parametrize(("given_values", "states", "depth"), GOLDEN, ids=str)
-def test_the_continuous_query_is_the_batch_query_at_every_prefix(given_values: dict, states: int, depth: int):
-    found = explored(**given_values)
-    assert (found.violations, found.never_reached) == ((), ())
-    assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
 
 
 def test_the_crash_between_delete_and_insert_is_the_shortest_way_to_lose_the_row():
@@ -213,56 +189,6 @@ def test_a_fault_harms_one_encoding_and_not_another(encoding: str, fault: str):
     assert ("equals_batch" in {violation.property for violation in found.violations}) == HARM[encoding, fault]
 
 
-def test_an_append_only_stream_cannot_take_a_key_back():
-    with pytest.raises(InvalidInput, match="at_most=1: an append-only stream cannot remove a key"):
-        build(encoding="append", at_most=1)
-
-
-# Crashes.
-
-
-def test_what_is_durable_is_declared():
-    kept = {
-        process: {field for field, mark in declared(process).items() if mark == "durable"}
-        for process in (Query, Consumer)
-    }
-    assert kept == {Query: {"saved", "saved_counts"}, Consumer: {"table", "stored"}}
-
-
-def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
-    built = build(**TWO_STEPS, query_crashes=1, position="after")
-    met = Counter()
-    for state in reachable(built):
-        for action, after in built.successors(state):
-            if action.name in ("crash", "crash_query"):
-                met[action.name] += 1
-                field = "consumer" if action.name == "crash" else "query"
-                assert getattr(after, field) == crash(getattr(state, field))
-                assert after._replace(budget=state.budget, **{field: getattr(state, field)}) == state
-            if action.name == "restart_query":
-                assert after.query[2:] == (True, state.query.saved, state.query.saved_counts)
-            if action.name == "restart":
-                assert after.consumer == Consumer(*state.consumer[:2], is_up=True, position=state.consumer.stored)
-    assert met["crash"] > 10
-    assert met["crash_query"] > 10
-
-
 def test_the_gap_is_missed_where_the_add_is_sent_first(monkeypatch: pytest.MonkeyPatch):
     given_values = send_the_add_first(monkeypatch)
     assert explore(build(**given_values)).never_reached == ("gap",)
-
-
-# Words.
-
-
-def test_a_state_reads_like_this():
-    steps = ("process(0)", "arrive", "apply(0)", "process(1)", "process(2)", "arrive")
-    *_, before, last = replay(Trace.of(build(), [Action.parse(each) for each in steps])).lines()
-    assert before.startswith(
-        "5 process(2): The query counts record 2 (hello) and sends what it changes. query at 3 of 3"
-    )
-    assert last == (
-        "6 arrive: The next message arrives in the log. query at 3 of 3, counts hello=2 world=1, saved 0: -; "
-        "on the way -hello:1@2 +hello:2@2; log +hello:1@0 +world:1@1; consumer at 1, stored 1, table hello = 1; "
-        "to come 1 crashes."
-    )

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from model_cases import searched_once
 
 from labkit.core.judge import Guarantee, Outcome, Verdict
-from labkit.sim.explore import reachable
-from labkit.sim.model import Action, crash, declared
+from labkit.sim.model import Action
 from labkit.sim.models.kafka_log import BLUEPRINT
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log.claims import Judge
@@ -23,10 +22,8 @@ from labkit.sim.models.kafka_log.state import (
     Entry,
     Fate,
     Handle,
-    Job,
     Partition,
     Phase,
-    Reader,
     Slot,
     Stage,
     State,
@@ -51,24 +48,6 @@ def build(**given_values: object) -> KafkaLog:
 
 
 explored = partial(searched_once, "kafka_log")
-
-GOLDEN = [
-    ({"crashes": 0}, 1_346, 21),
-    (COMMITTED, 2_728, 30),
-    ({**COMMITTED, "retries": 1}, 8_977, 32),
-    ({**COMMITTED, "lapses": 1}, 12_785, 34),
-    ({**COMMITTED, "zombies": 1, "crashes": 0}, 2_243, 30),
-    ({**COMMITTED, "others": 1, "crashes": 0}, 492, 18),
-    ({**COMMITTED, "naming": "one", "retries": 1, "protocol": "v2"}, 2_551, 27),
-    ({**COMMITTED, "ticks": 4, "timeout": 3, "interval": 1, "crashes": 0}, 418, 20),
-]
-
-
-@pytest.mark.parametrize(("given_values", "states", "depth"), GOLDEN, ids=str)
-def test_nothing_is_lost_or_comes_twice_whatever_dies(given_values: dict, states: int, depth: int):
-    found = explored(**given_values)
-    assert (found.violations, found.never_reached) == ((), ())
-    assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
 
 
 def test_the_job_that_meets_the_same_error_again_does_not_end():
@@ -283,67 +262,9 @@ def names(walked) -> list[str]:
     return [str(action) for action in walked.model.actions(walked.state)]
 
 
-# Crashes.
-
-
-def test_what_is_durable_is_declared():
-    kept = {
-        process: {field for field, mark in declared(process).items() if mark == "durable"}
-        for process in (Job, Coordinator, Reader)
-    }
-    assert kept == {Job: {"checkpoints", "incarnation"}, Coordinator: {"log"}, Reader: {"stored"}}
-
-
-CRASHES = {"crash": "job", "crash_coordinator": "coordinator", "crash_reader": "readers"}
-
-
-def test_a_crash_drops_what_is_volatile_of_one_process_and_nothing_else():
-    searched = build(partitions=1, records=1, positions="after_rows")
-    met = set()
-    for state in reachable(searched):
-        for action, after in searched.successors(state):
-            if action.name not in CRASHES:
-                continue
-            met.add(action.name)
-            field = CRASHES[action.name]
-            dead = getattr(after, field)
-            before = getattr(state, field)
-            if field == "readers":
-                dead, before = dead[action.which], before[action.which]
-            assert dead == crash(before)
-            rest = after._replace(budget=state.budget, since=state.since, **{field: getattr(state, field)})
-            assert rest == state
-    assert met == set(CRASHES)
-
-
-def test_a_restart_depends_on_what_is_durable_only():
-    searched = build(**COMMITTED, records=1)
-    restarted: dict[tuple, State] = {}
-    for state in reachable(searched):
-        for action, after in searched.successors(state):
-            if action.name == "crash":
-                again = searched.apply(after, Action("restart", after.job.incarnation + 1))
-                durable = (after.job, state.coordinator.log)
-                assert restarted.setdefault(durable, again.job) == again.job
-    assert len(restarted) > 3
-
-
 def test_a_key_goes_back_where_a_replay_shows_more_than_one_record():
     found = explored(**COMMITTED, partitions=1, rollbacks=1)
     assert "no_regression" in {violation.property for violation in found.violations}
-
-
-# Words.
-
-
-def test_a_state_reads_like_this():
-    walked = play_some("begin(0)", "write(0)", "poll_uncommitted(0)", "write(1)", "pre_commit(0)", "complete(0)")
-    *_, last = walked.lines()
-    assert last == (
-        "6 complete(0): Checkpoint 0 is complete: the decision. job 1 running, number 0, offset 2, producer -, "
-        "due t0/e0, checkpoints 0@2 t0/e0; coordinator up: t0 ongoing/e0 in p0+p1; p0 | 0(t0/e0/c0/i1); "
-        "p1 | 1(t0/e0/c0/i1); read_committed at 0 0, has -; read_uncommitted at 1 0, has p0:0=0!; to come 1 crashes."
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -19,10 +20,10 @@ from model_cases import Cases, Given, LeftOut, Patch, taken
 
 from labkit.core.errors import InvalidAction, InvalidInput
 from labkit.sim.explore import explore, reachable, walk
-from labkit.sim.model import Mood
+from labkit.sim.model import Mood, crash, declared
 from labkit.sim.models import MODELS
 from labkit.sim.rules import RuleModel
-from labkit.sim.trace import make, parse, replay
+from labkit.sim.trace import make, parse, replay, trace_from_json
 
 CASES: dict[str, Cases] = {name: import_module(f"cases_{name}").CASES for name in MODELS}
 
@@ -57,6 +58,55 @@ def test_states_have_distinct_lines_and_actions_have_sentences(name: str, given:
     assert all(sentence.endswith(".") and "{" not in sentence for sentence in said)
 
 
+@pytest.mark.parametrize(("name", "known"), each("known"))
+def test_states_and_shortest_counterexamples_are_known(name: str, known: tuple[Any, ...]):
+    given, states, depth, lengths = (*known, {})[:4]
+    found = explore(make(name, given))
+    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
+    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (states, depth, (), True)
+
+
+@pytest.mark.parametrize(("name", "refused"), each("refused"))
+def test_parameters_that_do_not_go_together_are_refused(name: str, refused: tuple[Given, str]):
+    with pytest.raises(InvalidInput) as error:
+        make(name, refused[0])
+    assert refused[1] in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "trace"), each("reads"))
+def test_a_step_and_its_state_read_like_this(name: str, trace: str):
+    *_, last = replay(parse(trace)).lines()
+    assert last == CASES[name].reads[trace]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_crash_drops_what_is_declared_volatile_of_its_process_and_nothing_else(name: str):
+    cases, met = CASES[name], set()
+    for process, kept in cases.durable.items():
+        assert " ".join(field for field, mark in declared(process).items() if mark == "durable") == kept
+    for configuration in cases.small:
+        model = make(name, configuration)
+        for state in reachable(model, max_states=5_000):
+            for action, after in model.successors(state):
+                if action.name in cases.crashes:
+                    met.add(action.name)
+                    died = died_in(state, cases.crashes[action.name].split(), action.which - cases.first)
+                    assert after == after._replace(**died), action
+                    rest = set(state._fields) - {*died, *cases.outside.split()}
+                    assert [field for field in rest if getattr(after, field) != getattr(state, field)] == []
+    assert met == set(cases.crashes)
+
+
+def died_in(state: Any, fields: Sequence[str], which: int) -> dict[str, Any]:
+    """These fields of a state after the crash of the process of this number; -1 or -2: of all of them."""
+    died = {}
+    for field in fields:
+        before = getattr(state, field)
+        several = (crash(each) if which < 0 or which == number else each for number, each in enumerate(before))
+        died[field] = crash(before) if hasattr(before, "_fields") else tuple(several)
+    return died
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_rule_has_a_sentence_and_an_effect_of_the_model(name: str):
     model = make(name, {})
@@ -67,19 +117,22 @@ def test_every_rule_has_a_sentence_and_an_effect_of_the_model(name: str):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_search_does_not_depend_on_hash_order(name: str):
-    """Not even its counterexamples, where parameters alone violate a claim."""
+def test_a_search_and_a_replay_do_not_depend_on_hash_order(name: str):
+    """Not even the counterexamples, where parameters alone violate a claim."""
     cases = CASES[name]
     violating = [*(each.given for each in cases.left_out), *cases.faults.values()]
     configuration = [*violating, *cases.small][0]
     code = (
-        "import json, sys; from labkit.sim.explore import explore; from labkit.sim.trace import make;"
+        "import json, sys; from labkit.sim.explore import explore; from labkit.sim.trace import make, parse, replay;"
         "found = explore(make(sys.argv[1], json.loads(sys.argv[2])), max_states=8_000);"
-        "print(json.dumps(found.to_json()))"
+        "lines = list(replay(parse(sys.argv[3])).lines());"
+        "print(json.dumps({**found.to_json(), 'lines': lines}))"
     )
+    choose = random.Random(4)
+    trace = str(taken(name, [*cases.large, *cases.small][0], [choose.randrange(1_000) for _ in range(80)]).trace)
     printed = {
         subprocess.run(
-            [sys.executable, "-c", code, name, json.dumps(configuration)],
+            [sys.executable, "-c", code, name, json.dumps(configuration), trace],
             env=os.environ | {"PYTHONHASHSEED": seed},
             capture_output=True,
             check=True,
@@ -107,12 +160,20 @@ def test_what_is_too_large_to_be_searched_is_walked(name: str, given: Given):
 @pytest.mark.parametrize(("name", "configuration"), [*each("large"), *each("small")])
 def test_a_trace_replays_to_the_same_states(name: str, configuration: Given):
     @settings(max_examples=12)
-    @given(st.lists(st.integers(0, 1_000), max_size=120))
-    def check(chosen: list[int]) -> None:
+    @given(st.lists(st.integers(0, 1_000), max_size=120), st.integers(0, 120))
+    def check(chosen: list[int], steps: int) -> None:
         walked = taken(name, configuration, chosen)
         again = replay(parse(str(walked.trace)))
-        assert again.states == walked.states
+        assert (again.states, again.trace) == (walked.states, walked.trace)
         assert list(again.lines()) == list(walked.lines())
+        assert trace_from_json(**json.loads(json.dumps(walked.trace.to_json()))) == walked.trace
+        back = min(steps, len(walked.actions))
+        for _ in range(back):
+            again.back()
+        assert again.states == walked.states[: len(walked.states) - back]
+        for action in walked.actions[len(walked.actions) - back :]:
+            again.forward(action)
+        assert (again.states, again.actions) == (walked.states, walked.actions)
 
     check()
 

@@ -370,7 +370,7 @@ KNOWN = {
     "trident-opaque": (ONCE, ONCE),
     "database-log": (ONCE, ONCE),
 }
-"""Written by hand: with the same rows again, and with others."""
+"""Written by hand: with the same rows again, and with others. Storm's documentation gives those of Trident."""
 
 
 def test_what_somebody_built_guarantees_what_was_expected():
@@ -414,6 +414,8 @@ def test_each_witness_replays_breaks_its_claim_and_uses_the_fewest_crashes(name:
 
 
 SENTENCES = {
+    "spark-append": "The process dies after a row of its output and before its decision in step 1: "
+    "rows are there twice.",
     "flink-log": "The process dies after a row of its output and before its marker in step 1: rows are there twice.",
     "consumer-early": "The process dies after its notice and before a row of its output in step 0: rows are lost.",
     "outbox": "The process dies after a row of its output and before the removal of what it staged in step 1: "

@@ -3,27 +3,12 @@
 import pytest
 
 from labkit import lab
-from labkit.core.verdict import Guarantee
 from labkit.sim.models.orders.state import World
 from labkit.sim.orders.cheapest import cheapest
-from labkit.sim.orders.killing import killing
 from labkit.sim.orders.named import NAMED, named
 from labkit.sim.orders.outcomes import find
 from labkit.sim.writes import Write
 from labkit.teach.orders import GRANTED, Order
-
-BY_SOURCE = {
-    "trident-transactional": (Guarantee.EXACTLY_ONCE, Guarantee.EXACTLY_ONCE),
-    "trident-mixed": (Guarantee.EXACTLY_ONCE, Guarantee.NONE),
-    "trident-opaque": (Guarantee.EXACTLY_ONCE, Guarantee.EXACTLY_ONCE),
-}
-"""Storm's documentation, Trident state: which state is exactly-once behind which spout."""
-
-
-@pytest.mark.parametrize("name", BY_SOURCE)
-def test_a_trident_state_is_exactly_once_behind_the_spouts_of_the_documentation(name: str):
-    found = tuple(find(named(name), world).guarantee for world in (World.SAME, World.OTHER))
-    assert found == BY_SOURCE[name]
 
 
 @pytest.mark.parametrize("name", ["millwheel", "outbox-idempotent"])
@@ -67,13 +52,6 @@ def test_the_table_explains_its_words_and_what_it_takes_for_granted():
     for word in ("output", "decision", "marker", "staged", "cannot be"):
         assert f"\n{word}: " in said
     assert said.endswith(GRANTED)
-
-
-def test_a_killing_crash_is_told_in_the_order_of_time():
-    trace = find(named("spark-append")).witnesses["no_duplicate"]
-    assert killing("no_duplicate", trace) == (
-        "The process dies after a row of its output and before its decision in step 1: rows are there twice."
-    )
 
 
 def test_what_is_exactly_once_already_needs_no_edit():

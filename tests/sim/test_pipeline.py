@@ -13,14 +13,13 @@ from labkit.core.records import Reading
 from labkit.core.strategies import POINTS, Op, Strategy
 from labkit.runs.expected import Cell, compared, expectations
 from labkit.sim.explore import explore, reachable
-from labkit.sim.model import Action, crash, declared
 from labkit.sim.models.pipeline import BLUEPRINT, programs
 from labkit.sim.models.pipeline.claims import Judge
 from labkit.sim.models.pipeline.effects import TASKS
 from labkit.sim.models.pipeline.model import Pipeline
 from labkit.sim.models.pipeline.scenarios import crashed, simulate, verdict
-from labkit.sim.models.pipeline.state import NOBODY, Driver, Handle, Place, Query, State, Status
-from labkit.sim.trace import Replay, make, replay
+from labkit.sim.models.pipeline.state import State, Status
+from labkit.sim.trace import make, replay
 
 CELLS = expectations()
 
@@ -29,27 +28,6 @@ trace_of = BLUEPRINT.trace_of
 
 def build(**given: object) -> Pipeline:
     return make("pipeline", given)
-
-
-GOLDEN = [
-    ({"crashes": 2}, 681, 35, {"no_fractured_read": 19}),
-    ({"strategy": "append", "crashes": 2}, 273, 24, {"no_duplicate": 15, "no_fractured_read": 15, "no_regression": 17}),
-    ({"strategy": "wal", "crashes": 2}, 362, 29, {"no_duplicate": 22, "no_fractured_read": 22, "no_regression": 24}),
-    ({"strategy": "batch_marker", "crashes": 2}, 87, 18, {}),
-    ({"records_per_batch": 1, "lost_notices": 1}, 856, 34, {}),
-]
-
-
-@pytest.mark.parametrize(("given", "states", "depth", "lengths"), GOLDEN, ids=lambda part: str(part)[:40])
-def test_states_and_shortest_counterexamples_are_known(given: dict, states: int, depth: int, lengths: dict[str, int]):
-    found = explore(build(**given))
-    assert {violation.property: len(violation.trace.actions) for violation in found.violations} == lengths
-    assert (found.unique_states, found.depth, found.never_reached, found.exhausted) == (states, depth, (), True)
-    for violation in found.violations:
-        walk = replay(violation.trace)
-        [claim] = [claim for claim in walk.model.properties() if claim.name == violation.property]
-        assert not claim.is_kept(walk.state)
-        assert "offset" in violation.because or "'hello'" in violation.because
 
 
 SMALL = [
@@ -122,27 +100,6 @@ def told_task(task) -> tuple:
         Op.TELL: lambda: ("tell", None),
     }
     return special[task.op]() if task.op in special else (task.op, task.batch)
-
-
-def test_a_crash_drops_the_driver_and_nothing_of_the_checkpoint():
-    handle = Handle(0, 0, 1, 1)
-    query = Query((3,), 0, ((0, (handle,)),), ((0, 1),), (0,), 2, 1, 0, Driver(Place.RUNNING, 1, 2, 0))
-    assert crash(query) == query._replace(driver=NOBODY)
-    assert [field for field, mark in declared(Query).items() if mark == "volatile"] == ["driver"]
-
-
-@pytest.mark.parametrize("strategy", ["append", "batch_marker", "wal", "two_phase"])
-def test_a_restart_sees_only_what_is_declared_durable(strategy: str):
-    """A crash leaves folder and store alone; states that differ in the driver's memory only go on alike after it."""
-    model, started = build(strategy=strategy, crashes=1), {}
-    for state in reachable(model):
-        for action, after in model.successors(state):
-            if action.name == "crash":
-                assert after.query == state.query._replace(driver=NOBODY)
-                assert after.store == state.store._replace(seen=after.store.seen)
-                durable = (state.query._replace(driver=NOBODY), state.store)
-                again = model.apply(after, Action("start", after.query.incarnation + 1))
-                assert started.setdefault(durable, again) == again
 
 
 def test_the_history_tells_when_a_reader_looked():
@@ -224,31 +181,6 @@ def test_a_vote_of_nobody_is_settled_without_a_commit():
         assert found.never_reached == ()
 
 
-REFUSED = {
-    ("strategy", "two_fase"): "strategy=two_fase: unknown; did you mean 'two_phase'",
-    ("records_per_batch", "0"): "records_per_batch=0: choose a whole number from 1 to 8",
-    ("words", "Hello"): "words=Hello: write 1 to 8 words of small letters",
-    ("unconfirmed_log", "delete"): "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal",
-    ("reader", "table"): "reader=table: the store files keeps no uncommitted rows",
-    ("strategy", "idempotent"): "store=files: idempotent needs a store with upserts by key; set store=sqlite",
-    ("store", "oracle"): "store=oracle: unknown; choose one of files, sqlite, postgres, kafka",
-    ("crashs", "1"): "pipeline has no parameter 'crashs'; did you mean 'crashes'",
-    ("crashes", ""): "crashes: choose a whole number from 0 to 4.",
-}
-
-
-@pytest.mark.parametrize(("name", "value"), REFUSED)
-def test_a_bad_parameter_is_refused_with_what_is_possible(name: str, value: str):
-    with pytest.raises(InvalidInput) as error:
-        build(**{name: value})
-    assert REFUSED[name, value] in str(error.value)
-
-
-def test_an_order_is_refused_where_nothing_is_deferred():
-    with pytest.raises(InvalidInput, match=r"order=engine: the strategy append .*leave out order"):
-        build(strategy="append", order="engine")
-
-
 @pytest.mark.parametrize("mutant", [each for each in MUTANTS if not MUTANTS[each]])
 def test_a_broken_rule_that_no_claim_misses_changes_the_grid(mutant: Patch, monkeypatch: pytest.MonkeyPatch):
     """Such a rule costs work that is done again, which the predicted cells notice."""
@@ -264,23 +196,6 @@ def given_by(cell: Cell) -> dict | str:
         return compared(simulate(cell.strategy, cell.order, cell.store, [Crash(cell.point)]).to_json())
     except JobFailed as failed:
         return str(failed)
-
-
-def test_a_state_reads_like_this():
-    walk = Replay(build())
-    for name in ("start(1)", "resolved(0)", "plan(0)", "insert(1)", "prepare(1)", "insert(0)", "insert(2)", "crash"):
-        walk.forward(Action.parse(name))
-    left = "transactions q0-b0-p1-i1 prepared 1 q0-b0-p2-i1 open 0 2"
-    *_, insert, crash_ = walk.lines()
-    assert insert == (
-        "7 insert(2): The row of offset 2 (hello) goes into its task's open transaction. driver 1 running, batch 0, "
-        "to do prepare(2) store_handles(0) log_commit(0); q0 after 1 drivers, planned 3, decided -1; seen -; "
-        f"{left}; to come 1 crashes."
-    )
-    assert crash_ == (
-        "8 crash: SIGKILL: the memory of the driver is gone. driver dead; q0 after 1 drivers, planned 3, decided -1; "
-        f"seen crash-1; {left}; to come -."
-    )
 
 
 def test_the_points_of_the_grid_are_all_passed_without_a_crash_unless_recovery_has_them():

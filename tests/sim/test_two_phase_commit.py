@@ -4,30 +4,14 @@ import pytest
 from plain_two_phase import freeze, textbook, two_phase
 
 from labkit.sim.explore import explore, reachable
-from labkit.sim.model import Action, crash, declared
-from labkit.sim.models.two_phase_commit.state import Coordinator, Entry, Participant, Phase, State, blocked
+from labkit.sim.model import Action
+from labkit.sim.models.two_phase_commit.state import Entry, State, blocked
 from labkit.sim.models.two_phase_commit.textbook import Position
 from labkit.sim.trace import Replay, make
 
 
 def build(**given: object):
     return make("two_phase_commit", given)
-
-
-@pytest.mark.parametrize(("participants", "states"), [(3, 288), (5, 8_832)])
-def test_the_textbook_has_as_many_states_as_are_published(participants: int, states: int):
-    found = explore(build(textbook=True, participants=participants))
-    assert (found.unique_states, found.exhausted, found.violations, found.never_reached) == (states, True, (), ())
-
-
-GOLDEN = [({"participants": 2}, 5_332, 24), ({"participants": 3, "crashes": 0}, 11_739, 26)]
-
-
-@pytest.mark.parametrize(("given", "states", "depth"), GOLDEN)
-def test_with_failures_it_is_atomic_and_blocks_nobody_for_ever(given: dict, states: int, depth: int):
-    found = explore(build(**given))
-    assert (found.violations, found.never_reached) == ((), ())
-    assert (found.unique_states, found.depth, found.exhausted) == (states, depth, True)
 
 
 def test_who_decides_alone_loses_money():
@@ -84,35 +68,6 @@ def bits(number: int) -> set[int]:
     return {which for which in range(number.bit_length()) if number >> which & 1}
 
 
-def test_a_crash_drops_what_is_declared_volatile_and_nothing_else():
-    coordinator = Coordinator((Entry.COMMIT,), Phase.COMMITTED, 3, 1)
-    participant = Participant((Entry.PREPARED,), Phase.IN_DOUBT)
-    assert crash(coordinator) == Coordinator((Entry.COMMIT,))
-    assert crash(participant) == Participant((Entry.PREPARED,))
-    assert declared(Coordinator) == {"log": "durable", "phase": "volatile", "votes": "volatile", "acks": "volatile"}
-    assert declared(Participant) == {"log": "durable", "phase": "volatile"}
-
-
-@pytest.mark.parametrize("process", [Coordinator, Participant])
-def test_a_restart_brings_back_what_is_durable_and_only_that(process: type):
-    """Two states that differ in volatile parts only are the same after crash and restart; no crash changes a log."""
-    model = build(participants=2, losses=0)
-    for state in reachable(model):
-        for action, after in model.successors(state):
-            if action.name not in ("crash", "crash_coordinator"):
-                continue
-            before, dead = (
-                (state.participants[action.which], after.participants[action.which])
-                if action.name == "crash"
-                else (state.coordinator, after.coordinator)
-            )
-            for field, mark in declared(type(before)).items():
-                kept = getattr(before, field) if mark == "durable" else type(before)._field_defaults[field]
-                assert getattr(dead, field) == kept
-            rest = after._replace(participants=state.participants, coordinator=state.coordinator, crashes=state.crashes)
-            assert rest == state, "the environment is untouched"
-
-
 def walked(*names: str, **given: object) -> Replay:
     walk = Replay(build(**given))
     for name in names:
@@ -127,12 +82,3 @@ def test_a_participant_in_doubt_holds_its_locks_until_the_coordinator_is_back():
         walk.forward(Action.parse(name))
     assert walk.state.participants[0].log == (Entry.PREPARED, Entry.ABORT), "no record means abort"
     assert blocked(walk.states) == (7, 6)
-
-
-def test_a_state_reads_like_this():
-    walk = walked("start", "read(0)", participants=2, losses=0)
-    assert walk.model.text(walk.state) == (
-        "coordinator waiting (log: -); participant 0 in_doubt (log: prepared; to it -, from it yes); "
-        "participant 1 working (log: -; to it prepare, from it -); promised by 0, announced working; "
-        "1 crashes and 0 losses may follow."
-    )

@@ -7,7 +7,7 @@ from model_cases import Cases, Given, LeftOut
 
 from labkit.sim.models.barriers import model as rules
 from labkit.sim.models.barriers import operators, schedule
-from labkit.sim.models.barriers.state import BARRIER, ENDED, Operator, Settings, State
+from labkit.sim.models.barriers.state import BARRIER, ENDED, Coordinator, Operator, Settings, Source, State
 
 JOIN = {"words": "hello-hello", "counts": 1}
 """Two sources with a hello each, and one task that counts them."""
@@ -200,6 +200,50 @@ def never_complete(patch: pytest.MonkeyPatch) -> Given:
     return LINE
 
 
+KNOWN = [
+    ({"crashes": 0}, 19_485, 31),
+    ({**JOIN, "crashes": 2}, 5_711, 35),
+    ({**JOIN, "checkpoints": 2}, 11_035, 35),
+    ({**JOIN, "mode": "unaligned"}, 13_350, 27),
+    ({**JOIN, "mode": "unaligned", "expiries": 1, "crashes": 0}, 9_376, 25),
+    ({**JOIN, "checkpoints": 2, "expiries": 1, "crashes": 0}, 17_678, 32),
+    ({**JOIN, "checkpoints": 2, "concurrent": 2, "crashes": 0}, 9_693, 29),
+    ({**JOIN, "checkpoints": 2, "min_pause": 3, "crashes": 0}, 5_149, 29),
+    ({**JOIN, "copying": "background", "crashes": 0}, 6_314, 27),
+    ({**JOIN, "copying": "standing", "crashes": 0}, 2_482, 27),
+    ({**LINE, "counts": 1, "mode": "at_least_once"}, 557, 23),
+    ({**LINE, "cancels": 1, "retention": "keep"}, 3_881, 34),
+    ({**LINE, "cancels": 1}, 4_683, 40, {"no_duplicate": 28}),
+    ({**LINE, "sink": "append"}, 2_991, 26, {"no_duplicate": 16}),
+    (
+        {**JOIN, "mode": "at_least_once"},
+        5_810,
+        30,
+        {"no_orphan": 10, "conserved": 10, "exact": 10, "counted_once": 27, "no_duplicate": 27},
+    ),
+]
+
+REFUSED = [
+    ({"mode": "unaligned", "concurrent": "2"}, "set concurrent=1"),
+    ({"min_pause": "2", "concurrent": "2"}, "concurrent=2: with a minimum pause"),
+    ({"broken": "forget_to_block", "mode": "unaligned"}, "broken=forget_to_block: mode=unaligned"),
+    ({"broken": "skip_channel_state"}, "set mode=unaligned"),
+    ({"broken": "abort_expired", "sink": "append"}, "broken=abort_expired: sink=append"),
+    ({"mode": "exactly_once"}, "mode=exactly_once: unknown; did you mean 'at_least_once'?"),
+    ({"checkpoints": "9"}, "checkpoints=9: choose a whole number from 0 to 4"),
+]
+
+BLOCKED = "read-0.trigger.inject-0.read-0.read-1.process-0.take_barrier-0"
+READS = {
+    f"barriers~1~words.hello-hello-hello-world~counts.1~crashes.0~~{BLOCKED}": (
+        "7 take_barrier(0): Count 0 takes a barrier from source 0. 1 triggered; pending 1 (offset 0:1, offset 1:?, "
+        "count 0 ?, the sink ?, parts of source 0, acknowledged by source 0); source 0 at offset 2 after barrier 1; "
+        "source 1 at offset 1 after barrier 0; count 0 hello=1 [0], copied for 0, from source 0 barrier 1 then 2, "
+        "from source 1 barrier 0 then 1; the sink - [-], copied for 0, from count 0 barrier 0 then 0, sealed - [-]; "
+        "visible - [-]; to come -."
+    )
+}
+
 CASES = Cases(
     small=[
         {"words": "hello-hello", "mode": mode, "copying": "background", "expiries": 1, "cancels": 1}
@@ -221,4 +265,10 @@ CASES = Cases(
     mutants=MUTANTS,
     unreached={never_complete: ("completes", "recovers")},
     max_states=30_000,
+    known=KNOWN,
+    refused=REFUSED,
+    reads=READS,
+    durable={Coordinator: "triggered completed", Source: "", Operator: ""},
+    crashes={"crash": "coordinator sources operators"},
+    outside="faults",
 )

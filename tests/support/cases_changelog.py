@@ -142,6 +142,31 @@ def never_settle(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(claims, "is_settled", lambda _state: False)
 
 
+KNOWN = [
+    ({}, 74, 13),
+    ({"encoding": "append"}, 59, 11),
+    (UPSERT, 59, 11),
+    (TWO_STEPS, 63, 12),
+    ({"at_most": 1}, 59, 11),
+    ({**UPSERT, "at_most": 1}, 59, 11),
+    ({**UPSERT, "position": "after"}, 99, 14),
+    ({**TWO_STEPS, "position": "after", "words": "hello-hello"}, 52, 11),
+    ({**UPSERT, **QUIET, "query_crashes": 1}, 372, 20),
+    ({**UPSERT, **QUIET, "repeats": 1}, 76, 11),
+    ({**QUIET, "repeats": 1, "hits": "retractions"}, 40, 13),
+    ({**TWICE, "swaps": 1, "unknown": "owed"}, 30, 8),
+    ({"words": "hello-world-hello-hello-world", "crashes": 2, "unknown": "owed", "swaps": 2}, 6_172, 25),
+]
+"""Nothing is violated: the continuous query is the batch query at every prefix."""
+
+READS = {
+    "changelog~1~~process-0.arrive.apply-0.process-1.arrive.process-2": (
+        "6 process(2): The query counts record 2 (hello) and sends what it changes. query at 3 of 3, counts hello=2 "
+        "world=1, saved 0: -; on the way -hello:1@2 +hello:2@2; log +hello:1@0 +world:1@1; consumer at 1, stored 1, "
+        "table hello = 1; to come 1 crashes."
+    )
+}
+
 CASES = Cases(
     small=[{"query_crashes": 1, "losses": 1, "swaps": 1, "expiries": 1}, {**TWO_STEPS, "position": "after"}],
     large=LARGE,
@@ -151,4 +176,10 @@ CASES = Cases(
     mutants=MUTANTS,
     unreached={send_the_add_first: ("gap",), never_settle: ("all_read",)},
     max_states=5_000,
+    known=KNOWN,
+    refused=[({"encoding": "append", "at_most": 1}, "at_most=1: an append-only stream cannot remove a key")],
+    reads=READS,
+    durable={Query: "saved saved_counts", Consumer: "table stored"},
+    crashes={"crash": "consumer", "crash_query": "query"},
+    outside="budget",
 )

@@ -8,7 +8,7 @@ from model_cases import Cases, Given, LeftOut, disable, replace_effect
 from labkit.sim.model import crash
 from labkit.sim.models.delivery import model as rules
 from labkit.sim.models.delivery.model import Delivery
-from labkit.sim.models.delivery.state import Stage, State
+from labkit.sim.models.delivery.state import Process, Stage, State
 
 GONE = "record 0 is in nobody's durable outbox and has not come out: a crash loses it, or has done so."
 
@@ -124,6 +124,39 @@ def never_store(patch: pytest.MonkeyPatch) -> Given:
     return ONE
 
 
+KNOWN = [
+    ({}, 7_204, 26),
+    ({"ids": "fresh"}, 7_204, 26),
+    ({"productions": "weak"}, 2_295, 26),
+    ({"productions": "weak", "delays": 1, "reorders": 1, "drops": 0}, 7_754, 29),
+    ({"collects": True, "productions": "weak"}, 6_885, 28),
+    ({"collects": True, "processes": 2, "delays": 1, "reorders": 1}, 5_142, 20),
+    ({"processes": 4, "records": 1}, 11_091, 21),
+    ({"dedup": "connection", "crashes": 0, "delays": 1}, 4_215, 26),
+    ({"dedup": "volatile", "crashes": 0}, 945, 24),
+    ({"broken": "highest_only"}, 7_204, 26),
+]
+"""Also volatile tables and connections where nobody dies, and a largest id where one record is sent at a time."""
+
+READS = {
+    "delivery~1~productions.weak~ids.fresh~~send-0.receive-1.produce-1.send-1.receive-2.store-2": (
+        "6 store(2): What came of the record of process 2 is out, together with its id. process 0 idle, to bring 0 1; "
+        "process 1 waiting 0 for 0#2; process 2 done 0#2, ids 2; out 0/0, 3 made; to come 1 drops, 1 duplicates, "
+        "1 crashes."
+    )
+}
+
+REFUSED = [
+    ({"retry": False, "productions": "weak"}, "set productions=strong."),
+    ({"retry": False, "broken": "ack_early"}, "set retry=true."),
+    (
+        {"dedup": "none", "broken": "note_late"},
+        "broken=note_late: dedup=none keeps no table of ids, which this rule is about; set dedup=durable.",
+    ),
+    ({"dedup": "connection", "collects": True}, "collects=true: dedup=connection keeps no table of ids"),
+    ({"broken": "highest_only", "ids": "fresh"}, "set ids=derived."),
+]
+
 CASES = Cases(
     small=[
         {"window": 2, "reorders": 1, "delays": 1},
@@ -148,4 +181,10 @@ CASES = Cases(
     mutated={**ONE, "collects": True},
     unreached={never_store: ("recovers", "all_out")},
     max_states=20_000,
+    known=KNOWN,
+    refused=REFUSED,
+    reads=READS,
+    durable={Process: "outbox ids"},
+    crashes={"crash": "processes"},
+    outside="faults hops",
 )

@@ -7,7 +7,7 @@ from labkit.sim.model import Action
 from labkit.sim.models.kafka_log import claims, job, model
 from labkit.sim.models.kafka_log import coordinator as kafka
 from labkit.sim.models.kafka_log import state as states
-from labkit.sim.models.kafka_log.state import Coordinator, Entry, Phase, Stage
+from labkit.sim.models.kafka_log.state import Coordinator, Entry, Job, Phase, Reader, Stage
 from labkit.sim.models.kafka_log.timeouts import longest_open
 
 COMMITTED = {"isolation": "read_committed"}
@@ -178,6 +178,26 @@ def nothing_waits(patch: pytest.MonkeyPatch) -> Given:
     return {**COMMITTED, "others": 1, "partitions": 1, "records": 1, "crashes": 0}
 
 
+KNOWN = [
+    ({"crashes": 0}, 1_346, 21),
+    (COMMITTED, 2_728, 30),
+    ({**COMMITTED, "retries": 1}, 8_977, 32),
+    ({**COMMITTED, "lapses": 1}, 12_785, 34),
+    ({**COMMITTED, "zombies": 1, "crashes": 0}, 2_243, 30),
+    ({**COMMITTED, "others": 1, "crashes": 0}, 492, 18),
+    ({**COMMITTED, "naming": "one", "retries": 1, "protocol": "v2"}, 2_551, 27),
+    ({**COMMITTED, "ticks": 4, "timeout": 3, "interval": 1, "crashes": 0}, 418, 20),
+]
+"""Nothing is lost or comes twice, whatever dies."""
+
+READS = {
+    "kafka_log~1~~begin-0.write-0.poll_uncommitted-0.write-1.pre_commit-0.complete-0": (
+        "6 complete(0): Checkpoint 0 is complete: the decision. job 1 running, number 0, offset 2, producer -, "
+        "due t0/e0, checkpoints 0@2 t0/e0; coordinator up: t0 ongoing/e0 in p0+p1; p0 | 0(t0/e0/c0/i1); "
+        "p1 | 1(t0/e0/c0/i1); read_committed at 0 0, has -; read_uncommitted at 1 0, has p0:0=0!; to come 1 crashes."
+    )
+}
+
 CASES = Cases(
     small=[{"crashes": 1, "zombies": 1, "lapses": 1, "ticks": 1, "retries": 1, "others": 1}],
     large=LARGE,
@@ -189,4 +209,9 @@ CASES = Cases(
     max_states=8_000,
     faults={"no_regression": {**COMMITTED, "partitions": 1, "rollbacks": 1}},
     claimed={"others": 1},
+    known=KNOWN,
+    reads=READS,
+    durable={Job: "checkpoints incarnation", Coordinator: "log", Reader: "stored"},
+    crashes={"crash": "job", "crash_coordinator": "coordinator", "crash_reader": "readers"},
+    outside="budget since",
 )

@@ -5,7 +5,7 @@ from model_cases import Cases, LeftOut, disable
 
 from labkit.sim.models.orders import model
 from labkit.sim.models.orders.model import Orders, next_job
-from labkit.sim.models.orders.state import NO_JOB
+from labkit.sim.models.orders.state import NO_JOB, Process
 
 TOGETHER = {"order": "plan-state-visible_marker-decision", "output": "transaction", "skips": True}
 TWO_PHASE = {"order": "plan-state-staged-decision-visible", "output": "transaction", "leftover": "decided"}
@@ -106,4 +106,7 @@ CASES = Cases(
     mutants=MUTANTS,
     unreached={write_nothing_visible: ("all_out",)},
     max_states=20_000,
+    durable={Process: "plans states staged marker decision notice"},
+    crashes={"crash": "process"},
+    outside="seen life crashes",
 )

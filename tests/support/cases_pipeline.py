@@ -7,7 +7,7 @@ from labkit.core.strategies import Op
 from labkit.sim.models.pipeline import effects, programs
 from labkit.sim.models.pipeline import model as rules
 from labkit.sim.models.pipeline.model import Pipeline
-from labkit.sim.models.pipeline.state import Handle
+from labkit.sim.models.pipeline.state import Handle, Query
 
 
 def do_nothing(patch: pytest.MonkeyPatch, op: Op) -> None:
@@ -94,11 +94,47 @@ def never_end(patch: pytest.MonkeyPatch) -> None:
     disable(patch, Pipeline, "end")
 
 
+KNOWN = [
+    ({"crashes": 2}, 681, 35, {"no_fractured_read": 19}),
+    ({"strategy": "append", "crashes": 2}, 273, 24, {"no_duplicate": 15, "no_fractured_read": 15, "no_regression": 17}),
+    ({"strategy": "wal", "crashes": 2}, 362, 29, {"no_duplicate": 22, "no_fractured_read": 22, "no_regression": 24}),
+    ({"strategy": "batch_marker", "crashes": 2}, 87, 18),
+    ({"records_per_batch": 1, "lost_notices": 1}, 856, 34),
+]
+
+REFUSED = [
+    ({"strategy": "two_fase"}, "strategy=two_fase: unknown; did you mean 'two_phase'"),
+    ({"records_per_batch": "0"}, "records_per_batch=0: choose a whole number from 1 to 8"),
+    ({"words": "Hello"}, "words=Hello: write 1 to 8 words of small letters"),
+    ({"unconfirmed_log": "delete"}, "unconfirmed_log=delete: two_phase keeps no log; set strategy=wal"),
+    ({"reader": "table"}, "reader=table: the store files keeps no uncommitted rows"),
+    ({"strategy": "idempotent"}, "store=files: idempotent needs a store with upserts by key; set store=sqlite"),
+    ({"store": "oracle"}, "store=oracle: unknown; choose one of files, sqlite, postgres, kafka"),
+    ({"crashs": "1"}, "pipeline has no parameter 'crashs'; did you mean 'crashes'"),
+    ({"crashes": ""}, "crashes: choose a whole number from 0 to 4."),
+    ({"strategy": "append", "order": "engine"}, "order=engine: the strategy append cannot commit in this order"),
+]
+
+STEPS = "pipeline~1~~start-1.resolved-0.plan-0.insert-1.prepare-1.insert-0.insert-2"
+LEFT = "transactions q0-b0-p1-i1 prepared 1 q0-b0-p2-i1 open 0 2"
+READS = {
+    STEPS: (
+        "7 insert(2): The row of offset 2 (hello) goes into its task's open transaction. driver 1 running, batch 0, "
+        "to do prepare(2) store_handles(0) log_commit(0); q0 after 1 drivers, planned 3, decided -1; seen -; "
+        f"{LEFT}; to come 1 crashes."
+    ),
+    f"{STEPS}.crash": (
+        "8 crash: SIGKILL: the memory of the driver is gone. driver dead; q0 after 1 drivers, planned 3, decided -1; "
+        f"seen crash-1; {LEFT}; to come -."
+    ),
+}
+
 CASES = Cases(
     small=[{"crashes": 1, "expiries": 1, "lost_notices": 1, "zombies": 1}],
     large=[
         {"words": "hello-world-hello-again-world-hello", "records_per_batch": 2, "lost_notices": 2, "crashes": 0},
         {"strategy": "batch_marker", "crashes": 3, "records_per_batch": 1},
+        {"strategy": "two_phase", "crashes": 3, "records_per_batch": 1, "lost_notices": 2},
     ],
     walks=25,
     steps=400,
@@ -108,4 +144,10 @@ CASES = Cases(
     faults=FAULTS,
     tidy=programs.batch_tasks.cache_clear,
     claimed={"crashes": 1, "order": "decision"},
+    known=KNOWN,
+    refused=REFUSED,
+    reads=READS,
+    durable={Query: "ends decided handles logs confirmed incarnation generation first"},
+    crashes={"crash": "query"},
+    outside="faults seen",
 )

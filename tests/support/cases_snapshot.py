@@ -7,7 +7,7 @@ from model_cases import Cases, Given, LeftOut, disable, replace_effect
 
 from labkit.sim.models.snapshot import model as rules
 from labkit.sim.models.snapshot.model import Bank
-from labkit.sim.models.snapshot.state import Account, State
+from labkit.sim.models.snapshot.state import Account, Process, State
 
 NAIVE, STOP, MARKERS = "naive", "stop_the_world", "chandy_lamport"
 
@@ -88,6 +88,32 @@ def never_record(patch: pytest.MonkeyPatch) -> Given:
     return {"processes": 2}
 
 
+KNOWN = [
+    ({"algorithm": MARKERS}, 9_338, 11),
+    ({"algorithm": MARKERS, "processes": 2, "transfers": 3, "snapshots": 2}, 11_603, 18),
+    ({"algorithm": STOP}, 1_037, 12),
+    ({"algorithm": STOP, "transfers": 2}, 7_078, 14),
+    ({"algorithm": STOP, "transfers": 2, "reorderings": 1, "crashes": 0}, 1_972, 14),
+]
+"""Stopping the world does not even need channels that are first in, first out."""
+
+REFUSED = [
+    ({"broken": broken, "algorithm": algorithm}, f"; set algorithm={owner}")
+    for broken, algorithm, owner in (
+        ("forget_drain", MARKERS, STOP),
+        ("forget_channels", NAIVE, MARKERS),
+        ("late_markers", STOP, MARKERS),
+    )
+]
+
+READS = {
+    "snapshot~1~~transfer-21.record-1.receive-21.receive-12": (
+        "4 receive(12): Process 2 reads the next message of process 1. process 1 300 (received 21.1), recorded 200, "
+        "saved 21.1, awaits 2, 3; process 2 100 (sent 21.1), recorded 100 (sent 21.1), awaits 3; process 3 200; "
+        "under way 13: marker, 21: marker, 23: marker; a snapshot runs; to come 1 crashes."
+    )
+}
+
 CASES = Cases(
     small=[
         {"processes": 2, "transfers": 2, **given}
@@ -102,4 +128,11 @@ CASES = Cases(
     mutated={"processes": 2, "transfers": 2, "snapshots": 2},
     unreached={never_record: ("completes", "in_flight", "recovers")},
     max_states=60_000,
+    known=KNOWN,
+    refused=REFUSED,
+    reads=READS,
+    durable={Process: "part"},
+    crashes={"crash": "processes"},
+    outside="crashes",
+    first=1,
 )

@@ -6,7 +6,7 @@ import pytest
 from model_cases import Cases, Given, LeftOut, Patch, disable, replace_effect
 
 from labkit.sim.models.two_phase_commit.model import TwoPhaseCommit
-from labkit.sim.models.two_phase_commit.state import Message, Participant, Phase, State
+from labkit.sim.models.two_phase_commit.state import Coordinator, Message, Participant, Phase, State
 
 BROKEN = [
     ({"broken": "heuristic"}, {"promise": 3, "atomic": 9}),
@@ -55,6 +55,22 @@ def take_a_no_for_a_yes(patch: pytest.MonkeyPatch) -> Given:
 
 MUTANTS: dict[Patch, set[str]] = {forget_to_log_the_end: {"nobody_blocked"}, take_a_no_for_a_yes: {"atomic"}}
 
+KNOWN = [
+    ({"textbook": True, "participants": 3}, 288, 10),
+    ({"textbook": True, "participants": 5}, 8_832, 16),
+    ({"participants": 2}, 5_332, 24),
+    ({"participants": 3, "crashes": 0}, 11_739, 26),
+]
+"""The textbook has as many as are published; with failures the protocol is atomic and blocks nobody for ever."""
+
+READS = {
+    "two_phase_commit~1~losses.0~~start.read-0": (
+        "2 read(0): Participant 0 reads its next message. coordinator waiting (log: -); participant 0 in_doubt (log: "
+        "prepared; to it -, from it yes); participant 1 working (log: -; to it prepare, from it -); promised by 0, "
+        "announced working; 1 crashes and 0 losses may follow."
+    )
+}
+
 CASES = Cases(
     small=[{"losses": 0}, {"textbook": True, "participants": 3}, {"broken": "heuristic", "crashes": 0}],
     large=[{"participants": 3, "crashes": 2, "losses": 2}, {"textbook": True, "participants": 8}],
@@ -65,4 +81,9 @@ CASES = Cases(
     mutants=MUTANTS,
     unreached={never_announce: ("all_commit",), never_abort: ("all_abort",)},
     max_states=20_000,
+    known=KNOWN,
+    reads=READS,
+    durable={Coordinator: "log", Participant: "log"},
+    crashes={"crash": "participants", "crash_coordinator": "coordinator"},
+    outside="crashes",
 )

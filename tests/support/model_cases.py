@@ -58,6 +58,20 @@ class Cases:
     """Empties the caches that were filled while a rule was broken."""
     claimed: Given = field(default_factory=dict)
     """Parameters with which every claim is made."""
+    known: Sequence[tuple[Any, ...]] = ()
+    """Configurations, with the number of their states, the depth, and the steps to each violation, if any."""
+    refused: Sequence[tuple[Given, str]] = ()
+    """Parameters that do not go together, each with a part of the sentence that says so."""
+    reads: Mapping[str, str] = field(default_factory=dict)
+    """Traces, each with its last step and state in words."""
+    durable: Mapping[type, str]
+    """The classes of processes, each with the fields that survive a crash."""
+    crashes: Mapping[str, str]
+    """The actions that are a crash of a process, each with the fields of the state that have a process that dies."""
+    outside: str
+    """The other fields of the state that a crash changes."""
+    first: int = 0
+    """The number of the first process."""
 
 
 def replace_effect(
