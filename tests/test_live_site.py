@@ -283,8 +283,6 @@ def test_choices_go_on_beside_a_shorter_run_that_is_kept(desk: Tab) -> None:
     page.locator(".lk-pair").wait_for()
     assert not page.get_by_label("crashes", exact=True).is_visible()  # or the two pictures would differ in size
     one, other = (page.locator(".lk-stage").nth(number).bounding_box() for number in (0, 1))
-    assert one is not None
-    assert other is not None
     assert (one["y"], one["width"]) == (other["y"], other["width"])
     for step, choice in enumerate(("read(0)", "crash(1)"), start=2):
         page.locator("button.lk-chip", has_text=choice).first.click()
@@ -308,7 +306,6 @@ def test_picture_controls_choices_and_the_addresses_of_the_page_are_seen_togethe
     with tab(chrome, site, viewport={"width": 1280, "height": 900}) as opened:
         page = opened.open(f"simulators/{name}.html")
         box = page.locator("button.lk-chip").first.bounding_box()
-        assert box is not None
         assert box["y"] + box["height"] <= 900
         assert f'<iframe src="{opened.site}simulators/{name}.html?embed#' in page.locator("pre").inner_text()
         assert page.evaluate(CUT) == []

@@ -30,7 +30,6 @@ def test_a_second_driver_is_refused_while_the_first_lives(tmp_path: Path):
     first = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert first.stdout is not None
     assert first.stdout.readline() == "held\n"
     with pytest.raises(InvalidInput, match=f"driver process {first.pid} is still running this query"):
         DriverLock(Checkpoint(tmp_path))

@@ -162,7 +162,6 @@ def test_a_zombie_executor_is_refused_by_the_store(
     armed = Armed(Crash(FailPoint.AFTER_OFFSET_LOG), tmp_path / "reached.json", Reaction.STOP)
     with frozen_when_reached(armed, cluster, tmp_path, store) as zombie:
         with driver(tmp_path, "second", cluster.url, None, store) as second:
-            assert second.stdout is not None
             application = second.stdout.readline().strip()
             assert second.stdout.readline() == "ended\n", (tmp_path / "second.log").read_text()[-2000:]
         until(lambda: not Executors(application).look(), "the end of the second driver's executors")
@@ -226,7 +225,6 @@ def test_a_cluster_ends_with_the_process_that_asked_for_it(java: Java):
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as asking:
-        assert asking.stdout is not None
         sessions: list[int] = json.loads(asking.stdout.readline())
         assert all(map(session_members, sessions))
         asking.kill()

@@ -90,7 +90,6 @@ def test_a_socket_says_why_no_sink_could_help(outcomes: dict[str, Outcome | LabE
 
 def test_a_deleted_checkpoint_can_be_looked_into(outcomes: dict[str, Outcome | LabError]):
     outcome = outcomes["deleted, append"]
-    assert isinstance(outcome, Outcome)
     assert (outcome.folder / "checkpoint-1" / "commits" / "0").exists()
     assert (outcome.folder / "checkpoint" / "commits" / "2").exists()
 

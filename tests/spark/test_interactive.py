@@ -35,7 +35,6 @@ FOR_EVER = "import time; time.sleep(600)"
 def begun(more: str) -> tuple["subprocess.Popen[str]", Path, int]:
     """A process with a session, the session's folder, and the JVM's process id."""
     process = subprocess.Popen([sys.executable, "-c", BEGIN + more], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     scratch, jvm, counted = process.stdout.readline().split()
     assert counted == "3"
     return process, Path(scratch), int(jvm)

@@ -93,10 +93,8 @@ def together() -> Callable[[str, str, Path, int], None]:
         processes = [one.__enter__() for one in started]
         try:
             for process in processes:
-                assert process.stdout is not None
                 assert process.stdout.readline() == "ready\n"
             for process in processes:
-                assert process.stdin is not None
                 process.stdin.write("go\n")
                 process.stdin.flush()
             assert [process.wait(timeout=60) for process in processes] == [0] * children

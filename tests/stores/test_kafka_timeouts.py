@@ -31,7 +31,6 @@ def tried(kafka_address: str) -> Mapping[str, TimeoutTrial]:
 
 
 def verdict(tried: TimeoutTrial) -> tuple[Guarantee, int, tuple[int, ...]]:
-    assert tried.verdict is not None
     return tried.verdict.guarantee, tried.verdict.rows, tried.verdict.lost
 
 

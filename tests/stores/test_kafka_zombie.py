@@ -82,8 +82,6 @@ def test_a_zombie_is_fenced_once_it_was_replaced(store: KafkaStore, tmp_path: Pa
     """SIGSTOP, a new driver that recovers and goes on, SIGCONT: InitProducerId has raised the epoch of every id."""
     command = [sys.executable, "-c", ZOMBIE, str(store.folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as zombie:
-        assert zombie.stdout is not None
-        assert zombie.stdin is not None
         try:
             assert zombie.stdout.readline() == "parked\n"
             os.kill(zombie.pid, signal.SIGSTOP)

@@ -105,7 +105,6 @@ def test_a_writer_that_was_aborted_learns_it_with_its_next_chunk(store: SQLiteSt
 
 def test_the_settings_that_a_crash_depends_on(store: SQLiteStore, path: Path) -> None:
     store.append(ROW)
-    assert store._connection is not None
     settings = [store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "busy_timeout")]
     assert settings == [2, 30_000]
     assert ask(path, "PRAGMA journal_mode") == [("wal",)]
@@ -258,7 +257,6 @@ store.append(row(0))
 
 def test_a_full_disk_fails_the_job_and_leaves_whole_transactions(store: SQLiteStore) -> None:
     store.append(ROW)
-    assert store._connection is not None
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
     transaction = store.begin(HANDLE)

@@ -79,7 +79,6 @@ def http_service(folder: Path) -> Iterator[str]:
     command = [sys.executable, RECIPES / "service.py", folder / "service.db"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=WITH_US) as service:  # noqa: PLW1509 - one thread
         try:
-            assert service.stdout is not None
             yield service.stdout.readline().strip()
         finally:
             service.terminate()
